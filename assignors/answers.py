@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.interface import RebalanceProtocol, RememberingAssignor
 from assignors.optimal.reading import rightful_members
 from assignors.partition_list import NOTHING, PartitionList, as_lists, join_lists

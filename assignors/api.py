@@ -1,8 +1,7 @@
 """The names that the package has for everybody; errors are in `partitioning.errors`."""
 
-from assignors.assignment import Assignment, AssignmentArrays
 from assignors.explain import Explainer, Explanation, explain
-from assignors.group import Group, Member, StickyUserData, Topic
+from assignors.group import Assignment, AssignmentArrays, Group, Member, StickyUserData, Topic
 from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor, RememberingAssignor
 from assignors.optimal.quality import AssignmentQuality, quality
 from assignors.partition_list import PartitionList

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from assignors.assignment import Assignment
-from assignors.group import Group
+from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RecordingAssignor
 from assignors.reasons import Reason, Step
 from assignors.registry import get_assignor

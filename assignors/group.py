@@ -1,23 +1,25 @@
-"""A consumer group as its leader sees it: topics and members, before anything is assigned."""
+"""A consumer group as its leader sees it, topics and members, and who consumes what: the answer for it."""
 
 import hashlib
 import re
 import uuid
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress, repeat
 from operator import attrgetter
-from typing import TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.partition_list import PartitionColumns, PartitionList
+from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import encode_sticky_user_data
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
-from partitioning.kit.columns import sort_rows
+from partitioning.kit.columns import bounds, sort_rows
 from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions
 from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition
 
@@ -248,10 +250,6 @@ def _keep_records(
             owned[place] = PartitionList.part(sent.columns, sent.start, sent.stop, record)
 
 
-# At the end, since these two modules name each other's class and either may be imported first.
-from assignors.assignment import Assignment  # noqa: E402, TC001
-
-
 def topic_id(topic: Topic) -> bytes:
     """The topic's id, 16 bytes, or where it has none a stable one made from its name."""
     return made_id(topic.name) if topic.id is None else topic.id.bytes
@@ -275,3 +273,242 @@ def name_in(member_id: str) -> str | None:
     """
     match = _RANDOM_ID.fullmatch(member_id, len(member_id) - _RANDOM_ID_LENGTH)
     return member_id[:-_RANDOM_ID_LENGTH] or None if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The peak of an answer, and what no answer can beat.
+
+    A peak is the largest load over capacity, in multiples of the mean: all weights over all capacities. What
+    is held back counts as assigned. All are 0.0 where there is nothing to assign.
+
+    Attributes:
+        peak: of this answer.
+        bound: no answer has a lower peak.
+        bound_within_moves: no answer with as few moves as this one has a lower peak.
+        moves: partitions whose owner is still there, still subscribes and loses them.
+    """
+
+    peak: float
+    bound: float
+    bound_within_moves: float
+    moves: int
+
+    @property
+    def gap(self) -> float:
+        """How far above the least peak this one is at most: 0.02 stands for 2 %."""
+        return max(self.peak / self.bound - 1, 0.0) if self.bound else 0.0
+
+
+class AssignmentArrays(NamedTuple):
+    """An assignment as columns: `members[member[i]]` has partition `partition[i]` of `topics[topic[i]]`.
+
+    Rows are grouped by member, in list order inside a member.
+    """
+
+    members: tuple[str, ...]
+    topics: tuple[str, ...]
+    member: NDArray[np.int32]
+    topic: NDArray[np.int32]
+    partition: NDArray[np.int32]
+
+
+class Assignment(Mapping[str, PartitionList]):
+    """The partitions of every member of a group, in the JVM's list order.
+
+    >>> assignment = Assignment.of({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2)]})
+    >>> assignment["a"], assignment.owner_of(("orders", 2))
+    (PartitionList([('orders', 0), ('orders', 1)]), 'b')
+
+    Args:
+        members: every member of the group, also without a partition.
+        topics: topic names.
+        counts: partitions of each topic, shape (len(topics),).
+        offsets: member m has rows `offsets[m]:offsets[m + 1]`, shape (len(members) + 1,).
+        topic: index into `topics` of each row.
+        partition: partition number of each row.
+        transferring: partitions held back for one round until their old owner has revoked them, and the index
+            into `members` of the one that will get each (cooperative strategies only).
+        subscribed: mask over `topics` of those some member subscribes to; None means all.
+        certificate: how near to the best it is; None where the strategy does not weigh partitions.
+        keeps_record: members whose target a broker leaves as its record has it, and which would come out in
+            another order if it was read back from the list here.
+    """
+
+    def __init__(
+        self,
+        members: tuple[str, ...],
+        topics: tuple[str, ...],
+        counts: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        topic: NDArray[np.int32],
+        partition: NDArray[np.int32],
+        *,
+        transferring: tuple[PartitionList, NDArray[np.int32]] | None = None,
+        subscribed: NDArray[np.bool_] | None = None,
+        certificate: Certificate | None = None,
+        keeps_record: frozenset[str] = frozenset(),
+    ) -> None:
+        self._members = members
+        self._counts = counts
+        self._offsets = offsets
+        self._columns = PartitionColumns(topics, topic, partition)
+        self._transferring = transferring
+        self._subscribed = subscribed
+        self.certificate = certificate
+        self.keeps_record = keeps_record
+
+    @classmethod
+    def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> "Assignment":
+        """An assignment from plain lists, such as one read back from a live group.
+
+        Partition counts are those the lists show: the highest number of each topic plus one.
+
+        Raises:
+            InvalidGroupError: a number that is no partition's, or counts above what is worked on.
+        """
+        columns = {member: PartitionList.of(partitions) for member, partitions in lists.items()}
+        index: dict[str, int] = {}
+        for partitions in columns.values():
+            for name in partitions.names:
+                index.setdefault(name, len(index))
+        topic = np.concatenate(
+            [np.empty(0, np.int32)]
+            + [
+                np.array([index[name] for name in partitions.names], np.int32)[partitions.topics]
+                for partitions in columns.values()
+                if len(partitions)
+            ]
+        )
+        partition = np.concatenate([np.empty(0, np.int32), *(part.partitions for part in columns.values())])
+        counts = np.zeros(len(index), np.int64)
+        np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
+        check_partitions(int(counts.sum()), InvalidGroupError, "the assignment, by its highest numbers,")
+        offsets = np.cumsum([0, *(len(part) for part in columns.values())], dtype=np.int64)
+        return cls(tuple(columns), tuple(index), counts, offsets, topic, partition)
+
+    @classmethod
+    def for_group(
+        cls,
+        group: "Group",
+        lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]],
+        *,
+        transferring: Mapping[TopicPartition, str] | None = None,
+        keeps_record: frozenset[str] = frozenset(),
+    ) -> "Assignment":
+        """A strategy's answer for a group; subscribed partitions that no list has are `unassigned`.
+
+        Args:
+            group: the group that is assigned.
+            lists: the partitions of each member; one that is missing got nothing.
+            transferring: partitions held back this round, each with the id of the member that will get it.
+            keeps_record: see `Assignment`.
+
+        Raises:
+            InvalidGroupError: a member that is not in the group.
+        """
+        place = {member.id: number for number, member in enumerate(group.members)}
+        held = transferring or {}
+        if strange := {*lists, *held.values()} - place.keys():
+            raise InvalidGroupError(
+                f"member {min(strange)!r} is not in the group; give partitions to its members"
+            )
+        subscribed = {name for member in group.members for name in member.topics}
+        topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
+        parts = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
+        names = tuple(dict.fromkeys([*topics, *(name for each in parts for name in each.names)]))
+        row = {name: number for number, name in enumerate(names)}
+        columns, sizes = join_lists(parts)
+        receivers = np.array([place[each] for each in held.values()], np.int32)
+        return cls(
+            tuple(place),
+            names,
+            np.array([topics.get(name, 0) for name in names], np.int64),
+            bounds(sizes),
+            np.array([row[name] for name in columns.names], np.int32)[columns.topics],
+            columns.partitions,
+            transferring=(PartitionList.of(held), receivers),
+            keeps_record=keeps_record,
+        )
+
+    @cached_property
+    def _rows_of(self) -> dict[str, int]:
+        return {member: row for row, member in enumerate(self._members)}
+
+    def __getitem__(self, member: str) -> PartitionList:
+        row = self._rows_of[member]
+        return PartitionList.part(self._columns, int(self._offsets[row]), int(self._offsets[row + 1]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __repr__(self) -> str:
+        shown = [f"{member!r}: {self[member]!r}" for member in self._members[:20]]
+        if len(self) > 20:
+            shown.append(f"... {len(self) - 20} more")
+        return f"Assignment({{{', '.join(shown)}}})"
+
+    @cached_property
+    def _member_column(self) -> NDArray[np.int32]:
+        return np.repeat(
+            np.arange(len(self._members), dtype=np.int32), self._offsets[1:] - self._offsets[:-1]
+        )
+
+    @cached_property
+    def _base(self) -> NDArray[np.int64]:
+        return bounds(self._counts)
+
+    @cached_property
+    def _topic_rows(self) -> dict[str, int]:
+        return {topic: row for row, topic in enumerate(self._columns.names)}
+
+    @cached_property
+    def _owners(self) -> NDArray[np.int32]:
+        """Member index of every partition of every topic, -1 where nobody has it."""
+        owners = np.full(int(self._base[-1]), -1, np.int32)
+        _, topic, partition = self._columns
+        exists = (partition >= 0) & (partition < self._counts[topic])
+        owners[self._base[topic[exists]] + partition[exists]] = self._member_column[exists]
+        return owners
+
+    def owner_of(self, partition: TopicPartition | tuple[str, int]) -> str | None:
+        """The member that has this partition; None where nobody has it."""
+        topic, number = partition
+        row = self._topic_rows.get(topic)
+        if row is None or not 0 <= number < self._counts[row]:
+            return None
+        owner = int(self._owners[self._base[row] + number])
+        return None if owner < 0 else self._members[owner]
+
+    @cached_property
+    def transferring(self) -> Mapping[TopicPartition, str]:
+        """Partitions held back this round, each with the member that will get it (KIP-429)."""
+        if self._transferring is None:
+            return MappingProxyType({})
+        partitions, receivers = self._transferring
+        return MappingProxyType(
+            {
+                partition: self._members[receiver]
+                for partition, receiver in zip(partitions, receivers.tolist(), strict=True)
+            }
+        )
+
+    @cached_property
+    def unassigned(self) -> PartitionList:
+        """Partitions of subscribed topics that no member has, those held back included."""
+        free = self._owners < 0
+        if self._subscribed is not None:
+            free &= np.repeat(self._subscribed, self._counts)
+        flat = np.flatnonzero(free)
+        topic = np.searchsorted(self._base, flat, side="right") - 1
+        return PartitionList(
+            self._columns.names, topic.astype(np.int32), (flat - self._base[topic]).astype(np.int32)
+        )
+
+    def to_arrays(self) -> AssignmentArrays:
+        """The assignment as columns, grouped by member; the arrays are views, do not write to them."""
+        topics, topic, partition = self._columns
+        return AssignmentArrays(self._members, topics, self._member_column, topic, partition)

@@ -3,8 +3,7 @@
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
-from assignors.assignment import Assignment
-from assignors.group import Group
+from assignors.group import Assignment, Group
 from assignors.partition_list import PartitionList
 from assignors.reasons import Recorder
 

@@ -208,10 +208,10 @@ NOTHING = PartitionList.of(())
 
 
 def as_lists(lists: Iterable[Sequence[TopicPartition | tuple[str, int]]]) -> list[PartitionList]:
-    """The same lists as columns; InvalidGroupError where a partition number does not fit 32 bits.
+    """These lists as columns; InvalidGroupError where a partition number does not fit 32 bits.
 
-    Almost all lists of a group are such already or empty, and `PartitionList.of` for each of these would cost
-    more than all the rest of an assignment.
+    Almost all lists of a group are columns already or empty, and `PartitionList.of` for each of these would
+    cost more than all the rest of an assignment.
     """
     return [
         each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING for each in lists

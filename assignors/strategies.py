@@ -33,8 +33,7 @@ from partitioning.errors import AssignorError, InvalidConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assignors.assignment import Assignment
-    from assignors.group import Group, Member
+    from assignors.group import Assignment, Group, Member
     from assignors.partition_list import PartitionList
     from assignors.reasons import Recorder
     from assignors.rules.sticky import MemberData

@@ -63,9 +63,9 @@ class Bounce:
     """A rolling bounce."""
 
     strategies: tuple[str, ...]  # what every member has when it is over, the preferred one first
-    # of each client, those to start its members with; None for one to remove
+    # Of each client, those to start its members with; None for one to remove.
     settings: dict[str, dict[str, str | None]]
-    # the strategies that the group uses while old and new members are in it together
+    # The strategies that the group uses while old and new members are in it together.
     meanwhile: tuple[str, ...]
     why: str  # why that is safe
 
@@ -74,7 +74,7 @@ class Bounce:
 class Migration:
     """A way from one list of strategies to another."""
 
-    # each begun when the one before is over on all members; empty without need or way
+    # Each begun when the one before is over on all members; empty without need or way.
     bounces: tuple[Bounce, ...]
     obstacle: str | None = None  # why no rolling bounce is safe; None where there is a way
     warning: str | None = None  # what else changes for the application on the way

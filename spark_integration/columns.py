@@ -15,16 +15,16 @@ PARTITIONS = "copartition.partitions"
 """Metadata of a partition column: the partition count it was computed for."""
 
 PROFILE = "copartition.profile"
-"""Likewise: the profile whose rule placed the keyed rows."""
+"""Metadata of a partition column: the profile whose rule placed the keyed rows."""
 
 KEY = "copartition.key"
-"""Likewise: the name of the column that was hashed, where it was given by name."""
+"""Metadata of a partition column: the name of the column that was hashed, where it was given by name."""
 
 NULLS = "copartition.nulls"
-"""Likewise: the `nulls` that `kafka_partition` got for keyless rows."""
+"""Metadata of a partition column: the `nulls` that `kafka_partition` got for keyless rows."""
 
 LANES = "copartition.lanes"
-"""Likewise: over how many Spark partitions `route` spread each Kafka partition."""
+"""Metadata of a partition column: over how many Spark partitions `route` spread each Kafka partition."""
 
 
 def kafka_partition(

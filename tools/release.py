@@ -20,13 +20,16 @@ def faults(tag: str, root: Path, installed: str) -> list[str]:
         root: the work tree.
         installed: what `__version__` of the packages says.
     """
-    version = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    version = project["project"]["version"]
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     _, *sections = re.split(r"^## ", changelog, flags=re.MULTILINE)
     told = {heading: text.strip() for heading, _, text in (section.partition("\n") for section in sections)}
     found = []
     if tag != f"v{version}":
         found.append(f"the tag is {tag}, but pyproject.toml says {version}: it must be v{version}")
+    if not project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]:
+        found.append("pyproject.toml has no address under 'repository': README.md's links would lead nowhere")
     if installed != version:
         found.append(
             f"__version__ is {installed}, but pyproject.toml says {version}: `make setup` installs it"

@@ -70,7 +70,7 @@ class BrokerNumbering(Numbering):
         return rows[self.counts[rows] > 0]
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
-        """The same in the order of the HashSet of ids that is made from the one of names."""
+        """As `in_set_order`, but in the order of the HashSet of ids that is made from the one of names."""
         topics = self.in_set_order(names)
         capacity = hash_set_capacity(len(names))
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.assignment import Assignment
 from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import OddGroup, Subscriptions, member_order
 from assignors.columnar.range import range_owners
+from assignors.group import Assignment
 from partitioning.java.hash_order import sized_map_order
 from partitioning.java.sizes import hash_map_capacity, table_length
 from partitioning.kit.columns import bounds, sort_positions

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.kit.columns import bounds, group_rows
 

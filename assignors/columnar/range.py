@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
     from assignors.columnar.numbering import Audiences, JoinPosition
-    from assignors.group import Group, Member, Topic
+    from assignors.group import Assignment, Group, Member, Topic
 
 
 def assign_range(group: Group) -> Assignment:

@@ -19,9 +19,8 @@ from assignors.columnar.numbering import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
     from assignors.columnar.numbering import JoinPosition
-    from assignors.group import Group
+    from assignors.group import Assignment, Group
 
 
 def assign_round_robin(group: Group) -> Assignment:

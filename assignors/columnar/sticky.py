@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
     from assignors.columnar.numbering import JoinPosition, PartitionId, TopicRow
     from assignors.columnar.sticky_structures import Claims
-    from assignors.group import Group, Member
+    from assignors.group import Assignment, Group, Member
     from partitioning.topic_partition import TopicPartition
 
 
@@ -41,7 +40,7 @@ def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """The same for "cooperative-sticky", which holds back what another member has to give up first."""
+    """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
     numbering, claims, outcome = _decide(group, highest, recall_owned)
     if not numbering.subscriptions.are_equal:
         outcome = with_transfers(numbering, claims, outcome)

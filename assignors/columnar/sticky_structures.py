@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.assignment import Assignment
 from assignors.columnar.numbering import OddGroup
+from assignors.group import Assignment
 from assignors.partition_list import PartitionList, as_lists, join_lists
 from partitioning.kit.columns import group_rows
 

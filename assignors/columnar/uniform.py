@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.assignment import Assignment
 from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import OddGroup, Subscriptions, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
+from assignors.group import Assignment
 from assignors.partition_list import join_lists
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread

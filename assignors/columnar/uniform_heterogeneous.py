@@ -227,7 +227,7 @@ def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> l
 def _even_out_topic(
     topics: TopicTurns, number: int, balancer: _Balancer, owner: NDArray[np.intp], sizes: list[int]
 ) -> list[Move]:
-    """The same for one topic; a member gives up what it had of it to begin with, the highest number first."""
+    """Evens out one topic; a member gives up what it had of it to begin with, the highest number first."""
     topic, start = int(topics.row[number]), int(topics.start[number])
     owners = owner[start : start + int(topics.count[number])]
     order = np.argsort(owners, kind="stable")

@@ -46,7 +46,7 @@ class Slots(NamedTuple):
         return np.repeat(values, self.sizes)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """The same slots one after the other in another order."""
+        """These slots in another order, their rows one after the other."""
         starts, sizes = self.starts[order], self.sizes[order]
         partition = self.partition[ranges(starts, sizes)]
         return Slots(
@@ -58,7 +58,7 @@ class Slots(NamedTuple):
         )
 
     def merge_repeated(self) -> Slots:
-        """The same with one slot for each member and topic, in the order in which they first occur."""
+        """These rows with one slot for each member and topic, in the order in which they first occur."""
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         if (keys[1:] > keys[:-1]).all():
             return self

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
 from assignors.optimal.racks import find_kinds
@@ -23,8 +23,7 @@ from partitioning.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.assignment import Certificate
-    from assignors.group import Group
+    from assignors.group import Certificate, Group
     from assignors.optimal.reading import Reading
     from assignors.reasons import Recorder
 

@@ -228,7 +228,7 @@ class _Task:
         return owner, club
 
     def _spread_out(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The same with topics spread as evenly as can be."""
+        """The member that gets each partition, topics being spread as evenly as can be."""
         readers, topic, members = self._levels.readers, self._topic, len(self._low)
         of_class = np.argsort(readers.of_member, kind="stable")
         sizes = readers.members[readers.kind]
@@ -271,7 +271,7 @@ class _Task:
     def _keep_by_flow(
         self, rows: NDArray[np.intp], holder: NDArray[np.intp], fresh: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The same for open parts, and the clubs that the others of these partitions go to.
+        """Who keeps or gets back what in open parts, and the clubs that the other partitions of these go to.
 
         A move costs more than all that could be gained for it by giving back what nobody has. An owner that
         is far costs more than that, too, and less than a move, or more than all moves.

@@ -159,7 +159,7 @@ class Network:
         self.excess = np.minimum(self.excess, 0) + supply
 
     def _thin_wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """The same arc by arc, where layers are so thin that this is quicker."""
+        """A wave arc by arc, where layers are so thin that this is quicker."""
         rows = np.concatenate(layers)
         tails, heads, limits = (column[rows].tolist() for column in (self._tail, self._head, self._left))
         supply, wanted = (np.maximum(amount, 0).tolist() for amount in (self.excess, -self.excess))

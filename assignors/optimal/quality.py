@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.assignment import Assignment, Certificate
-from assignors.group import Group
+from assignors.group import Assignment, Certificate, Group
 from assignors.optimal.deciding import decide
 from assignors.optimal.grouping import sums
 from assignors.optimal.racks import find_kinds

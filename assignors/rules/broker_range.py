@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec, sorted_members
 from partitioning.java import hash_map_capacity

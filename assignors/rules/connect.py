@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, cycle
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.assignment import Assignment
-from assignors.group import Group, Topic
+from assignors.group import Assignment, Group, Topic
 from assignors.partition_list import PartitionList
 from assignors.rules.group_spec import members_by_id
 from partitioning.errors import InvalidGroupError
@@ -321,7 +320,7 @@ def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
 
 
 def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[TaskId]:
-    """The same as it arrives, in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
+    """What a worker runs as it arrives, in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
 
     Quirk: connectors come in the order of a HashSet, and bring their tasks with them.
     """

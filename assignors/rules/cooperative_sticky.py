@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_cooperative_user_data
 from assignors.reasons import Reason, unrecorded

@@ -19,7 +19,7 @@ from bisect import insort
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.sticky_structures import RackInfo

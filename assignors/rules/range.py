@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.java import utf16_key

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.errors import AssignorError

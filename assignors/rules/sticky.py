@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.assignment import Assignment
-from assignors.group import StickyUserData
+from assignors.group import Assignment, StickyUserData
 from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.reasons import Reason, unrecorded
 from assignors.rules.sticky_structures import (

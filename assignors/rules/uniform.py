@@ -12,7 +12,7 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec, deep_copy_assignment, is_settled, remove_partition
 from partitioning.errors import AssignorError

@@ -15,8 +15,7 @@ from partitioning.testing.conformance import LIMIT_S, in_time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assignors.assignment import Assignment
-    from assignors.group import Group
+    from assignors.group import Assignment, Group
 
 STORIES = 40
 REBALANCES = 8

@@ -12,7 +12,7 @@ from assignors.partition_list import PartitionList
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from assignors.assignment import Assignment
+    from assignors.group import Assignment
 
 RACKS = ("east", "west", None)
 FORMS = ("as it was given", "none", "empty", "of another strategy")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.assignment import Certificate
+from assignors.group import Certificate
 from assignors.optimal.grouping import sorted_by
 from assignors.weighted.placing import place
 from assignors.weighted.problem import least_peak, least_peak_within
@@ -162,7 +162,7 @@ class _Search:
         return self._look(giver, _SAMPLE) or self._look(giver, len(self._weight))
 
     def _look(self, giver: int, most: int) -> _Changes | None:
-        """The same, of so many partitions of each member at most."""
+        """The best step among at most so many partitions of each member; None if there is none."""
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]

@@ -86,7 +86,7 @@ def _one_by_one(
     capacity: NDArray[np.float64],
     come_to: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """The same by a heap."""
+    """Who gets each partition where all may get all, one partition after the other by a heap of members."""
     carried, room = load.tolist(), capacity.tolist()
     heap = list(zip(come_to.tolist(), range(len(carried)), strict=True))
     heapify(heap)

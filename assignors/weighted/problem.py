@@ -138,7 +138,7 @@ def _pigeonhole(weight: NDArray[np.int64], members: int) -> int:
 
 
 def least_peak_within(problem: Problem, moves: int) -> float:
-    """The same of answers that take at most so many partitions from their holders.
+    """The `least_peak` of answers that take at most so many partitions from their holders.
 
     A member that keeps what it has but its `j` heaviest carries the rest. If more than `moves` such rests are
     above a peak, it needs more moves than that.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copartition.topics.audit.conclusion import conclude
-from copartition.topics.audit.forms import count_forms
 from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import Coverage, pick_records
 from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison
+from tests.copartition.topics.audit.written import count_forms
 
 if TYPE_CHECKING:
     from benchmarks.audits.truth import Written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,12 +31,6 @@ Examples:
 """
 
 
-def _schema() -> dict[str, Any]:
-    from copartition.reports.audit import audit_schema  # noqa: PLC0415 - only --schema needs it
-
-    return audit_schema()
-
-
 @command(epilog=HELP_END)
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
 @client_options("The cluster.")
@@ -44,7 +38,7 @@ def _schema() -> dict[str, Any]:
 @key_format_options
 @click.option("--all", "every", is_flag=True, help="Show every range of offsets, not the first 40.")
 @output_options("text", "json", "markdown")
-@schema_option(_schema)
+@schema_option("copartition.reports.audit", "audit_schema")
 @click.pass_context
 def audit(
     ctx: click.Context,
@@ -58,8 +52,8 @@ def audit(
 ) -> None:
     """Who wrote a topic: whose rule over how many partitions explains where its records are.
 
-    Reads keys, a sample of them unless told otherwise, joins no group, commits nothing and creates nothing.
-    The partition counts that a topic may have had are found, not given.
+    Reads a sample of the keys, or every key with --full. It joins no group, commits nothing and creates
+    nothing. Earlier partition counts of a topic need not be given: they follow from where its records are.
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("name the cluster with -b HOST:PORT")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -53,12 +53,6 @@ Examples:
 """
 
 
-def _schema() -> dict[str, Any]:
-    from copartition.reports.join import check_schema  # noqa: PLC0415 - only --schema needs it
-
-    return check_schema()
-
-
 @command(epilog=HELP_END)
 @click.argument("joined", nargs=-1, metavar="[TOPIC]...")
 @client_options("The cluster.")
@@ -72,12 +66,14 @@ def _schema() -> dict[str, Any]:
     help="A client that writes a topic: the verdict without reading; repeatable.",
 )
 @grow_option("A topic that is to grow to N partitions: which joins break, without reading; repeatable.")
-@click.option("--join", "joins", multiple=True, metavar="A,B", help="--grow: a join of the set; repeatable.")
-@topics_option("--grow, --writer: a topic has N partitions, where no cluster is asked; repeatable.")
+@click.option(
+    "--join", "joins", multiple=True, metavar="A,B", help="With --grow: topics that are joined; repeatable."
+)
+@topics_option("With --grow or --writer: a topic has N partitions, if no cluster tells; repeatable.")
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
 @html_option
-@schema_option(_schema)
+@schema_option("copartition.reports.join", "check_schema")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -96,9 +92,9 @@ def check(
 ) -> None:
     """Can these TOPICs be joined partition by partition?
 
-    Reads their keys and compares counts, the rules by which records were placed, growth, and forms of keys;
-    then the keys themselves: of those in both, how many are at different partition numbers. No group is
-    joined, nothing is committed or created.
+    Reads keys of the topics and compares partition counts, the rules by which records were placed, growth,
+    and forms of keys. Then it compares the keys: how many that are in both topics have different partition
+    numbers. It joins no group, commits nothing and creates nothing.
     """
     if writers and grow:
         raise click.UsageError("--grow asks what growth breaks, --writer who writes; give one of them")

@@ -37,7 +37,7 @@ def client_options(cluster: str) -> Decorator:
             "-b",
             "--bootstrap-server",
             metavar="HOST:PORT",
-            help=f"{cluster} {SERVERS} names it where nothing else does.",
+            help=f"{cluster} By default what {SERVERS} names.",
         ),
         click.option(
             "-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable."
@@ -45,7 +45,7 @@ def client_options(cluster: str) -> Decorator:
         click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False),
-            help="A file of such settings, Java's or librdkafka's.",
+            help="A file of client settings, Java's or librdkafka's.",
         ),
         click.option(
             "--cluster",

@@ -26,11 +26,11 @@ PARTITIONS = 50
     "copartition coordinator payments-tx --transactional-id -n 50",
 )
 @click.argument("ids", nargs=-1, required=True, metavar="GROUP...")
-@click.option("--transactional-id", "transactional", is_flag=True, help="They are transactional ids.")
+@click.option("--transactional-id", "transactional", is_flag=True, help="Each GROUP is a transactional id.")
 @partitions_option(
-    f"Partitions of the internal topic, {PARTITIONS} by default; a cluster tells it itself.", MAX_PARTITIONS
+    f"Partitions of the internal topic: {PARTITIONS} by default, or what the cluster has.", MAX_PARTITIONS
 )
-@client_options("The cluster; names the broker, too.")
+@client_options("The cluster, which knows the brokers.")
 @output_options("text", "json")
 def coordinator(
     ids: tuple[str, ...],

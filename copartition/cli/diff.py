@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -71,12 +71,6 @@ Examples:
 """
 
 
-def _schema() -> dict[str, Any]:
-    from copartition.reports.diff.json import diff_schema  # noqa: PLC0415 - only --schema needs it
-
-    return diff_schema()
-
-
 def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:
     if text is None:
         return None
@@ -117,7 +111,7 @@ view_options = one_argument(
         is_flag=True,
         help="Show all rows, not the 40 largest changes, and what did not change.",
     ),
-    click.option("--reasons", is_flag=True, help="plan: show why it moves what it moves."),
+    click.option("--reasons", is_flag=True, help="plan: show why the assignor moves each partition."),
 )
 """What of a diff to show."""
 
@@ -180,7 +174,7 @@ planning_options = one_argument(
         "--subscribe",
         multiple=True,
         metavar="MEMBER=TOPIC,..",
-        help="What a member subscribes to, or * for all others, new ones too; repeatable.",
+        help="A member subscribes to these topics; * is all other members, new ones too; repeatable.",
     ),
     grow_option("plan: a topic that grows to N partitions; repeatable."),
 )
@@ -199,7 +193,7 @@ planning_options = one_argument(
     type=click.Choice(["auto", "instance-id", "client-id", "host", "member-id", "overlap"]),
     default="auto",
     show_default=True,
-    help="How members before are found again after.",
+    help="How a member of BEFORE is recognised in AFTER.",
 )
 @check_option("moved_pct<=10")
 @click.option("--strict", is_flag=True, help="Fail (2) if the answer relies on any assumption.")
@@ -207,13 +201,13 @@ planning_options = one_argument(
 @planning_options
 @weights_option("for plan:weighted, and for the peak of any change.")
 @set_option("A timeout for the predicted stop: session.timeout.ms=10000")
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @click.option(
     "--save",
     type=click.Path(dir_okay=False),
     help="File for a snapshot of the plan, the live group or AFTER.",
 )
-@schema_option(_schema)
+@schema_option("copartition.reports.diff.json", "diff_schema")
 @click.version_option(package_name="copartition")
 @click.pass_context
 def diff(

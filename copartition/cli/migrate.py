@@ -40,7 +40,8 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
     shell_complete=_complete_client,
     metavar="|".join(CLIENTS),
     multiple=True,
-    help="A kind of client in the group; repeatable. Java's if nothing tells; librdkafka is confluent-kafka.",
+    help="A kind of client in the group; repeatable. By default what the source shows, else java. "
+    "confluent-kafka is librdkafka.",
 )
 @click.option(
     "--migration-policy",
@@ -51,7 +52,7 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
     help="group.consumer.migration.policy of the brokers, 4.0 or later.",
 )
 @group_option
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @output_options("text", "json")
 @click.pass_context
 def migrate(

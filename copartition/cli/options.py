@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from importlib import import_module
 from inspect import signature
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from copartition.cli.shell import Output, write
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_REPORT_WIDTH, parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from copartition.groups import Joiner
 
@@ -101,24 +102,20 @@ def output_options(*formats: str, file: bool = False) -> Decorator:
     )
 
 
-def schema_option(schema: Callable[[], Mapping[str, Any]]) -> Decorator:
-    """The option --schema, which prints a JSON Schema, made only then, and ends the command."""
+def schema_option(
+    module: str, name: str, option: str = "--schema", text: str = "Print the JSON Schema of -o json."
+) -> Decorator:
+    """The option --schema, which prints the schema of this name, imported only then, and ends the command."""
 
     def show(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
         if value and not ctx.resilient_parsing:
             from copartition.reports.json import dump  # noqa: PLC0415 - only --schema needs it
 
-            write(dump(schema()))
+            schema = getattr(import_module(module), name)
+            write(dump(schema if isinstance(schema, dict) else schema()))
             ctx.exit()
 
-    return click.option(
-        "--schema",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help="Print the JSON Schema of -o json.",
-    )
+    return click.option(option, is_flag=True, is_eager=True, expose_value=False, callback=show, help=text)
 
 
 class _Weights(click.Path):
@@ -138,7 +135,7 @@ def weights_option(use: str) -> Decorator:
 
 def check_option(example: str) -> Decorator:
     """The option --check, got as `checks`."""
-    text = f"A limit such as {example}; repeatable."
+    text = f"A limit that must hold, such as {example}; repeatable."
     return click.option("--check", "checks", multiple=True, metavar="EXPR", help=text)
 
 

@@ -70,7 +70,7 @@ def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], ou
 @command("copartition profiles")
 @output_options("text", "json")
 def profiles(output: Output) -> None:
-    """Every client's rule for keys, then the rules of plug-ins, which tell no more than what they are."""
+    """Every client's rule for keys, then plug-ins with what they say of themselves."""
     from partitioning import PROFILES, list_partitioners  # noqa: PLC0415 - help does without
 
     columns = ("name", "hash", "null", "empty", "unkeyed", "client")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -12,7 +11,14 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from copartition.cli.client_options import client_options
-from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
+from copartition.cli.options import (
+    group_option,
+    html_option,
+    output_options,
+    schema_option,
+    seed_option,
+    set_option,
+)
 from copartition.cli.shell import Output, command, complain, write
 from copartition.words import visible
 from partitioning.errors import ScenarioError
@@ -57,19 +63,24 @@ _SHOWN = 100
     "deploys",
     multiple=True,
     metavar="WHAT",
-    help="What becomes of a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
+    help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
     "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
 )
 @group_option
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @click.option(
     "--replay",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    type=click.File("rb"),
     metavar="LOG",
     help="Run again what a log (-o ndjson) records, and compare; exit code 1 where it differs.",
 )
 @click.option("--list", "listing", is_flag=True, help="The scenarios that are ready to run.")
-@click.option("--scenario-schema", is_flag=True, help="The JSON Schema of scenario files.")
+@schema_option(
+    "copartition.simulation.inputs.file",
+    "scenario_schema",
+    "--scenario-schema",
+    "Print the JSON Schema of scenario files.",
+)
 @click.pass_context
 def simulate(
     ctx: click.Context,
@@ -84,24 +95,23 @@ def simulate(
     deploys: tuple[str, ...],
     group: str | None,
     config: dict[str, str],
-    replay: str | None,
+    replay: BinaryIO | None,
     listing: bool,
-    scenario_schema: bool,
 ) -> None:
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
-    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is put beside the model, event
-    by event; exit code 1 where it differs. With --deploy a captured group goes through what is named.
+    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is compared with the model,
+    event by event; exit code 1 where they differ. With --deploy, FILE is a captured group.
     """
-    if sum((bool(plans), replay is not None, listing, scenario_schema)) != 1:
-        raise click.UsageError(
-            "name files or ready scenarios, or give one of --list, --scenario-schema and --replay"
-        )
+    if sum((bool(plans), replay is not None, listing)) != 1:
+        raise click.UsageError("name files or ready scenarios, or give one of --list and --replay")
     if replay is not None:
-        ctx.exit(_replay(replay))
+        ctx.exit(_compare_log(replay))
     if deploys:
-        states = _read_groups(plans, config, group)
+        from copartition.groups import read_source  # noqa: PLC0415 - only --deploy needs it
+
+        states = [read_source(plan, config, group=group).state for plan in plans]
         scenarios = [
             replace(state, seed=state.seed if seed is None else seed)
             for state in _scenarios_of_groups(ctx, states, deploys, assignors, changes)
@@ -125,8 +135,6 @@ def simulate(
             {"name": scenario.name, "summary": scenario.summary} for scenario in ready_scenarios().values()
         ]
         output.print_rows(rows)
-    elif scenario_schema:
-        write(_schema())
     else:
         scenarios = _scenarios(plans, changes, assignors, seed)
         _report(scenarios, runs, output, html)
@@ -153,12 +161,6 @@ def _scenarios(
     if seed is not None:
         bases = [replace(base, seed=seed) for base in bases]
     return [replace(base, assignor=name) for base in bases for name in assignors or (base.assignor,)]
-
-
-def _read_groups(plans: Sequence[str], config: Mapping[str, str], group: str | None) -> list[GroupState]:
-    from copartition.groups import read_source  # noqa: PLC0415 - only --deploy needs it
-
-    return [read_source(plan, config, group=group).state for plan in plans]
 
 
 def _scenarios_of_groups(
@@ -257,21 +259,6 @@ def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], li
                 progress.advance(bar)
             plans.append(Runs(scenario, summaries))
     return plans, firsts
-
-
-def _schema() -> str:
-    import json  # noqa: PLC0415
-
-    from copartition.simulation.inputs.file import scenario_schema  # noqa: PLC0415 - needs msgspec
-
-    return json.dumps(scenario_schema(), indent=2) + "\n"
-
-
-def _replay(path: str) -> int:
-    if path == "-":
-        return _compare_log(sys.stdin.buffer)
-    with Path(path).open("rb") as file:
-        return _compare_log(file)
 
 
 def _compare_log(log: BinaryIO) -> int:

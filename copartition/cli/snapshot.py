@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, out_option, verbose_option
 from copartition.cli.shell import command, write
 from copartition.words import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from copartition.simulation import Scenario
 
 
 @command(
@@ -18,12 +25,12 @@ from copartition.words import visible
 @click.option(
     "--as-scenario",
     is_flag=True,
-    help="A scenario instead, YAML that copartition simulate runs: the group at rest, events to be added.",
+    help="A scenario instead, for copartition simulate: YAML of the group at rest, to add events to.",
 )
 @click.option("--assignor", help="--as-scenario: the group's strategy, where the source does not tell.")
 @out_option
 @group_option
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @verbose_option
 def snapshot(
     source: str,
@@ -45,14 +52,19 @@ def snapshot(
     if not as_scenario:
         write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
         return
-    import yaml  # noqa: PLC0415 - only a scenario needs it
-
     from copartition.groups import scenario_of  # noqa: PLC0415 - as above
-    from copartition.simulation.inputs.file import scenario_to_dict  # noqa: PLC0415 - as above
 
     captured = scenario_of(source_group.state, assignor=assignor)
-    assumed = "".join(f"# assumed: {visible(text)}\n" for text in captured.assumed)
-    values = yaml.safe_dump(
-        scenario_to_dict(captured.scenario), sort_keys=False, width=120, allow_unicode=True
+    write(scenario_yaml(captured.scenario, captured.assumed), out)
+
+
+def scenario_yaml(scenario: Scenario, assumed: Sequence[str]) -> str:
+    """A scenario as a file, below comments that say what was assumed."""
+    import yaml  # noqa: PLC0415 - only a scenario needs it
+
+    from copartition.simulation.inputs.file import scenario_to_dict  # noqa: PLC0415 - as above
+
+    comments = "".join(f"# assumed: {visible(text)}\n" for text in assumed)
+    return comments + yaml.safe_dump(
+        scenario_to_dict(scenario), sort_keys=False, width=120, allow_unicode=True
     )
-    write(assumed + values, out)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
 
 import click
 
@@ -12,12 +11,6 @@ from copartition.cli.options import output_options, schema_option
 from copartition.cli.shell import Output, command, write
 
 MOST = 100_000
-
-
-def _schema() -> dict[str, Any]:
-    from copartition.vectors import SCHEMA  # noqa: PLC0415 - only --schema needs it
-
-    return SCHEMA
 
 
 @command(
@@ -32,7 +25,7 @@ def _schema() -> dict[str, Any]:
     metavar="COMMAND",
     help="A program that reads a case a line and writes an answer a line: report where it differs.",
 )
-@schema_option(_schema)
+@schema_option("copartition.vectors", "SCHEMA")
 @output_options("text", "json")
 @click.pass_context
 def vectors(

@@ -65,10 +65,10 @@ def watch(
     record: str | None,
     form: str,
 ) -> None:
-    """What changes in a group while you look: a line a change, and none while nothing changes.
+    """What changes in a group, a line for each change.
 
-    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. Only read-only calls:
-    a look asks the coordinator to describe the group. A group that is not there yet is waited for.
+    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. It only reads: every
+    look asks the coordinator to describe the group. If there is no such group yet, it waits for one.
     """
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_s is not None or count is not None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
@@ -112,7 +112,12 @@ class AssignmentDiff:
     @cached_property
     def separated(self) -> tuple[tuple[str, ...], ...]:
         """Topics of which one member had each number before and no longer has after; groups of names."""
-        return tuple(tuple(self.topics[topic] for topic in topics) for topics in separated_topics(self))
+        after = self._owners_by_topic(self.target, Action.REMOVED)
+        return tuple(
+            tuple(self.topics[topic] for topic in topics)
+            for topics in self._read_together
+            if len({after[topic].tobytes() for topic in topics}) > 1
+        )
 
     @property
     def not_kept(self) -> tuple[tuple[str, ...], ...]:
@@ -120,8 +125,26 @@ class AssignmentDiff:
         together = {*CO_PARTITIONED.values()}
         if not self.new_strategy or self.before.strategy not in together or self.after.strategy in together:
             return ()
-        groups = (tuple(self.topics[topic] for topic in topics) for topics in co_read_topics(self))
+        groups = (tuple(self.topics[topic] for topic in topics) for topics in self._read_together)
         return tuple(names for names in groups if names not in self.separated)
+
+    @cached_property
+    def _read_together(self) -> list[list[int]]:
+        """Groups of topics of which one member had each number before, by their places in `topics`.
+
+        A group counts only if two members or more shared topics like that: a lone one has all of each topic.
+        """
+        together: dict[bytes, list[int]] = {}
+        for topic, owners in enumerate(self._owners_by_topic(self.source, Action.ADDED)):
+            if len(np.unique(owners)) > 1 and (owners >= 0).all():
+                together.setdefault(owners.tobytes(), []).append(topic)
+        return [topics for topics in together.values() if len(topics) > 1]
+
+    def _owners_by_topic(self, owner: NDArray[np.int32], missing: Action) -> Sequence[NDArray[np.int32]]:
+        """The owners of each topic's partitions in the order of their numbers, on a side."""
+        there = self.action != missing
+        ends = np.searchsorted(self.topic[there], np.arange(1, len(self.topics)))
+        return np.split(owner[there], ends)
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -439,32 +462,3 @@ def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presenc
 def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: int) -> tuple[str, ...]:
     owners = (int(side.owner[index]), int(side.second[index]))
     return tuple(names[place_of[owner]] for owner in owners if owner >= 0)
-
-
-def co_read_topics(diff: AssignmentDiff) -> tuple[tuple[int, ...], ...]:
-    """Groups of topics, as indexes into `diff.topics`, of which one member had each number before.
-
-    A group counts only if at least two members shared topics like that: a lone member has all of each topic.
-    """
-    together: dict[bytes, list[int]] = {}
-    for topic, owners in enumerate(_owners_by_topic(diff, diff.source, Action.ADDED)):
-        if len(np.unique(owners)) > 1 and (owners >= 0).all():
-            together.setdefault(owners.tobytes(), []).append(topic)
-    return tuple(tuple(topics) for topics in together.values() if len(topics) > 1)
-
-
-def separated_topics(diff: AssignmentDiff) -> tuple[tuple[int, ...], ...]:
-    """Those of the groups of `co_read_topics` of which it is no longer so after."""
-    after = _owners_by_topic(diff, diff.target, Action.REMOVED)
-    return tuple(
-        topics for topics in co_read_topics(diff) if len({after[topic].tobytes() for topic in topics}) > 1
-    )
-
-
-def _owners_by_topic(
-    diff: AssignmentDiff, owner: NDArray[np.int32], missing: Action
-) -> Sequence[NDArray[np.int32]]:
-    """The owners of each topic's partitions in the order of their numbers, on a side."""
-    there = diff.action != missing
-    ends = np.searchsorted(diff.topic[there], np.arange(1, len(diff.topics)))
-    return np.split(owner[there], ends)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Certificate
+    from assignors.group import Certificate
     from assignors.optimal.quality import AssignmentQuality
     from assignors.state import GroupState
     from assignors.weighted.weights import Weights
@@ -67,7 +67,7 @@ class Needed(NamedTuple):
     """The least that a change needs."""
 
     moves: int | None  # None where no valid assignment is as balanced as the side after
-    # at best loads; None where partitions have two owners or unseen members could take some
+    # At best loads; None where partitions have two owners or unseen members could take some.
     fullest: int | None
     exact: bool  # False: only bounds, as some subscriptions or members are unknown
     topics: TopicSpread | None = None  # worst spread after; None where partitions have two owners

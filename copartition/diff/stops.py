@@ -85,15 +85,10 @@ class Event(NamedTuple):
         masks: tuple[Mask, Mask, Mask],
         **silence: Any,
     ) -> Event:
-        """Count the rows that wait, that are read, and that are handed over, and whose they are.
+        """Count the rows that wait, that are read, and that are handed over (`masks`), and whose they are.
 
-        Args:
-            name: as in `Stop.event`.
-            members: the members there are then.
-            staying: members that do not leave.
-            source: the owner of each row before.
-            masks: rows that wait, that are read, and those of them that are handed over.
-            silence: `silent`, `announced` and `missed`.
+        `staying` members do not leave, `source` is the owner of each row before, `silence` has the other
+        fields.
         """
         waiting, reading, handed = (int(mask.sum()) for mask in masks)
         readers, givers = (len(np.unique(source[mask])) for mask in masks[1:])

@@ -19,7 +19,7 @@ from partitioning.errors import DiffError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.assignment import Certificate
+    from assignors.group import Certificate
     from copartition.diff.changes import MemberChange
     from copartition.diff.needed import Columns, Needed
 
@@ -134,15 +134,10 @@ def summarize(
     *,
     all_known: tuple[bool, bool],
 ) -> Summary:
-    """A diff in numbers.
+    """A diff in numbers; `all_known` says of each side whether it shows all its members.
 
-    Args:
-        members: every member of either side.
-        rows: the partitions.
-        needed: what the best assignments need.
-        lag: records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows any.
-        certificate: how the weights lie; None where that is unknown.
-        all_known: of each side, whether it shows all its members.
+    `lag` has the records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows
+    any.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]

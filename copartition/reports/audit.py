@@ -98,12 +98,7 @@ def writer_name(writer: Writer) -> str:
 
 
 def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
-    """A row for each span, and how many are left out; partitions with one writer each, the same, are one row.
-
-    Args:
-        spans: of one topic.
-        most: rows to show; None for all.
-    """
+    """A row for each span, or for partitions of one and the same writer, up to `most`; how many are left."""
     titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
     turns = Counter(span.partition for span in spans)
     alike: dict[tuple[Writer | None, int], list[Span]] = {}

@@ -70,18 +70,15 @@ _BAR = {"=": _DIM, "-": Style(color="red"), "+": Style(color="green")}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a `Grid`.
+    """A column of a `Grid`, of some kind.
 
-    Attributes:
-        title: its header.
-        kind: "name", cut in the middle where there is no room; "number", flush right; "list", the last
-            column, broken after its commas and blanks; "bar", signs with colours; "word", anything else.
-        style: rich's name for how it looks.
+    A "name" is cut in the middle where there is no room, a "number" flush right, a "list" the last column,
+    broken after its commas and blanks, a "bar" has signs with colours, and a "word" is anything else.
     """
 
     title: str
     kind: str = "number"
-    style: str = ""
+    style: str = ""  # rich's name for how it looks
 
 
 class Grid:

@@ -81,20 +81,14 @@ class JoinNumbers:
 
 @dataclass(frozen=True)
 class JoinReport:
-    """A verdict on one join, or a plan for several, and what it rests on.
+    """A verdict on one join, or a plan for several, and what it rests on."""
 
-    Attributes:
-        verdict: on one join; None of a plan.
-        audits: who wrote each topic, where topics were read.
-        pairs: of each topic but the last, where its keys are that the next one has, too.
-        plan: what becomes of joins when topics grow; None of a verdict.
-        invented_counts: partition counts that pairs of invented keys are drawn over, where no topic was read.
-    """
-
-    verdict: JoinVerdict | None = None
-    audits: tuple[TopicAudit, ...] = ()
+    verdict: JoinVerdict | None = None  # None of a plan
+    audits: tuple[TopicAudit, ...] = ()  # where topics were read
+    # Of each topic but the last, where its keys are that the next one has, too.
     pairs: tuple[KeyPairs, ...] = ()
-    plan: GrowthPlan | None = None
+    plan: GrowthPlan | None = None  # None of a verdict
+    # Partition counts for pairs of invented keys, where no topic was read.
     invented_counts: tuple[int, ...] = ()
 
     @property
@@ -288,11 +282,7 @@ def _print_plan(plan: GrowthPlan, console: Console) -> None:
 
 
 def join_markdown(report: JoinReport) -> str:
-    """The verdict as GitHub Markdown: in bold, its reasons, the long part folded.
-
-    Args:
-        report: the verdict, and what it rests on.
-    """
+    """The verdict as GitHub Markdown: in bold, its reasons, the long part folded."""
     page = Page()
     page.add("**", markdown_text(report.headline), "**\n")
     if report.plan is not None:
@@ -502,12 +492,7 @@ _DESCRIBED += (RuleData, TopicData)
 
 
 def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
-    """The report as JSON.
-
-    Args:
-        report: what was found.
-        limits: the limits that were given.
-    """
+    """The report, with the limits that were given, as JSON."""
     numbers, plan = report.numbers, report.plan
     document: CheckDocument = {
         "format_version": CHECK_FORMAT_VERSION,

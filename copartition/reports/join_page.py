@@ -95,12 +95,7 @@ class Picture(NamedTuple):
 
 
 def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -> Picture:
-    """The picture of a join.
-
-    Args:
-        topics: names and partition counts.
-        pairs: of each topic but the last, where its keys are that the next one has, too.
-    """
+    """The picture of topics (name, partition count) and where the keys are that each shares with the next."""
     same = [int(pair.keys[pair.one == pair.other].sum()) for pair in pairs]
     total = [int(pair.keys.sum()) for pair in pairs]
     return Picture(
@@ -200,11 +195,7 @@ def _path(left: float, right: float, below_left: float, below_right: float) -> s
 
 
 def join_html(report: JoinReport) -> str:
-    """A page with the verdict on a join and the picture of the keys its topics share, or with a plan.
-
-    Args:
-        report: the verdict, and what it rests on.
-    """
+    """A page with the verdict on a join and the picture of the keys its topics share, or with a plan."""
     if report.plan is not None:
         return render(
             "join.html.j2",

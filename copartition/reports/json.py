@@ -23,13 +23,9 @@ def dump(value: Mapping[str, Any]) -> str:
 def json_schema(
     document: type, report: str, documented: Iterable[type], borrowed: Mapping[type, type] | None = None
 ) -> dict[str, Any]:
-    """The JSON Schema of a document, of draft 2020-12.
+    """The JSON Schema (draft 2020-12) of a report; docstrings of `documented` types describe its fields.
 
-    Args:
-        document: its type.
-        report: what it is the report of.
-        documented: the types in it whose docstrings describe their attributes.
-        borrowed: another type whose docstring describes attributes of the same names, for some of these.
+    `borrowed` gives for some of these another type, whose docstring describes fields of the same names.
     """
     with needs("the JSON Schema", "cli"):
         import msgspec  # noqa: PLC0415 - only the schema needs it

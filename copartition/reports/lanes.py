@@ -52,14 +52,10 @@ def merge(
     end: NDArray[np.float64],
     *same: NDArray[np.integer],
 ) -> Blocks:
-    """Neighbouring lanes with the same times, and whatever else must be the same, as one block.
+    """Neighbouring lanes with the same times, and with the same values in `same`, as one block.
 
-    Args:
-        grain: times are the same that lie in the same multiple of it.
-        lane: the lane of each row.
-        start: when it begins.
-        end: when it ends.
-        same: what it is.
+    Times are the same that lie in the same multiple of `grain`; `lane`, `start` and `end` have an element a
+    row.
     """
     alike = (np.floor(start / grain), np.floor(end / grain), *same)
     order = np.lexsort((lane, *alike))
@@ -178,12 +174,7 @@ class Lanes:
     """A timeline as lanes: those of one consumer are neighbours."""
 
     def __init__(self, timeline: Timeline, height: float) -> None:
-        """Put the partitions in order.
-
-        Args:
-            timeline: the run.
-            height: pixels that all lanes together take.
-        """
+        """Put the partitions in order; all lanes together are `height` pixels high."""
         self.timeline = timeline
         self._height = height
         self._count = int(timeline.first[-1])

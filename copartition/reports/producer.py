@@ -213,21 +213,13 @@ DELIVERY_LIMITS = (
 
 
 class Case(NamedTuple):
-    """What was asked.
+    """What was asked."""
 
-    Attributes:
-        client: whose rules.
-        settings: the producer's.
-        faults: what went wrong.
-        times: `interval_ms`, `round_trip_ms` and `replication_ms`.
-        seed: of the first run.
-    """
-
-    client: Client
+    client: Client  # whose rules
     settings: DeliverySettings
     faults: Faults
-    times: Mapping[str, float]
-    seed: int
+    times: Mapping[str, float]  # `interval_ms`, `round_trip_ms` and `replication_ms`
+    seed: int  # of the first run
 
 
 def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:

@@ -286,35 +286,20 @@ HEIGHTS = Heights()
 
 
 class Panel(NamedTuple):
-    """One run over one stretch of time.
+    """One run over one stretch of time."""
 
-    Attributes:
-        title: which run.
-        facts: what this stretch of time cost it.
-        label: what the picture is, for those who do not see it.
-        marks: events.
-        crowded: whether there are too many for lines.
-        reading: share of the partitions that is read.
-        existing: partitions from their first moment on, as an SVG path.
-        phases: partitions that stand still.
-        readers: who reads.
-        second_readers: partitions with two readers.
-        lag: records behind; None without a load.
-        most_lag: records at the top of it.
-    """
-
-    title: str
-    facts: str
-    label: str
-    marks: tuple[Mark, ...]
-    crowded: bool
-    reading: Curve
-    existing: str
-    phases: Strip
+    title: str  # which run
+    facts: str  # what this stretch of time cost it
+    label: str  # what the picture is, for people who do not see it
+    marks: tuple[Mark, ...]  # events
+    crowded: bool  # whether there are too many for lines
+    reading: Curve  # share of the partitions that is read
+    existing: str  # partitions from their first moment on, as an SVG path
+    phases: Strip  # partitions that stand still
     readers: Strip
-    second_readers: tuple[Shape, ...]
-    lag: Curve | None
-    most_lag: float
+    second_readers: tuple[Shape, ...]  # partitions with two readers
+    lag: Curve | None  # records behind; None without a load
+    most_lag: float  # records at the top of it
 
 
 class Chart(NamedTuple):

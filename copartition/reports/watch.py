@@ -131,11 +131,7 @@ def _time(seconds: float, to: str) -> str:
 
 
 class WatchReport:
-    """Tells a watch, step by step and in a few words at its end.
-
-    Args:
-        form: "text" or "json".
-    """
+    """Shows a watch, step by step and in a few words at its end; `form` is "text" or "json"."""
 
     def __init__(self, form: str) -> None:
         self._line = change_json if form == "json" else change_text
@@ -155,12 +151,7 @@ class WatchReport:
         return "".join(map(self._line, changes))
 
     def summary(self, seconds: float, blind_s: float | None) -> str:
-        """What was seen in this time, and what cannot have been.
-
-        Args:
-            seconds: how long the group was watched.
-            blind_s: the longest time between two looks; None for a record, which does not tell.
-        """
+        """What was seen in this time; `blind_s` is the longest time between two looks, None for a record."""
         members = ", ".join(f"{self._kinds[field]:,} {field}" for field in _MEMBERS)
         text = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
         if self._longest_s:

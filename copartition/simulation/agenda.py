@@ -169,13 +169,9 @@ def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Lengt
 def newcomers(
     number: int, like: Consumer, present: Collection[str], all_so_far: Mapping[str, Consumer]
 ) -> list[Consumer]:
-    """So many more consumers, with the first numbers that nobody present has.
+    """So many more consumers like this one, with the first numbers that nobody present has.
 
-    Args:
-        number: how many.
-        like: what new ones are like; one of `all_so_far` comes back as it was, but for its strategies.
-        present: names that are taken.
-        all_so_far: every consumer there ever was.
+    A consumer of `all_so_far` comes back as it was, but for its strategies.
     """
     named = _NUMBERED.fullmatch(like.name)
     stem, end = (named[1], named[2] or "") if named else (like.name, "")
@@ -223,20 +219,12 @@ def _next_revision(name: str, names: set[str]) -> str:
 
 
 class _Entry(NamedTuple):
-    """Something in the future; the first of them sorts first.
-
-    Attributes:
-        at_ms: when.
-        rank: order at one time: the place of the event in the scenario, or behind all.
-        turn: order of entries of one event.
-        number: the place of the event in the scenario.
-        what: that event, or a step of it.
-    """
+    """Something in the future; the first entry sorts first."""
 
     at_ms: float
-    rank: float
-    turn: int
-    number: int
+    rank: float  # order at one time: the place of the event in the scenario, or behind all
+    turn: int  # order of entries of one event
+    number: int  # the place of the event in the scenario
     what: Event | Step
 
 
@@ -293,8 +281,7 @@ class Agenda:
     def due(self, now_ms: float, world: World) -> Iterator[Primitive]:
         """What happens up to now; each is to be done before the next is asked for.
 
-        Raises:
-            ScenarioError: an event cannot happen as things are.
+        An event that cannot happen as things are raises `ScenarioError`.
         """
         if self._watches and self._look_ms <= now_ms:
             self._look(now_ms, world)

@@ -20,17 +20,11 @@ _NUMBERS = 2**17
 
 
 class Barrier(NamedTuple):
-    """A rebalance that begins at any moment, in mean milliseconds since what it is for.
+    """A rebalance that begins at any moment, in mean milliseconds since what it is for."""
 
-    Attributes:
-        noticed_ms: when the group has missed a member that fell silent.
-        heard_ms: when a member has heard of the rebalance.
-        passed_ms: when all have.
-    """
-
-    noticed_ms: float
-    heard_ms: float
-    passed_ms: float
+    noticed_ms: float  # when the group has missed a member that fell silent
+    heard_ms: float  # when a member has heard of the rebalance
+    passed_ms: float  # when all have
 
 
 def mean_barrier(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
-from copartition.topics.audit.reader import read_records
+from copartition.topics.audit.reader import Reading
 from copartition.topics.audit.tally import Tally
 from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison, KeyPairs
@@ -50,13 +50,13 @@ def audit_topic(
         selection: which records; a sample by default.
         committed: leave out records of transactions that are open or were aborted.
         also: what else to do with each batch of records.
-        decode: what a key of a form says, such as a `decoding.KeyDecoder`; by default what its bytes show.
+        decode: what a key of a form says, such as a `decoder.KeyDecoder`; by default what its bytes show.
 
     Raises:
         TopicChangedError: the topic was deleted or made anew while it was read.
-        CopartitionError: the topic cannot be read, as in `read_records`.
+        CopartitionError: the topic cannot be read, as in `Reading`.
     """
-    with read_records(topic, config, selection, committed=committed) as reading:
+    with Reading(topic, config, selection, committed=committed) as reading:
         tally, forms, read = Tally(reading.num_partitions), FormCounts(), 0
 
         def count(records: Records, *, with_forms: bool) -> None:

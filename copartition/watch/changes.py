@@ -59,9 +59,9 @@ class Looks:
         self._sleep = sleep
         self._reported: set[str] = set()
         self.successes = 0
-        # longest time from one look to the answer of the next; what came and went in it was not seen
-        # when the first look was answered
-        self.begun = self.ended = self.blind_s = 0.0  # when the last one was answered
+        # When the first and the last look were answered, and the longest time from one look to the answer of
+        # the next: what came and went in it was not seen.
+        self.begun = self.ended = self.blind_s = 0.0
 
     def __iter__(self) -> Iterator[Step]:
         """The steps; looks that show nothing new give none."""
@@ -168,7 +168,7 @@ class Change:
     target: str | None = None  # who has them now, None for nobody
     partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved
     least_s: float | None = None  # how long at least nobody had them, or the group was not settled
-    # how long at most, as looks show no more; None where it began before the first
+    # How long at most, as looks show no more; None where it began before the first.
     most_s: float | None = None
 
 

@@ -246,7 +246,7 @@ class Compared:
     causes: tuple[Change, ...]  # who came and went, and what grew; empty where the record does not show it
     partitions: int  # how many the group has after
     differing: tuple[Differing, ...]  # partitions that others have than the model says
-    # longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown
+    # Longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown.
     recorded: Bounds | None
     predicted: Spread | None  # the same by the model; None where the record shows no cause
 

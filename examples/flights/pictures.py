@@ -34,25 +34,22 @@ def write_pictures(
     """
     folder.mkdir(parents=True, exist_ok=True)
     pages = {
+        "index.html": page("index.html.j2", rows=int(sizes.sum()), partitions=len(sizes)),
         "topic.html": topic_page(sizes, counts, growth),
         "rolling-restart.html": simulation_html(restarts),
         "rolling-restart.svg": availability_svg(restarts),
         "assignment-diff.html": diff_html(change),
     }
-    for name, page in pages.items():
-        (folder / name).write_text(page, encoding="utf-8")
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in pages]
 
 
 def topic_page(sizes: NDArray[np.int64], counts: list[tuple[str, int]], growth: Growth) -> str:
     """Partition sizes, hottest keys and growth as bars."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
     largest = int(np.argmax(sizes))
-    return environment.get_template("topic.html.j2").render(
+    return page(
+        "topic.html.j2",
         rows=int(sizes.sum()),
         largest=f"{sizes[largest] / sizes.mean():.0%}",
         partitions=[
@@ -71,3 +68,13 @@ def topic_page(sizes: NDArray[np.int64], counts: list[tuple[str, int]], growth: 
             {"label": "rows that move", "value": growth.moving, "suffix": "", "style": "hot"},
         ],
     )
+
+
+def page(template: str, **values: object) -> str:
+    """A template of this folder, filled in."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template(template).render(values)

@@ -75,7 +75,7 @@ class PartitioningProducer(Producer):
         self._deliveries = deliveries_of(config, "records without a delivery callback")
         self._hashed = self._topics.hashed
         self._watched: tuple[DeliveryCallback | None, DeliveryCallback | None] = None, None
-        on_delivery = self._deliveries.watched(self._topics.on_error, config.get("on_delivery"))
+        on_delivery = self._deliveries.watch(self._topics.on_error, config.get("on_delivery"))
         super().__init__({**config, **self._topics.hashing, "on_delivery": on_delivery})
 
     def produce(
@@ -156,7 +156,7 @@ class PartitioningProducer(Producer):
         """The callback around the caller's own, which is mostly the same as last time."""
         last, watcher = self._watched
         if watcher is None or own != last:
-            watcher = self._deliveries.watched(self._topics.on_error, own)
+            watcher = self._deliveries.watch(self._topics.on_error, own)
             self._watched = own, watcher
         return watcher
 

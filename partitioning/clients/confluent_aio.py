@@ -102,7 +102,7 @@ class PartitioningAIOProducer(AIOProducer):
             ask = self._from_another_thread()
             current = self._topics.trusted(topic, ask)
             if current is None:
-                current = await asyncio.to_thread(self._topics.met, topic, ask)
+                current = await asyncio.to_thread(self._topics.meet, topic, ask)
             key, value = encoded(key), encoded(value)
             partition = current.place(key)
             current.sent(partition, key, value)
@@ -177,7 +177,7 @@ class PartitioningAIOProducer(AIOProducer):
             await super().close()
 
     def _from_another_thread(self) -> Ask:
-        """How another thread asks for a topic's metadata; so that the event loop never waits."""
+        """What another thread calls for a topic's metadata, so that the event loop never waits."""
         loop = asyncio.get_running_loop()
 
         def ask(name: str, within_s: float) -> Any:

@@ -117,7 +117,7 @@ def _certificate_fault(config: Mapping[str, Any]) -> str | None:
 
 
 def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Of the brokers that the settings name; of a few, for each that says nothing takes its time."""
+    """The addresses of a few brokers that the settings name: asking one that does not answer takes time."""
     for server in str(config.get("bootstrap.servers", "")).split(",")[:_ASKED]:
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
         if host and port.isdigit():

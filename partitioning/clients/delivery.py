@@ -59,7 +59,7 @@ class Deliveries:
         self._fatal: KafkaException | None = None
         self._fatal_is_told = False
 
-    def watched(
+    def watch(
         self,
         on_error: Callable[[str, KafkaError], None],
         watcher: Callable[[KafkaError | None, Message], None] | None = None,
@@ -194,8 +194,11 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     """Why a transaction failed, where librdkafka says only that a call does not fit its state.
 
     A transaction fails by itself, for instance when the brokers refuse one of its records. A call at
-    that moment tells of the state only; an attempt to begin another transaction fails with the reason. The
-    producer's transaction is aborted next.
+    that moment tells of the state only; an attempt to begin another transaction fails with the reason.
+
+    Args:
+        producer: whose transaction failed; abort the transaction next.
+        error: what a call of the producer raised.
     """
     if error.name() != "_STATE":
         return error

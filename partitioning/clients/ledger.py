@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 FORMAT = 1
-"""Of an entry, and of the digest in it."""
+"""The format of an entry, and of the digest in it."""
 
 PREFIX = "copartition/"
 """What the names of all ledgers' groups, and all transactional ids, begin with: grant permissions on it."""

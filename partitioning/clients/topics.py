@@ -146,7 +146,7 @@ class Topics:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker answers, and none ever told this topic's layout.
         """
-        return self.trusted(name, ask) or self.met(name, ask)
+        return self.trusted(name, ask) or self.meet(name, ask)
 
     def on_error(self, name: str, error: KafkaError) -> None:
         """A record of this topic was refused; where the topic or a partition is gone, it is met anew."""
@@ -154,7 +154,7 @@ class Topics:
         if topic is not None and error.code() in _IS_GONE:
             self._forget(name, topic)
 
-    def met(self, name: str, ask: Ask) -> Topic:
+    def meet(self, name: str, ask: Ask) -> Topic:
         """A topic, after the cluster was asked for its layout; arguments and errors as of `current`."""
         topic = self._topics.get(name)
         if topic is None:

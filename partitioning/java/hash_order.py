@@ -78,7 +78,7 @@ class Tree(NamedTuple):
         return list(table)
 
     def order_without_ranks(self, apart: Sequence[int] | None, *, sure: bool) -> list[int]:
-        """The same where Java cannot compare the keys; TreeBinError if their identity hashes decide.
+        """The order where Java cannot compare the keys; TreeBinError if their identity hashes decide it.
 
         `apart` and `sure` are as in `hash_map_order`.
         """

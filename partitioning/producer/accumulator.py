@@ -146,7 +146,7 @@ class Accumulator:
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
         """Brokers for which a batch can go: a full one, one that lingered, or with `everything` any.
 
-        The sender asks this before it sends; so the sticky partitioner hears of the queues here.
+        The sender asks this before it sends, so this is where the sticky partitioner learns of the queues.
         """
         if self._balancing is not None:
             self._balancing.update_load(self._load(), self._layout)

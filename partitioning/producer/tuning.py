@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Client = Literal["java", "librdkafka"]
 
 DEFAULT_LINGER_MS = 5.0
-"""Of the Java client since 4.0, and of librdkafka."""
+"""The `linger.ms` of the Java client since 4.0, and of librdkafka."""
 
 _LINGERS = (
     *(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0, 30.0, 40.0, 50.0, 70.0),

@@ -228,7 +228,7 @@ def _sentence(rule: tuple[str, int], ranges: Sequence[Row]) -> str:
 
 
 def _keyless(ranges: Sequence[Row], turns: Sequence[tuple[str, int]]) -> list[str]:
-    """What the records without a key tell the profiles of one rule apart by."""
+    """How the partition of keyless records tells profiles that have the same rule for keys apart."""
     homes = {r.partition for r in ranges if r.keyless}
     profile, num_partitions = turns[-1]
     if len(homes) != 1 or sum(r.keyless for r in ranges) < 10:

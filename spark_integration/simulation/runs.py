@@ -21,7 +21,7 @@ def simulate_rebalances(
 ) -> DataFrame:
     """A row for each run of a scenario: `run`, and the fields of `copartition.simulation.RunSummary`.
 
-    It is `simulate_grid` with nothing to vary; see there.
+    It is `simulate_grid` with nothing to vary, where arguments and errors are described.
     """
     return simulate_grid(spark, scenario, {}, runs, tasks=tasks)
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from assignors.assignment import Assignment
-from assignors.group import Group, Member, StickyUserData, Topic
+from assignors.group import Assignment, Group, Member, StickyUserData, Topic
 from partitioning.errors import InvalidGroupError
 from partitioning.topic_partition import TopicPartition
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from assignors.assignment import Assignment
-from assignors.group import Group, Member, Topic
+from assignors.group import Assignment, Group, Member, Topic
 from assignors.partition_list import PartitionList
 from copartition.groups import WhatIf, parse_capture, plan
 from copartition.simulation import Consumer, Grow, Join, Scenario

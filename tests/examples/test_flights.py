@@ -1,15 +1,22 @@
 """The demo's audit finds what is wrong with a topic; the demo itself runs in CI."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from copartition import simulate
+from copartition.diff import diff
+from copartition.groups.source import step_state
 from examples.flights.audit import Records, audit, inversions
-from partitioning import partition_batch
+from examples.flights.deploy import scenario
+from examples.flights.pictures import write_pictures
+from partitioning import grow, partition_batch
 
 KEYS = [b"N1", b"N2", None, b"N1", b"N2", b"N1"]
 
@@ -75,3 +82,14 @@ def test_an_unreachable_broker_ends_the_demo_within_seconds() -> None:
     )
     assert done.returncode == 2
     assert "127.0.0.1:1" in done.stdout
+
+
+def test_the_index_leads_to_every_page_of_the_demo(tmp_path: Path) -> None:
+    restart = simulate(scenario("cooperative-sticky", static=False, flights_partitions=2))
+    before, after = (step_state(restart, step) for step in (0, len(restart.steps) - 1))
+    counts = [("N1", 3), ("N2", 2)]
+    written = write_pictures(
+        tmp_path, np.array([3, 2]), counts, grow([b"N1", b"N2"], 2, 3), [restart], diff(before, after)
+    )
+    index = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert {*re.findall(r'(?:href|src)="([^"]+)"', index)} == {path.name for path in written} - {"index.html"}

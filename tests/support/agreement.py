@@ -11,8 +11,7 @@ from tests.support.golden import Json, group_of, lists_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assignors.assignment import Assignment
-    from assignors.group import Group
+    from assignors.group import Assignment, Group
 
 
 class Leader(Protocol):

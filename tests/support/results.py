@@ -17,7 +17,6 @@ from copartition.simulation import (
     SimulationResult,
     Timeline,
 )
-from copartition.simulation.outcome.result import Recording
 from copartition.simulation.outcome.timeline import Zombies
 from copartition.simulation.records.calls import CatchUps
 from copartition.simulation.records.curves import PartitionCurves
@@ -98,7 +97,7 @@ RECORDS = RecordsResult(
 def a_result(scenario=SCENARIO, **figures):
     """The crash without records; `figures` of the summary may differ."""
     return SimulationResult(
-        scenario, None, (), Recording(lambda: TIMELINE), replace(SUMMARY, **figures), OUTAGES, None, LOG
+        scenario, None, (), lambda: TIMELINE, replace(SUMMARY, **figures), OUTAGES, None, LOG
     )
 
 

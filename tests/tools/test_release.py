@@ -7,6 +7,12 @@ import pytest
 import partitioning
 from tools.release import ROOT, faults
 
+PROJECT = """\
+[project]
+version = "0.2.0"
+[tool.hatch.metadata.hooks.custom]
+repository = "{}"
+"""
 TOLD = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n\n### Added\n\n- More.\n\n## 0.1.0\n\n- All.\n"
 UNTOLD = "# Changelog\n\n## Unreleased\n\n- More.\n\n## 0.1.0\n\n- All.\n"
 
@@ -26,11 +32,18 @@ UNTOLD = "# Changelog\n\n## Unreleased\n\n- More.\n\n## 0.1.0\n\n- All.\n"
 def test_what_does_not_agree_is_named(
     tmp_path: Path, tag: str, installed: str, changelog: str, expected: list[str]
 ) -> None:
-    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
+    (tmp_path / "pyproject.toml").write_text(PROJECT.format("https://example.org"))
     (tmp_path / "CHANGELOG.md").write_text(changelog)
     found = faults(tag, tmp_path, installed)
     assert len(found) == len(expected)
     assert all(text in fault for text, fault in zip(expected, found, strict=True))
+
+
+def test_a_release_needs_the_address_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(PROJECT.format(""))
+    (tmp_path / "CHANGELOG.md").write_text(TOLD)
+    [fault] = faults("v0.2.0", tmp_path, "0.2.0")
+    assert "no address under 'repository'" in fault
 
 
 def test_the_packages_say_the_version_of_the_project() -> None:

@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 from tools.site import pages  # noqa: E402 - MkDocs imports this file by its path
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-REPOSITORY = PROJECT["tool"].get("copartition", {}).get("repository", "")
+REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 PYTHON = "reference/python/"
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 

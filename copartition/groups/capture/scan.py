@@ -67,11 +67,6 @@ def is_header(line: str) -> bool:
     return bool(find_header(" ".join(line.split()))[0])
 
 
-def is_notice(line: str) -> bool:
-    """Whether a line is something that a tool says beside its tables, or fences them in Markdown."""
-    return bool(_NOTICE.match(line))
-
-
 def find_header(line: str) -> tuple[str, dict[str, int]]:
     """The kind of table that a line heads, "" for none, and where its words start."""
     return _header(line) if line.startswith(_HEADERS) else ("", {})
@@ -105,7 +100,7 @@ class _Scanner:
     """Reads the lines of a capture one mark after the other: a blank line, a header, a notice, a summary."""
 
     def __init__(self, lines: list[str]) -> None:
-        # kind, table, and the group that the last notice before it names
+        # Kind, table, and the group that the last notice before it names.
         self.tables: list[tuple[str, Table, str | None]] = []
         self.groups: dict[str | None, Scanned] = {}  # statuses that notices and summaries show
         self._noticed: str | None = None
@@ -226,7 +221,7 @@ def realign(text: str) -> str | None:
     for line in [*lines, ""]:
         words = " ".join(_BLANKS.split(line.strip(" \t")))
         kind, columns = find_header(words)
-        if kind in {"offsets", "members", "state"} or not words or is_notice(line):
+        if kind in {"offsets", "members", "state"} or not words or _NOTICE.match(line):
             positions += _aligned(rows)
             rows = [[*columns]] if kind and words else []
             positions += [] if rows else [line]

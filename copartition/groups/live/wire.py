@@ -120,14 +120,9 @@ class _Connection:
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
     ) -> _Answer:
-        """The answer to a request of this API key and version.
+        """The answer to a request of this API key and version, `flexible` where this version is (KIP-482).
 
-        Args:
-            key: which request.
-            version: of its layout.
-            body: the request.
-            flexible: whether this version of the request is (KIP-482).
-            tagged: whether the answer's header is, which that of ApiVersions never is.
+        `tagged`: the answer's header has tagged fields, which that of ApiVersions never has.
         """
         self._number += 1
         header = struct.pack(">hhi", key, version, self._number) + _short("copartition")

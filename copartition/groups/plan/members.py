@@ -278,6 +278,8 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
     others = strategy == "sticky" and bool(clients)
     if not (strategy == "cooperative-sticky" or others) or clients == {"java"}:
         return LeadersRule(strategy)
+    if strategy == "sticky" and "librdkafka" in clients:
+        return LeadersRule(strategy, assumed=("a Java client leads: librdkafka has no 'sticky'",))
     own = f"{_LIBRDKAFKA}{strategy}"
     if clients == {"librdkafka"}:
         return LeadersRule(own, (f"librdkafka leads, so its own {strategy!r} decides, {own!r} here",))

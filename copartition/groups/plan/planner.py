@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
-from assignors.assignment import Assignment
 from assignors.explain import Explainer, settle
-from assignors.group import Group, Topic
+from assignors.group import Assignment, Group, Topic
 from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import CONNECT, GroupState
 from copartition.diff.stops import Event

@@ -68,12 +68,7 @@ _RIBBONS = 150
 
 
 def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
-    """A page with a diff: the verdict and what it rests on, who owned what, the loads, the stop, the details.
-
-    Args:
-        diff: the diff.
-        reasons: show flows by what set their partitions in motion.
-    """
+    """A page with a diff: verdict, assumptions, owners, loads, the stop; `reasons` splits flows by cause."""
     picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
     if picture is not None and len(picture.ribbons) > _RIBBONS:
         picture = None

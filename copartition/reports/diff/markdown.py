@@ -27,10 +27,6 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     """A diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
 
     It fits into a comment: of what is too long, the rest is counted.
-
-    Args:
-        diff: the diff.
-        view: what of it to show.
     """
     shown = Shown(diff, view)
     page = Page()

@@ -30,21 +30,13 @@ SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What to show.
+    """What to show."""
 
-    Attributes:
-        by: what a row stands for: "member", "topic" or "partition"; None for what suits the format.
-        topic: only topics in whose name it is found.
-        member: only members in whose name it is found, and partitions that one of them has or had.
-        every: also what did not change, and every row, however many there are.
-        reasons: why a plan moves what it moves.
-    """
-
-    by: str | None = None
-    topic: re.Pattern[str] | None = None
-    member: re.Pattern[str] | None = None
-    every: bool = False
-    reasons: bool = False
+    by: str | None = None  # "member", "topic" or "partition" a row; None for what suits the format
+    topic: re.Pattern[str] | None = None  # only topics whose name has a match
+    member: re.Pattern[str] | None = None  # only such members, and partitions that one of them has or had
+    every: bool = False  # also what did not change, and every row, however many there are
+    reasons: bool = False  # why a plan moves what it moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +74,12 @@ class TopicChange:
 
 
 class Shown:
-    """A diff through a view.
-
-    Attributes:
-        diff: the whole diff, for what is said of all of it.
-        view: what is shown.
-        part: the diff with the chosen partitions only; its members' numbers are of the chosen topics, and its
-            summary is that of the whole.
-    """
+    """A diff through a view."""
 
     def __init__(self, diff: AssignmentDiff, view: View | None = None) -> None:
-        self.diff = diff
+        self.diff = diff  # all of it
         self.view = view or View()
+        # The chosen partitions; members count those of chosen topics, the summary is of all.
         self.part = _of_topics(diff, self.view.topic)
         if self.view.member is not None:
             chosen = np.array([*map(self._is_chosen, diff.members), False], np.bool_)
@@ -186,10 +172,7 @@ class Shown:
         return largest(self.topics, lambda topic: topic.changed, self._most(most))
 
     def largest_flows(self, most: int | None = None) -> tuple[list[Flow], int, int]:
-        """The flows to list, how many are left out, and how many partitions those have.
-
-        Where they are more than are shown, the largest come first.
-        """
+        """The largest flows, at most `most`, how many are left out, and how many partitions those have."""
         most, part = self._most(most), self.part
         moving = np.flatnonzero((part.action != Action.KEEP) & (part.source != part.target))
         pair = part.source[moving].astype(np.int64) * (len(part.members) + 1) + part.target[moving]

@@ -62,19 +62,12 @@ class Kind(IntEnum):
 
 
 class Groups(NamedTuple):
-    """Ranges of members, and nobody.
+    """Ranges of members, and nobody."""
 
-    Attributes:
-        names: what each is called; nobody comes last.
-        shared: the beginning of all names that "…" stands for; empty where they are whole.
-        size: members of the largest.
-        of: the group of each member, and that of nobody, which index -1 finds; 0 for those in none.
-    """
-
-    names: tuple[str, ...]
-    shared: str
-    size: int
-    of: NDArray[np.int64]
+    names: tuple[str, ...]  # nobody comes last
+    shared: str  # the beginning of all names that "…" stands for; empty where they are whole
+    size: int  # members of the largest
+    of: NDArray[np.int64]  # group of each member, and at index -1 of nobody; 0 for members in none
 
 
 def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
@@ -174,23 +167,14 @@ class Ribbon(NamedTuple):
 
 
 class Ownership(NamedTuple):
-    """The picture.
-
-    Attributes:
-        height: in pixels.
-        rows: members.
-        ribbons: what they gave each other, what was kept first.
-        shared: what "…" stands for in names.
-        keys: what the colours mean: style, number of partitions, words.
-        summary: the picture in words.
-    """
+    """The picture, `height` pixels high."""
 
     height: float
     rows: tuple[Row, ...]
-    ribbons: tuple[Ribbon, ...]
-    shared: str
-    keys: tuple[tuple[str, int, str], ...]
-    summary: str
+    ribbons: tuple[Ribbon, ...]  # what members gave each other, what was kept first
+    shared: str  # what "…" stands for in names
+    keys: tuple[tuple[str, int, str], ...]  # what the colours mean: style, number of partitions, words
+    summary: str  # the picture in words
 
 
 def ownership(diff: AssignmentDiff) -> Ownership:
@@ -299,21 +283,13 @@ class HeatRow(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """The table.
-
-    Attributes:
-        columns: who got something.
-        rows: who gave something, and what to each.
-        totals: what each column got.
-        ranges: how many members share a row, and a column.
-        shared: what "…" stands for in names.
-    """
+    """The table of who gave partitions (rows) to whom (columns)."""
 
     columns: tuple[str, ...]
     rows: tuple[HeatRow, ...]
-    totals: tuple[int, ...]
-    ranges: tuple[int, int]
-    shared: tuple[str, ...]
+    totals: tuple[int, ...]  # what each column got
+    ranges: tuple[int, int]  # how many members share a row, and a column
+    shared: tuple[str, ...]  # what "…" stands for in names
 
 
 def heat(diff: AssignmentDiff) -> Heat:
@@ -370,21 +346,13 @@ class Share(NamedTuple):
 
 
 class Dots(NamedTuple):
-    """A member; its places are in pixels from the left, None where it is not in the group.
-
-    Attributes:
-        name: what it is called.
-        before: its place before.
-        after: its place after.
-        way: where the way from one to the other begins, and its length; None without one.
-        numbers: its partitions.
-    """
+    """A member; its places are in pixels from the left, None where it is not in the group."""
 
     name: str
     before: float | None
     after: float | None
-    way: tuple[float, float] | None
-    numbers: str
+    way: tuple[float, float] | None  # where the way from one to the other begins, and its length
+    numbers: str  # its partitions
 
 
 class Spread(NamedTuple):
@@ -398,23 +366,14 @@ class Spread(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The picture: dots for each of a few members, else a histogram a side.
+    """The picture: dots for each of a few members, else a histogram a side."""
 
-    Attributes:
-        dots: members in the order of their names.
-        spreads: before and after.
-        band: where the fair share after begins, and its width; None where there is none.
-        ticks: numbers of partitions.
-        fair: what a fair share is, and what that rests on.
-        summary: how many members have it.
-    """
-
-    dots: tuple[Dots, ...]
-    spreads: tuple[Spread, ...]
-    band: tuple[float, float] | None
-    ticks: tuple[Tick, ...]
-    fair: str
-    summary: str
+    dots: tuple[Dots, ...]  # in the order of their names
+    spreads: tuple[Spread, ...]  # before and after
+    band: tuple[float, float] | None  # where the fair share after begins, and its width
+    ticks: tuple[Tick, ...]  # numbers of partitions
+    fair: str  # what a fair share is, and what that rests on
+    summary: str  # how many members have it
 
 
 def load(diff: AssignmentDiff) -> Load:

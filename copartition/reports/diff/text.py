@@ -48,13 +48,7 @@ _STATISTICS = 9
 
 
 def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
-    """A diff: its verdict, a table of what a row stands for, what the change costs, what was assumed.
-
-    Args:
-        diff: the diff.
-        console: where to print it.
-        view: what of it to show.
-    """
+    """A diff: its verdict, a table of what a row stands for, what the change costs, what was assumed."""
     shown = Shown(diff, view)
     console.print(cell(answer(diff), "bold"))
     _fill(console, [*map(visible, heading(diff))], "dim")

@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 
 
 class ClassicGroup:
-    """A classic group on its broker.
-
-    Attributes:
-        state: what the group is doing.
-        cause: the number of what began the rebalance under way.
-        down_ms: until when it answers nobody.
-        generations: the leader, and what it decides.
-        metadata: who notices new partitions, and when.
-    """
+    """A classic group on its broker."""
 
     def __init__(
         self,
@@ -54,10 +46,12 @@ class ClassicGroup:
         # Called for a member that the barrier waits for no longer, with the cause of what is not read. A
         # static member stays in the group, and has what it was given when it joins again.
         self._on_expelled = on_expelled
-        self.state = State.EMPTY
-        self.cause = 0
-        self.down_ms = -math.inf
+        self.state = State.EMPTY  # what the group is doing
+        self.cause = 0  # the number of what began the rebalance under way
+        self.down_ms = -math.inf  # until when it answers nobody
+        # The leader, and what it decides.
         self.generations = Generations(world, members, notifier, Leader(world, decisions))
+        # Who notices new partitions, and when.
         self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
         self._members = members
@@ -120,10 +114,8 @@ class ClassicGroup:
     def rejoin(self, member: int, since_ms: float, *, changed: bool) -> None:
         """A static member is back under its instance id: in a stable group nobody else hears of it.
 
-        Args:
-            member: its membership, which is its own once more.
-            since_ms: when its process started.
-            changed: whether the group's strategy will be another one with it.
+        `changed`: the group's strategy will be another one with this member, whose process started at
+        `since_ms`.
         """
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
@@ -172,12 +164,9 @@ class ClassicGroup:
         self._world.note("empty")
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """A member says nothing any more; it is missed when its session is over.
+        """A member last heard of at `heard_ms` is silent, and is missed when its session is over.
 
-        Args:
-            member: who.
-            heard_ms: when it was last heard of.
-            absence: the cause of what it does not read.
+        `absence` is the cause of what it does not read.
         """
         self._absence[member] = absence
         if self.state is State.PREPARING:

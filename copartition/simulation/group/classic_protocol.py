@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 class ClassicProtocol:
     """A classic group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    Args:
-        world: the scenario at a moment in time.
-        decisions: what leaders decided.
-        upgrade: called when a consumer joins that speaks the consumer protocol (KIP-848), with the group as
-            it is, the consumer, and when its process started.
+    `upgrade` is called when a consumer joins that speaks the consumer protocol (KIP-848), with the group as
+    it is, the consumer, and when its process started.
     """
 
     def __init__(

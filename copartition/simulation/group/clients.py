@@ -32,39 +32,29 @@ runs since its start, and the one that runs since its last assignment."""
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one client library does.
+    """What one client library does."""
 
-    Attributes:
-        late_ms: how late its heartbeats are on average; each member's mean lies between these two.
-        consumer_late_ms: the same of one that speaks the consumer protocol (KIP-848); None: it does not.
-        keeps_beating: whether a rebalance leaves its heartbeats where they are, but for one that it owes,
-            which it sends with its assignment; otherwise they begin anew when JoinGroup is answered.
-        joins_in_background: whether it rejoins outside `poll` where it need not call back first, as under
-            the cooperative protocol.
-        poll_check_ms: how often since its last assignment it looks whether the application has polled within
-            `max.poll.interval.ms`; 0: all the time.
-        recheck_ms: how long a process that stood still takes to ask the coordinator after it woke up.
-        anyone_sees_growth: whether any member rejoins for new partitions, not only the leader.
-        asks_before_assigning: whether its leader fetches the topics' metadata before it assigns.
-        mixes_protocols: whether its strategies may be of the eager and the cooperative protocol at once.
-        keeps_lost: whether its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms`
-            (KIP-415), under the cooperative protocol.
-        leaves_when_late: whether under the consumer protocol it leaves after `max.poll.interval.ms` without a
-            poll; else it falls silent.
-        own_assignors: what its leader does where that is another rule than Java's of that name.
-    """
-
+    # How late its heartbeats are on average; each member's mean lies between these two.
     late_ms: tuple[float, float]
+    # Under the consumer protocol (KIP-848); None: not spoken.
     consumer_late_ms: tuple[float, float] | None = None
+    # A rebalance leaves its heartbeats where they are, but for one that it owes, which it sends with its
+    # assignment; otherwise they begin anew when JoinGroup is answered.
     keeps_beating: bool = False
+    # Rejoins outside `poll` without a callback, as under the cooperative protocol.
     joins_in_background: bool = False
+    # How often since its last assignment it looks whether the application has polled within
+    # `max.poll.interval.ms`; 0: all the time.
     poll_check_ms: float = 0
-    recheck_ms: float = 0
-    anyone_sees_growth: bool = False
-    asks_before_assigning: bool = False
-    mixes_protocols: bool = True
+    recheck_ms: float = 0  # how long a process that stood still takes to ask the coordinator after it woke up
+    anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader
+    asks_before_assigning: bool = False  # its leader fetches the topics' metadata before
+    mixes_protocols: bool = True  # its strategies may be both eager and cooperative
+    # Its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
+    # Under the consumer protocol it leaves after `max.poll.interval.ms` without a poll; else it falls silent.
     leaves_when_late: bool = True
+    # Its leader's rules that are not Java's of that name.
     own_assignors: Mapping[str, str] = field(default_factory=dict)
 
 

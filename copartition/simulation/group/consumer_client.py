@@ -31,25 +31,9 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """One process, from its start to its end.
+    """One process, from its start to its end."""
 
-    Attributes:
-        classic: whether it speaks the classic protocol.
-        consumer: its number.
-        configured: how it is configured.
-        member: its membership.
-        every_ms: the time between two of its heartbeats.
-        session_ms: how long it may be silent.
-        owned: the partitions it has.
-        assigned: the partitions that the coordinator has assigned to it.
-        stands_ms: since when it waits for its first partitions; None where it does not.
-        busy_ms: until when its application does not poll.
-        wakes_ms: until when it stands still, or did.
-        joins_ms: when its request to join arrives at the coordinator, or did.
-        gone: whether the process has ended.
-    """
-
-    classic: ClassVar[bool] = False
+    classic: ClassVar[bool] = False  # whether it speaks the classic protocol
 
     def __init__(
         self,
@@ -59,16 +43,18 @@ class Client:
         consumer: int,
         member: int,
     ) -> None:
-        self.consumer = consumer
+        self.consumer = consumer  # its number
         self.configured = world.memberships.consumers[member]
-        self.member = member
+        self.member = member  # its membership
         self._profile = PROFILES[self.configured.client]
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
+        # What it has, and what the coordinator has assigned to it.
         self.owned = self.assigned = NOTHING
-        self.stands_ms: float | None = None
+        self.stands_ms: float | None = None  # since when it waits for its first partitions
+        # Until when its application does not poll; until when it stands still or did; when it joins or did.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
-        self.gone = False
+        self.gone = False  # whether the process has ended
         self._unacknowledged = False  # whether an assignment is not acknowledged yet
         self._life = 0  # how often it has begun anew, which tells old answers from new ones
         self._world = world

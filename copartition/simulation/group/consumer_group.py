@@ -71,39 +71,25 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class GroupMember:
-    """A member as the coordinator knows it.
-
-    Attributes:
-        number: its number.
-        topics: names of the topics it subscribes to, or a regular expression.
-        instance: what stands for its `group.instance.id`; None where it has none.
-        rebalance_timeout_ms: how long it may take to give partitions up: its `max.poll.interval.ms`.
-        classic: whether it speaks the classic protocol.
-        names: whether it names the assignor it wants; else it takes what the coordinator takes by default.
-        epoch: the target it was last led towards; `AWAY` for a static one that is away.
-        previous_epoch: the one before, by which it may still speak where an answer got lost.
-        state: what it is waiting for.
-        assigned: its partitions.
-        revoking: partitions it must give up and may still have.
-        deadline_ms: when it is expelled unless it has given them up; a classic one, unless it has joined and
-            asked for its partitions.
-        join_by_ms: when it is expelled unless it joins again, as the coordinator demanded (classic only).
-        replaces: the static member whose place it took; whoever looks at it forgets it.
-    """
+    """A member as the coordinator knows it."""
 
     number: int
-    topics: tuple[str, ...] | str
-    instance: int | None = None
+    topics: tuple[str, ...] | str  # names, or a regular expression
+    instance: int | None = None  # stands for its `group.instance.id`
+    # Its `max.poll.interval.ms`: how long it may take to give partitions up.
     rebalance_timeout_ms: float = 300_000
-    classic: bool = False
-    names: bool = False
-    epoch: int = 0
-    previous_epoch: int = 0
-    state: State = State.STABLE
-    assigned: frozenset[int] = NOTHING
-    revoking: frozenset[int] = NOTHING
+    classic: bool = False  # speaks the classic protocol
+    names: bool = False  # names the assignor it wants; else the coordinator's default counts
+    epoch: int = 0  # the target it was last led towards; `AWAY` for a static member that is away
+    previous_epoch: int = 0  # by which it may still speak where an answer got lost
+    state: State = State.STABLE  # what it is waiting for
+    assigned: frozenset[int] = NOTHING  # its partitions
+    revoking: frozenset[int] = NOTHING  # partitions it must give up and may still have
+    # When it is expelled unless it gave them up; a classic one, unless it joined and sent SyncGroup.
     deadline_ms: float = math.inf
+    # When a classic member is expelled unless it joins again, as the coordinator demanded.
     join_by_ms: float = math.inf
+    # The static member whose place it took; whoever looks at it forgets it.
     replaces: GroupMember | None = None
 
     def move(self, epoch: int) -> None:
@@ -113,47 +99,31 @@ class GroupMember:
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """Epochs, targets and members; partitions and members are numbers, times milliseconds.
+    """Epochs, targets and members; partitions and members are numbers, times milliseconds."""
 
-    Attributes:
-        partitions: how many partitions there can ever be.
-        interval_ms: `group.consumer.assignment.interval.ms`.
-        assign: gives the owner of every partition, -1 for nobody.
-        matching: gives the topics a regular expression matches.
-        order: the members in the order in which the coordinator's map gives them; one that joins is put
-            there when its request has been answered.
-        epoch: rises with everything that asks for another target.
-        target_epoch: that of the target.
-        target_ms: when the target was computed; negative infinity where the next need not wait.
-        target: the owner each partition is meant to have.
-        targets: the same by member.
-        holder: who has each partition until it says otherwise.
-        members: the members.
-        static: the member behind each instance.
-        resolved: the topics each regular expression matched when the coordinator last looked.
-        changed: members that came, went, or have other topics or another target than `assign` knows.
-        news: members whose next heartbeat may tell them something; whoever looks at it empties it.
-        noticed: topics whose new partitions the coordinator has seen; whoever looks at it empties it.
-        subscriptions: how many members subscribe to these names, or to what this expression matches.
-    """
-
-    partitions: int
-    interval_ms: float
-    assign: Callable[[ConsumerGroup], NDArray[np.int64]]
-    matching: Callable[[str], frozenset[str]]
+    partitions: int  # how many there can ever be
+    interval_ms: float  # `group.consumer.assignment.interval.ms`
+    assign: Callable[[ConsumerGroup], NDArray[np.int64]]  # gives the owner of every partition, -1: nobody
+    matching: Callable[[str], frozenset[str]]  # gives the topics a regular expression matches
+    # Members as the coordinator's map gives them; one that joins is added after the answer.
     order: TimelineKeys[int]
-    epoch: int = NEW
-    target_epoch: int = NEW
-    target_ms: float = -math.inf
-    target: NDArray[np.int64] = field(init=False)
-    targets: dict[int, frozenset[int]] = field(default_factory=dict)
-    holder: list[int] = field(init=False)
+    epoch: int = NEW  # rises with everything that asks for another target
+    target_epoch: int = NEW  # that of the target
+    target_ms: float = -math.inf  # when the target was computed; negative infinity: the next need not wait
+    target: NDArray[np.int64] = field(init=False)  # the owner each partition is meant to have
+    targets: dict[int, frozenset[int]] = field(default_factory=dict)  # the same by member
+    holder: list[int] = field(init=False)  # who has each partition until it says otherwise
     members: dict[int, GroupMember] = field(default_factory=dict)
-    static: dict[int, int] = field(default_factory=dict)
+    static: dict[int, int] = field(default_factory=dict)  # the member behind each instance
+    # Topics of each regular expression at the coordinator's last look.
     resolved: dict[str, frozenset[str]] = field(default_factory=dict)
+    # Members that came, went, or have other topics or another target than `assign` knows.
     changed: set[int] = field(default_factory=set)
+    # Members whose next heartbeat may matter; whoever looks at it empties it.
     news: set[int] = field(default_factory=set)
+    # Topics whose new partitions the coordinator has seen; whoever looks at it empties it.
     noticed: set[str] = field(default_factory=set)
+    # How many members subscribe to these names, or to what this expression matches.
     subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
     _patterns: set[str] = field(default_factory=set)
     _resolved_ms: float = -math.inf

@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 class ConsumerProtocol:
     """A consumer group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    Args:
-        world: the scenario at a moment in time.
-        decisions: what assignors decided.
-        downgrade: called when the group becomes a classic one, with the group as it is, and the reason to
-            rebalance, if any.
+    `downgrade` is called when the group becomes a classic one, with the group as it is, and the reason to
+    rebalance, if any.
     """
 
     def __init__(

@@ -62,17 +62,7 @@ class Client(Protocol):
 
 
 class GroupCoordinator:
-    """A consumer group on its broker.
-
-    Attributes:
-        group: what it knows.
-        beats: when members send heartbeats.
-        epochs: the rebalances.
-        clients: the client behind each member.
-        down_ms: until when it answers nobody.
-        busy_ms: until when its assignor is at work.
-        member_pause_ms: how long running consumers waited for their first partitions, summed.
-    """
+    """A consumer group on its broker."""
 
     def __init__(
         self,
@@ -96,13 +86,13 @@ class GroupCoordinator:
             self._assign,
             self._matching,
             TimelineKeys(lambda number: string_hash(self._describe(number).id)),
-        )
-        self.beats = Beats()
-        self.epochs = Epochs(world, self.group, self.beats, timers)
-        self.clients: dict[int, Client] = {}
-        self.down_ms = 0.0
-        self.busy_ms = 0.0
-        self.member_pause_ms = 0.0
+        )  # what it knows
+        self.beats = Beats()  # when members send heartbeats
+        self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
+        self.clients: dict[int, Client] = {}  # the client behind each member
+        self.down_ms = 0.0  # until when it answers nobody
+        self.busy_ms = 0.0  # until when its assignor is at work
+        self.member_pause_ms = 0.0  # how long running consumers waited for their first partitions, summed
         self._computed = False
         self._epoch = self.group.epoch
         self._sessions: dict[
@@ -223,12 +213,9 @@ class GroupCoordinator:
             self._follow("", None, member)
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """A member says nothing any more; it is missed when its session is over.
+        """A member last heard of at `heard_ms` is silent, and is missed when its session is over.
 
-        Args:
-            member: who.
-            heard_ms: its last heartbeat.
-            absence: the cause of what it does not read.
+        `absence` is the cause of what it does not read.
         """
         self.beats.silence(member)
         self.epochs.on_reached(member)
@@ -292,13 +279,10 @@ class GroupCoordinator:
     # What requests lead to.
 
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
-        """The group may have moved: note why, lead others on, set timers.
+        """What happened to a member may have moved the group: note why, lead others on, set timers.
 
-        Args:
-            text: what has happened.
-            cause: its number; None: it has none yet.
-            member: to whom.
-            certain: whether that raises the epoch, and not only new partitions that were noticed meanwhile.
+        `cause` is None where it has no number yet. `certain`: this raises the epoch; else only new partitions
+        noticed meanwhile may have raised the epoch.
         """
         group = self.group
         if group.epoch != self._epoch:

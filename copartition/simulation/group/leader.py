@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
-from assignors.assignment import Assignment
-from assignors.group import Group, Member, Topic
+from assignors.group import Assignment, Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.clients import PROFILES
@@ -46,27 +45,16 @@ _BYTES_PER_PARTITION = 40
 
 @dataclass(slots=True, eq=False)
 class Decision:
-    """A rebalance and everything that led to it.
+    """A rebalance and everything that led to it."""
 
-    Attributes:
-        group: the members and topics that the leader got; None before the first rebalance.
-        assignment: what it answered.
-        assignor: the leader's, as this decision left it.
-        next: decisions that followed, by what changed.
-    """
-
-    group: Group | None = None
-    assignment: Assignment | None = None
-    assignor: Assignor | None = None
-    next: dict[Hashable, Decision] = field(default_factory=dict)
+    group: Group | None = None  # the members and topics that the leader got; None before the first rebalance
+    assignment: Assignment | None = None  # what it answered
+    assignor: Assignor | None = None  # the leader's, as this decision left it
+    next: dict[Hashable, Decision] = field(default_factory=dict)  # by what changed
 
 
 class Decisions:
-    """The decisions for one scenario, as a tree of histories.
-
-    Args:
-        shared: whether other runs will come; a single one keeps only the last decision.
-    """
+    """The decisions for one scenario, as a tree of histories; without other runs (`shared`) only the last."""
 
     def __init__(self, *, shared: bool) -> None:
         self.start = Decision()
@@ -76,14 +64,10 @@ class Decisions:
     def decide(
         self, before: Decision, change: Hashable, name: str, group: Callable[[], Group], *, new_leader: bool
     ) -> Decision:
-        """The decision after `before` where the group changes so.
+        """The decision after `before` by this strategy for the group that `group` makes.
 
-        Args:
-            before: the last decision.
-            change: everything in which the next group can differ from another one after the same history.
-            name: the strategy.
-            group: makes the group.
-            new_leader: whether its leader starts without a memory.
+        `change` is everything in which the next group can differ from another one after the same history.
+        `new_leader`: its leader starts without a memory.
         """
         key = (change, name, new_leader)
         earlier = before.next.get(key)
@@ -111,44 +95,27 @@ FORGETFUL = frozenset({"range", "roundrobin"})
 
 
 class Answer(NamedTuple):
-    """What a leader decided.
-
-    Attributes:
-        assignment: who gets what.
-        took_ms: how long its assignor was at work.
-        strategy: its strategy.
-        counts: partitions of each topic as the leader knew them.
-        decision: all of it, to go on from.
-        held: whether it is put off, and everybody keeps what they have meanwhile.
-    """
+    """What a leader decided."""
 
     assignment: Assignment
-    took_ms: float
+    took_ms: float  # how long its assignor was at work
     strategy: str
-    counts: list[int]
-    decision: Decision
-    held: bool = False
+    counts: list[int]  # partitions of each topic as the leader knew them
+    decision: Decision  # all of it, to go on from
+    held: bool = False  # put off: everybody keeps what they have meanwhile
 
 
 class Leader:
-    """What there is of a leader beside its membership: its memory, its strategy, the topics it has seen.
-
-    Attributes:
-        strategy: the strategy of the last decision; empty before the first.
-        counts: partitions of each topic as they were at the last decision.
-        new: whether the next decision is that of a leader that remembers nothing.
-        over: whether the group starts from nothing.
-        gone: ids of members that are gone since the last decision.
-        holds_ms: until when decisions are put off (KIP-415); None where they are not.
-    """
+    """What there is of a leader beside its membership: its memory, its strategy, the topics it has seen."""
 
     def __init__(self, world: World, decisions: Decisions) -> None:
-        self.strategy = ""
+        self.strategy = ""  # of the last decision; empty before the first
+        # Partitions of each topic at the last decision.
         self.counts: list[int] = list(world.partitions.counts)
-        self.new = True
-        self.over = True
-        self.gone: set[str] = set()
-        self.holds_ms: float | None = None
+        self.new = True  # whether the next decision is that of a leader that remembers nothing
+        self.over = True  # whether the group starts from nothing
+        self.gone: set[str] = set()  # ids of members that are gone since the last decision
+        self.holds_ms: float | None = None  # until when decisions are put off (KIP-415)
         self._world = world
         self._decisions = decisions
         self._decision = decisions.start
@@ -174,15 +141,11 @@ class Leader:
         generation: int,
         bare: Collection[int],
     ) -> Answer:
-        """The assignment that the leader computes.
+        """The assignment that the member `leader` computes, by its client's rule.
 
-        Args:
-            leader: the membership that leads, whose client's rule it is.
-            members: the memberships of the group, in order.
-            joining: those among them that come without what the last assignment gave them.
-            counts: partitions of each topic as the leader knows them.
-            generation: the group's last one.
-            bare: members that gave everything up under a strategy that lets others keep it.
+        `members` are in order; `joining` among them come without what the last assignment gave them; `bare`
+        gave everything up under a strategy that lets others keep it. `counts` are partitions of each topic as
+        the leader knows them, `generation` is the group's last one.
         """
         memberships = self._world.memberships
         strategy = self.choose(members)
@@ -354,22 +317,15 @@ def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tup
 
 
 class Generations:
-    """One generation after another.
-
-    Attributes:
-        number: of the last generation.
-        leader: the membership that leads; None until one is elected.
-        brain: what the leader knows.
-        revoking: members that must give something up, and rejoin, after the last one.
-        member_pause_ms: how long running consumers stood still for the protocol, summed.
-    """
+    """One generation after another."""
 
     def __init__(self, world: World, members: Members, notifier: RebalanceNotifier, brain: Leader) -> None:
-        self.number = 0
-        self.leader: int | None = None
-        self.brain = brain
+        self.number = 0  # of the last generation
+        self.leader: int | None = None  # the membership that leads; None until one is elected
+        self.brain = brain  # what the leader knows
+        # Members that must give something up, and rejoin, after the last one.
         self.revoking = np.empty(0, np.int32)
-        self.member_pause_ms = 0.0
+        self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
         self._world = world
         self._members = members
         self._notifier = notifier
@@ -405,15 +361,10 @@ class Generations:
         *,
         at_rest: bool = False,
     ) -> Rebalance:
-        """Everybody has the assignment: what is lost stops, what is won is opened.
+        """Everybody has the assignment: what is lost stops for this cause, what is won is opened.
 
-        Args:
-            answer: the leader's.
-            cause: of what stands still.
-            started_ms: when the rebalance began.
-            causes: why.
-            absence: the members that are silent, and the cause of what they do not read.
-            at_rest: whether everything was opened long ago.
+        `absence` has the members that are silent, and the cause of what they do not read. `at_rest`:
+        everything was opened long ago.
         """
         world, members, partitions = self._world, self._members, self._world.partitions
         now_ms, rows = world.now_ms, members.rows

@@ -25,42 +25,25 @@ _NONE = np.empty(0, np.int32)
 
 
 class Members:
-    """Memberships of a group; a consumer has at most one that lives.
+    """Memberships of a group; a consumer has at most one that lives."""
 
-    Attributes:
-        rows: the members of the group now, in the order they joined; never changed in place.
-        base_ms: heartbeats are at this time plus multiples of `every_ms`.
-        every_ms: the interval between a member's heartbeats, lateness included.
-        metadata_ms: it refreshes its metadata at this time plus any multiple of the maximum age.
-        commit_ms: likewise its commits.
-        assigned_ms: when it was last assigned something; NaN where that was before time 0.
-        joins_ms: when it arrives at the present barrier; infinite where it does not.
-        stands_ms: since when, or from when on, it stands still for the protocol; NaN where it does not.
-        busy_ms: until when its application does not poll.
-        alive: whether its process runs and is awake.
-        eager: whether it gives everything up before it joins.
-        keeps_beating: whether its heartbeats stay where they are in a rebalance.
-        background: whether its client rejoins outside `poll` where it need not call back first.
-        carries: whether it rejoins with what the last assignment gave it.
-    """
-
-    base_ms: NDArray[np.float64]
-    every_ms: NDArray[np.float64]
-    metadata_ms: NDArray[np.float64]
-    commit_ms: NDArray[np.float64]
-    assigned_ms: NDArray[np.float64]
-    joins_ms: NDArray[np.float64]
-    stands_ms: NDArray[np.float64]
-    busy_ms: NDArray[np.float64]
-    alive: NDArray[np.bool_]
-    eager: NDArray[np.bool_]
-    keeps_beating: NDArray[np.bool_]
-    background: NDArray[np.bool_]
-    carries: NDArray[np.bool_]
+    base_ms: NDArray[np.float64]  # heartbeats are at this time plus multiples of `every_ms`
+    every_ms: NDArray[np.float64]  # the interval between a member's heartbeats, lateness included
+    metadata_ms: NDArray[np.float64]  # metadata is refreshed then, plus multiples of the maximum age
+    commit_ms: NDArray[np.float64]  # likewise its commits
+    assigned_ms: NDArray[np.float64]  # when it was last assigned something; NaN: before time 0
+    joins_ms: NDArray[np.float64]  # when it arrives at the present barrier; infinite: it does not
+    stands_ms: NDArray[np.float64]  # since or from when it stands still for the protocol; NaN: not
+    busy_ms: NDArray[np.float64]  # until when its application does not poll
+    alive: NDArray[np.bool_]  # whether its process runs and is awake
+    eager: NDArray[np.bool_]  # whether it gives everything up before it joins
+    keeps_beating: NDArray[np.bool_]  # heartbeats stay where they are in a rebalance
+    background: NDArray[np.bool_]  # may rejoin outside `poll`, see `Profile`
+    carries: NDArray[np.bool_]  # whether it rejoins with what the last assignment gave it
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.rows = _NONE
+        self.rows = _NONE  # the members of the group now, in the order they joined; never changed in place
         self._grow(64)
 
     def __len__(self) -> int:
@@ -70,14 +53,7 @@ class Members:
         return bool((self.rows == member).any())
 
     def make(self, member: int, late_ms: float, *, eager: bool, profile: Profile) -> None:
-        """Describe a member that is about to join.
-
-        Args:
-            member: its membership.
-            late_ms: how late its heartbeats are.
-            eager: see the attributes.
-            profile: what its client does.
-        """
+        """Describe a member that is about to join; `late_ms` is how late its heartbeats are."""
         if member >= len(self.alive):
             self._grow(2 * member)
         self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
@@ -175,11 +151,8 @@ class State(Enum):
 class RebalanceNotifier:
     """The clients' side of a rebalance.
 
-    Args:
-        world: the scenario at a moment in time.
-        members: the members of the group.
-        on_overdue: called for a member whose batch turns out longer than `max.poll.interval.ms`, with the
-            member, the time of its last poll and that of its next.
+    `on_overdue` is called for a member whose batch turns out longer than `max.poll.interval.ms`, with the
+    member, the time of its last poll and that of its next.
     """
 
     def __init__(

@@ -15,18 +15,12 @@ if TYPE_CHECKING:
 
 
 class Memberships:
-    """Memberships by number; a consumer that is back with a new member id has a new one.
-
-    Attributes:
-        ids: member ids.
-        serials: the number of each member id.
-        consumers: the consumer of each, as it was configured when it joined.
-    """
+    """Memberships by number; a consumer that is back with a new member id has a new one."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self.serials: dict[str, int] = {}
-        self.consumers: list[Consumer] = []
+        self.serials: dict[str, int] = {}  # the number of each member id
+        self.consumers: list[Consumer] = []  # the consumer of each, as it was configured when it joined
         self._number = np.empty(64, np.int32)
         self._incarnations: dict[int, int] = {}
 
@@ -54,58 +48,32 @@ class Memberships:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A member of the classic protocol, and the process behind it.
+    """A member of the classic protocol, and the process behind it."""
 
-    Attributes:
-        consumer: its number.
-        member: its membership.
-        owned: the partitions it has.
-        base_ms: its heartbeats are at this time plus multiples of `every_ms`.
-        every_ms: see there.
-        busy_ms: until when its application does not poll.
-        wakes_ms: when it wakes up; negative infinity where it is awake, infinite where it is gone.
-        heard_ms: when the coordinator last heard of it.
-        absence: the cause of what it does not read; None where it reads.
-        joining: whether it has joined, and waits for an answer.
-    """
-
-    consumer: int
-    member: int
-    owned: frozenset[int]
-    base_ms: float
+    consumer: int  # its number
+    member: int  # its membership
+    owned: frozenset[int]  # the partitions it has
+    base_ms: float  # its heartbeats are at this time plus multiples of `every_ms`
     every_ms: float
-    busy_ms: float = -math.inf
-    wakes_ms: float = -math.inf
-    heard_ms: float = -math.inf
-    absence: int | None = None
-    joining: bool = False
+    busy_ms: float = -math.inf  # until when its application does not poll
+    wakes_ms: float = -math.inf  # when it wakes up; negative infinity: awake, infinite: gone
+    heard_ms: float = -math.inf  # when the coordinator last heard of it
+    absence: int | None = None  # the cause of what it does not read; None where it reads
+    joining: bool = False  # whether it has joined, and waits for an answer
 
 
 class Reason(NamedTuple):
-    """Why a group rebalances.
+    """Why a group rebalances."""
 
-    Attributes:
-        text: in words, as in `Rebalance.causes`.
-        cause: the number of the cause.
-    """
-
-    text: str
-    cause: int
+    text: str  # in words, as in `Rebalance.causes`
+    cause: int  # the number of the cause
 
 
 class Handover(NamedTuple):
-    """A group of one kind that becomes one of another.
+    """A group of one kind that becomes one of another."""
 
-    Attributes:
-        generation: of a classic group, or the epoch of one of the consumer protocol.
-        members: its members, in the order they joined.
-        joining: consumers that are about to join, each with when it will.
-        down_ms: until when its coordinator answers nobody.
-        member_pause_ms: how long running consumers stood still for the protocol so far.
-    """
-
-    generation: int
-    members: list[Process]
-    joining: list[tuple[int, float]]
-    down_ms: float
-    member_pause_ms: float
+    generation: int  # of a classic group, or the epoch of one of the consumer protocol
+    members: list[Process]  # in the order they joined
+    joining: list[tuple[int, float]]  # consumers that are about to join, each with when it will
+    down_ms: float  # until when its coordinator answers nobody
+    member_pause_ms: float  # how long running consumers stood still for the protocol so far

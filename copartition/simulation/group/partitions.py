@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
+    from assignors.group import Assignment
     from copartition.simulation.group.memberships import Memberships
     from copartition.simulation.inputs.scenario import Scenario
     from copartition.simulation.outcome.phases import Call
@@ -59,12 +59,6 @@ class Partitions:
 
     Everything that happens to them is written down, so that a timeline can be made from it when one is asked
     for, and summed up at once.
-
-    Attributes:
-        topics: topic names, the ones created later at the end.
-        first: index of each topic's first partition, and the number of all.
-        counts: how many partitions each topic has now; 0 before it is created.
-        causes: what pauses are for, by number; a text may be bettered while the run goes on.
     """
 
     def __init__(self, scenario: Scenario, memberships: Memberships) -> None:
@@ -74,9 +68,11 @@ class Partitions:
             if isinstance(event, Create | Grow):
                 counts.setdefault(event.topic, 0)
                 most[event.topic] = max(most.get(event.topic, 0), event.partitions)
-        self.topics = tuple(counts)
-        self.counts = list(counts.values())
+        self.topics = tuple(counts)  # names; topics created later at the end
+        self.counts = list(counts.values())  # how many partitions each topic has now; 0 before it is created
+        # Index of each topic's first partition, and the number of all.
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
+        # What pauses are for, by number; a text may be bettered while the run goes on.
         self.causes: list[str] = []
         self._flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
@@ -160,10 +156,7 @@ class Partitions:
             self._log.append(Told("wait", partitions, at_ms, (phase, cause)))
 
     def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
-        """A member opens these, which nobody reads; it begins to read then, None: at once.
-
-        It opens one after the other by their numbers.
-        """
+        """A member opens these unread ones, by number; it begins to read then, None: at once."""
         self._log.append(Told("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
     def go_on(self, partitions: Collection[int], at_ms: float) -> None:
@@ -222,12 +215,8 @@ class Partitions:
     ) -> None:
         """A member reads on what is no longer its own.
 
-        Args:
-            partitions: what.
-            member: who.
-            start_ms: from when.
-            end_ms: until when; nothing happens where that is not later.
-            reads: whether it gets new records, or is only busy with those in its hands.
+        If not `reads`, it gets no new records and is only busy with the ones in its hands. Nothing happens
+        unless `end_ms` is later than `start_ms`.
         """
         if len(partitions) == 0 or start_ms >= end_ms:
             return
@@ -271,14 +260,8 @@ class Partitions:
     ) -> tuple[Change, int]:
         """From now on partitions belong to these members; who loses one it reads, stops.
 
-        Args:
-            owner: the member of each partition, -1 for nobody.
-            position: its place in that one's list.
-            at_ms: when.
-            cause: what for.
-
-        Returns:
-            What differs, and how many partitions went from one consumer to another.
+        `owner` is -1 for nobody, `position` the place in the owner's list. Returns what differs, and how many
+        partitions went from one consumer to another.
         """
         rows = rows_where((owner != self.now.owner) | (position != self.now.position))
         change = Change(rows, owner[rows], position[rows])

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
-    from assignors.group import Topic
+    from assignors.group import Assignment, Topic
     from copartition.simulation.group.consumer_group import ConsumerGroup
     from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.timers import Beats, Timer, Timers
@@ -38,16 +37,9 @@ ROOM = 4_096
 class Targets:
     """Asks the assignor, and keeps what it answered as the coordinator's log has it, member by member.
 
-    Args:
-        decisions: what has been decided already.
-        strategy: gives the assignor's name.
-        topics: gives the topics the cluster has now.
-        first: the number of each topic's first partition, in the order of `names`, and the number of all.
-        names: topic names.
-        describe: gives a member's id, instance id and rack, by its number.
-
-    Attributes:
-        position: the place of each partition in its owner's list.
+    `strategy` gives the assignor's name, `topics` the topics the cluster has now, `describe` a member's id,
+    instance id and rack by its number. `first` has the number of each topic's first partition, in the order
+    of `names`, and the number of all.
     """
 
     def __init__(
@@ -59,7 +51,7 @@ class Targets:
         names: Sequence[str],
         describe: Callable[[int], Member],
     ) -> None:
-        self.position = np.zeros(int(first[-1]), np.int32)
+        self.position = np.zeros(int(first[-1]), np.int32)  # the place of each partition in its owner's list
         self._decisions = decisions
         self._decision = decisions.start
         self._strategy = strategy
@@ -200,17 +192,10 @@ class _Log:
 
 @dataclass(slots=True)
 class _Target:
-    """A target that not everybody has reached.
+    """A target that not everybody has reached; other fields are as `History.record` takes them."""
 
-    Attributes:
-        waits_for: members that have not reached it, as far as they are watched.
-        others_ms: when all others have.
-
-    The rest is as `History.record` takes it.
-    """
-
-    waits_for: set[int]
-    others_ms: float
+    waits_for: set[int]  # members that have not reached it, as far as they are watched
+    others_ms: float  # when all others have
     epoch: int
     causes: tuple[str, ...]
     started_ms: float
@@ -219,14 +204,10 @@ class _Target:
 
 
 class Epochs:
-    """Rebalances, each from what first asked for its target until all members reached it or it was replaced.
-
-    Attributes:
-        cause: the number of what the present target is for.
-    """
+    """Rebalances, each from what first asked for its target until all members reached it or another came."""
 
     def __init__(self, world: World, group: ConsumerGroup, beats: Beats, timers: Timers) -> None:
-        self.cause = 0
+        self.cause = 0  # the number of what the present target is for
         self._world = world
         self._group = group
         self._beats = beats

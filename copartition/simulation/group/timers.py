@@ -104,27 +104,19 @@ RETRY_MS = 100
 
 
 class Beats:
-    """The members as columns, by the number of their membership.
-
-    Attributes:
-        rows: the members of the group.
-    """
+    """The members as columns, by the number of their membership."""
 
     def __init__(self) -> None:
-        self.rows: NDArray[np.int64] = np.empty(0, np.int64)
+        self.rows: NDArray[np.int64] = np.empty(0, np.int64)  # the members of the group
         self._base_ms = np.zeros(64)
         self._every_ms = np.ones(64)
         self._speaks = np.zeros(64, np.bool_)
         self._moves = np.zeros(64, np.bool_)
 
     def add(self, member: int, base_ms: float, every_ms: float, *, moves: bool) -> None:
-        """A member joins with a heartbeat at this time, and sends one every so often.
+        """A member joins with a heartbeat at `base_ms`, and sends one every `every_ms`.
 
-        Args:
-            member: which.
-            base_ms: when.
-            every_ms: how often.
-            moves: whether the coordinator does more than to answer it, as for the consumer protocol.
+        `moves`: the coordinator does more than to answer it, as for the consumer protocol.
         """
         while member >= len(self._base_ms):
             for column in ("_base_ms", "_every_ms", "_speaks", "_moves"):

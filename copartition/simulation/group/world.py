@@ -84,38 +84,28 @@ class Engine(Protocol):
 
 
 class World:
-    """A scenario at a moment in time.
+    """A scenario at a moment in time."""
 
-    Attributes:
-        scenario: what is run.
-        topics: names of the topics there are at the start, to which consumers subscribe that name none.
-        now_ms: the time.
-        random: what engines and clients draw from; events draw from a stream of their own.
-        consumers: every consumer that ever ran, by number; a restart may change its strategies.
-        varied: whether some consumer has strategies of its own.
-        subscriptions: what consumers subscribe to, each with one that does.
-        memberships: every membership there ever was.
-        partitions: who has what, and what every partition is doing.
-        history: the rebalances.
-        log: what happened.
-        engine: the group; set by whoever makes it.
-    """
-
-    engine: Engine
+    engine: Engine  # the group; set by whoever makes it
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
+        # Names of the topics there are at the start, to which consumers subscribe that name none.
         self.topics = tuple(topic.name for topic in scenario.topics)
-        self.now_ms = 0.0
+        self.now_ms = 0.0  # the time
+        # What engines and clients draw from; events draw from a stream of their own.
         self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
+        # Every consumer that ever ran, by number; a restart may change its strategies.
         self.consumers: list[Consumer] = []
-        self.varied = False
+        self.varied = False  # whether some consumer has strategies of its own
         self._protocols: dict[str, frozenset[RebalanceProtocol]] = {}
+        # What consumers subscribe to, each with one consumer that does.
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
-        self.memberships = Memberships()
+        self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
+        # Who has what, and what every partition is doing.
         self.partitions = Partitions(scenario, self.memberships)
         self.history = History(self.partitions, self.memberships)
         for consumer in scenario.consumers:

@@ -61,12 +61,10 @@ _TEXT = kind_of(str)
 
 
 def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> Scenario:
-    """The scenario a file describes; see `Scenario.from_file`.
+    """The scenario of a file; see `Scenario.from_file`.
 
-    Args:
-        path: the file.
-        changes: what it says differently: settings by Kafka's names, or fields by their path (`load.rate`),
-            and their values as JSON; what is no JSON is text.
+    `changes` are what it says differently: settings by Kafka's names, or fields by their path (`load.rate`),
+    and their values as JSON; what is no JSON is text.
     """
     file = Path(path)
     decode = _DECODERS.get(file.suffix.lower())
@@ -91,14 +89,9 @@ def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None =
 
 
 def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
-    """The scenario that the values of a file describe.
+    """The scenario that values of a file, as `json.loads` gives them, describe; `name` where they have none.
 
-    Args:
-        values: what the file says, as `json.loads` gives it.
-        name: what the scenario is called where the values do not say.
-
-    Raises:
-        ScenarioError: they describe none; `path` leads to the fault as it is in the values.
+    In a `ScenarioError` `path` leads to the fault as it is in the values.
     """
     kinds = kinds_of(Scenario)
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
@@ -127,12 +120,8 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     """The scenario with other settings and costs; all else is as it was.
 
-    Args:
-        scenario: what it is now.
-        changes: settings by Kafka's names, or costs as `costs.assign_ms`, and their values as JSON or text.
-
-    Raises:
-        ScenarioError: a name that is neither, or a value that cannot be.
+    `changes` are settings by Kafka's names, or costs as `costs.assign_ms`, and their values as JSON or text;
+    a name that is neither and an impossible value raise `ScenarioError`.
     """
     if not changes:
         return scenario
@@ -371,13 +360,7 @@ def _event_value(event: Event) -> dict[str, Any]:
 
 
 class ReadyScenario(NamedTuple):
-    """A scenario that comes with the package.
-
-    Attributes:
-        name: its name on the command line.
-        summary: the first line of the file.
-        path: the file, for `Scenario.from_file`.
-    """
+    """A scenario that comes with the package: its name for commands, its file's first line, and the file."""
 
     name: str
     summary: str

@@ -77,12 +77,7 @@ def milliseconds(text: str) -> float:
 
 
 class Kind(ABC):
-    """What a value may be.
-
-    Attributes:
-        expected: the same in words, for messages.
-        schema: the same as JSON Schema, of the value in a file.
-    """
+    """What a value may be: in words, for messages, and as JSON Schema of the value in a file."""
 
     expected: str
     schema: dict[str, Any]
@@ -327,13 +322,7 @@ def kinds_of(type_: type[Any]) -> dict[str, Kind]:
 def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> None:
     """Refuse a dataclass with a value in it that its field cannot have.
 
-    Args:
-        value: the instance.
-        path: where in the scenario it is.
-        name: gives a field's name in files.
-
-    Raises:
-        ScenarioError: there is such a value.
+    `path` is where in the scenario it is, `name` gives a field's name in files. Raises `ScenarioError`.
     """
     for field, kind in kinds_of(type(value)).items():
         content = getattr(value, field)
@@ -359,11 +348,7 @@ SCHEMA = {
 
 
 def read_condition(text: object) -> Condition:
-    """The condition that a text says.
-
-    Raises:
-        ValueError: it says none; the message tells what to write.
-    """
+    """The condition that a text says; the message of a `ValueError` shows what to write."""
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(

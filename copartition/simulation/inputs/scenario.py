@@ -119,11 +119,7 @@ LOOK_MS = 1_000
 
 
 def check(scenario: Scenario) -> None:
-    """Refuse a scenario that cannot be.
-
-    Raises:
-        ScenarioError: it cannot; the message says where and what to do.
-    """
+    """Refuse a scenario that cannot be; the message of the `ScenarioError` says where and what to do."""
     check_fields(scenario, "$")
     for number, event in enumerate(scenario.events):
         check_fields(event, f"$.events[{number}]")
@@ -148,7 +144,7 @@ def check(scenario: Scenario) -> None:
                 path=f"$.consumers[{number}].name",
             )
         names.add(consumer.name)
-    check_order(scenario)
+    _Course(scenario).check()
 
 
 def _topics(scenario: Scenario) -> dict[str, int]:
@@ -330,11 +326,7 @@ def running_already(event: Join, number: int) -> ScenarioError:
 
 
 def check_instance(event: ByName, number: int, consumer: Consumer) -> None:
-    """Refuse a second process with an instance id that the consumer does not have.
-
-    Raises:
-        ScenarioError: the consumer is no static member.
-    """
+    """Refuse a second process with an instance id where the consumer is no static member."""
     if isinstance(event, DuplicateInstance) and not consumer.static:
         raise ScenarioError(
             f"{occurrence(event)}: consumer {consumer.name!r} has no group.instance.id; make it static",
@@ -349,11 +341,7 @@ class Cluster:
         self.counts = {topic.name: topic.partitions for topic in topics}
 
     def change(self, event: Grow | Create, number: int) -> None:
-        """A topic grows or is created.
-
-        Raises:
-            ScenarioError: there is no such topic, or it has these partitions already.
-        """
+        """A topic grows or is created; there must be such a topic, without these partitions."""
         topic, present = event.topic, self.counts.get(event.topic)
         if isinstance(event, Create):
             fault = f"there is a topic {topic!r} already; let it grow" if present is not None else None
@@ -366,15 +354,6 @@ class Cluster:
         if fault:
             raise ScenarioError(f"{occurrence(event)}: {fault}", path=f"$.events[{number}].topic")
         self.counts[topic] = event.partitions
-
-
-def check_order(scenario: Scenario) -> None:
-    """Refuse an event that certainly cannot happen at its time.
-
-    Raises:
-        ScenarioError: there is one.
-    """
-    _Course(scenario).check()
 
 
 class _Course:
@@ -391,7 +370,7 @@ class _Course:
         self._membership_unknown = False
 
     def check(self) -> None:
-        """See `check_order`."""
+        """Refuse an event that certainly cannot happen at its time."""
         self._check_names()
         timed: list[tuple[float, int]] = []
         for number, event in enumerate(self._events):

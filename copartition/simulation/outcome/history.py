@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Change, Partitions
@@ -50,34 +50,21 @@ class Rebalance:
 
 
 class Step(NamedTuple):
-    """What a rebalance decided.
+    """What a rebalance decided."""
 
-    Attributes:
-        members: the memberships it is made of, in their order.
-        change: what it changed, as `Partitions.give` returns it.
-        counts: partitions of each topic as its assignor knew them.
-        subscribed: topics that some member subscribes to.
-        transferring: what it holds back, and the member id that will get each.
-    """
-
-    members: NDArray[np.int32]
-    change: Change
-    counts: tuple[int, ...]
-    subscribed: frozenset[str]
-    transferring: Mapping[TopicPartition, str]
+    members: NDArray[np.int32]  # the memberships it is made of, in their order
+    change: Change  # what it changed, as `Partitions.give` returns it
+    counts: tuple[int, ...]  # partitions of each topic as its assignor knew them
+    subscribed: frozenset[str]  # topics that some member subscribes to
+    transferring: Mapping[TopicPartition, str]  # what it holds back, and the member id that will get each
 
 
 class History:
-    """Every assignment a group had.
-
-    Attributes:
-        start: the group at time 0; None where it was empty.
-        rebalances: the completed ones, in order.
-    """
+    """Every assignment a group had."""
 
     def __init__(self, partitions: Partitions, memberships: Memberships) -> None:
-        self.start: Rebalance | None = None
-        self.rebalances: list[Rebalance] = []
+        self.start: Rebalance | None = None  # the group at time 0; None where it was empty
+        self.rebalances: list[Rebalance] = []  # the completed ones, in order
         self._topics = partitions.topics
         self._first = partitions.first
         self._memberships = memberships

@@ -26,19 +26,12 @@ FORMAT_VERSION = "1.0"
 
 
 class Difference(NamedTuple):
-    """Where a log and the run it tells of part.
+    """Where a log and the run that it describes differ."""
 
-    Attributes:
-        line: number of the line, from 1.
-        column: number of the first character that differs, from 1.
-        logged: the line of the log; None where the log ends too early.
-        now: the line that it should be; None where the log should end.
-    """
-
-    line: int
-    column: int
-    logged: str | None
-    now: str | None
+    line: int  # from 1
+    column: int  # the first character that differs, from 1
+    logged: str | None  # None where the log ends too early
+    now: str | None  # the line that it should be; None where the log should end
 
 
 def log_lines(result: SimulationResult) -> Iterator[str]:
@@ -49,13 +42,10 @@ def log_lines(result: SimulationResult) -> Iterator[str]:
 
 
 def replay(lines: Iterable[bytes]) -> Difference | None:
-    """Run what a log tells of again and hold it against the log, byte for byte.
+    """The first difference, byte for byte, between a log and another run of its scenario; None for none.
 
-    Returns:
-        The first difference; None where there is none.
-
-    Raises:
-        ScenarioError: it is no log, of a format that is not known, or of a run that never repeats itself.
+    A text that is no log, has an unknown format, or is of a run that never repeats itself raises
+    `ScenarioError`.
     """
     number = 0
     now: Iterator[str] = iter(())

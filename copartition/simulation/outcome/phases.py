@@ -48,16 +48,7 @@ class Phases:
     """The partitions as columns, with the sums of what they went through.
 
     Methods say what happens from a time on. They may be called late, but for each partition in the order of
-    time. Members are those of `Memberships`, -1 is nobody; causes are numbers, given in the order of time.
-
-    Attributes:
-        phase: what each partition is doing, a `Phase`.
-        owner: the member it was given to last.
-        position: its place in that member's list.
-        unread: how many exist and are not read.
-        longest_ms: the longest pause that is over.
-        spent: milliseconds by `cause * KINDS + phase`, summed over partitions.
-        touched: how many partitions stood still for each cause.
+    time. Members are numbers of `Memberships`, -1 is nobody; causes are numbers, given in the order of time.
     """
 
     def __init__(
@@ -69,13 +60,13 @@ class Phases:
         flow: Flow | None = None,
         rows: Rows | None = None,
     ) -> None:
-        self.phase = np.zeros(partitions, np.int8)
-        self.owner = np.full(partitions, -1, np.int32)
-        self.position = np.zeros(partitions, np.int32)
-        self.unread = 0
-        self.longest_ms = 0.0
-        self.spent = np.zeros(16 * KINDS)
-        self.touched = np.zeros(16, np.int64)
+        self.phase = np.zeros(partitions, np.int8)  # what each partition is doing, a `Phase`
+        self.owner = np.full(partitions, -1, np.int32)  # the member it was given to last
+        self.position = np.zeros(partitions, np.int32)  # its place in that member's list
+        self.unread = 0  # how many exist and are not read
+        self.longest_ms = 0.0  # the longest pause that is over
+        self.spent = np.zeros(16 * KINDS)  # milliseconds by `cause * KINDS + phase`, summed over partitions
+        self.touched = np.zeros(16, np.int64)  # how many partitions stood still for each cause
         self._memberships = memberships
         self._partition_ms = partition_ms
         self._flow = flow
@@ -149,13 +140,9 @@ class Phases:
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
-        """These members open what they were given and do not read.
+        """Members open at `at_ms` what they were given for this cause and do not read.
 
-        Args:
-            members: which.
-            at_ms: when they know.
-            begins_ms: when each begins to read; None: at once.
-            cause: what the partitions have waited for.
+        `begins_ms` is when each begins to read; None: at once.
         """
         waiting = _WAITS[self.phase].nonzero()[0]
         if len(waiting) == 0:
@@ -367,23 +354,14 @@ class Phases:
 
 
 class Told(NamedTuple):
-    """A call of `Phases` that can be made together with others.
+    """A call of `Phases` that can be made together with others."""
 
-    Attributes:
-        what: the method.
-        partitions: which partitions, each once, in any order.
-        at_ms: when.
-        same: arguments that those of other calls must equal.
-        member: who opens the partitions ("hand" only).
-        begins_ms: when that one begins to read; None: at once ("hand" only).
-    """
-
-    what: Literal["halt", "wait", "hand"]
-    partitions: Collection[int]
+    what: Literal["halt", "wait", "hand"]  # the method
+    partitions: Collection[int]  # each once, in any order
     at_ms: float
-    same: tuple[Any, ...]
-    member: int = -1
-    begins_ms: float | None = None
+    same: tuple[Any, ...]  # arguments that must equal those of the other calls
+    member: int = -1  # who opens the partitions ("hand" only)
+    begins_ms: float | None = None  # when that one begins to read; None: at once ("hand" only)
 
 
 if TYPE_CHECKING:
@@ -392,12 +370,7 @@ if TYPE_CHECKING:
 
 
 class _Together(NamedTuple):
-    """Such calls as one: the columns have an element for each partition.
-
-    Attributes:
-        turn: the place of its call among all.
-        place: its place among the partitions of that call, by number.
-    """
+    """Such calls as one: the columns have an element for each partition."""
 
     what: str
     partitions: NDArray[np.int32]
@@ -405,8 +378,8 @@ class _Together(NamedTuple):
     same: tuple[Any, ...]
     member: NDArray[np.int32]
     begins_ms: NDArray[np.float64]
-    turn: NDArray[np.intp]
-    place: NDArray[np.intp]
+    turn: NDArray[np.intp]  # the place of its call among all
+    place: NDArray[np.intp]  # its place among the partitions of that call, by number
 
 
 def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,18 +115,6 @@ class RunSummary:
     lost: float | None
 
 
-class Recording:
-    """What happened to the partitions, from which a timeline is made when one is asked for."""
-
-    def __init__(self, make: Callable[[], Timeline]) -> None:
-        self._make = make
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """Every partition's life."""
-        return self._make()
-
-
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
     """One run of a scenario.
@@ -136,7 +123,7 @@ class SimulationResult:
         scenario: what was run.
         start: the stable group at time 0 as if a rebalance had just made it; None where the group was empty.
         rebalances: every completed rebalance, in order.
-        recording: what happened to the partitions.
+        recording: gives every partition's life, made when it is asked for first.
         summary: the run in numbers.
         outages: what the pauses consist of, by cause, in the order of time.
         records: lag, duplicates and losses by partition; None without a load.
@@ -146,7 +133,7 @@ class SimulationResult:
     scenario: Scenario
     start: Rebalance | None
     rebalances: tuple[Rebalance, ...]
-    recording: Recording = field(repr=False, compare=False)
+    recording: Callable[[], Timeline] = field(repr=False, compare=False)
     summary: RunSummary
     outages: tuple[Outage, ...]
     records: RecordsResult | None
@@ -155,7 +142,7 @@ class SimulationResult:
     @property
     def timeline(self) -> Timeline:
         """Every partition's life."""
-        return self.recording.timeline
+        return self.recording()
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence  # noqa: TC003 - programs ask for the types of `Runs`
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from copartition.simulation.group.leader import subscription
 from copartition.simulation.inputs.scenario import Scenario  # noqa: TC001 - programs ask for the types of `Runs`
 from copartition.simulation.outcome.phases import KINDS
-from copartition.simulation.outcome.result import Outage, Recording, RunSummary, SimulationResult
+from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def sum_up(world: World) -> SimulationResult:
         scenario,
         world.history.start,
         tuple(rebalances),
-        Recording(lambda: partitions.timeline(names, now_ms)),
+        cache(lambda: partitions.timeline(names, now_ms)),
         summary,
         outages,
         records,

@@ -94,15 +94,8 @@ def build_timeline(
 ) -> Timeline:
     """A timeline from rows in the order in which they ended, each when the next one of its partition began.
 
-    Args:
-        rows: parts of a timeline; emptied.
-        consumer_of: the consumer behind every member.
-        topics: see `Timeline`, as the others.
-        first: likewise.
-        consumers: likewise.
-        causes: likewise.
-        zombies: likewise.
-        until_ms: when the run ended.
+    `rows` are parts of a timeline, and are emptied. `consumer_of` has the consumer behind every member; the
+    run ended at `until_ms`; other arguments are those of `Timeline`.
     """
     nothing = tuple(np.empty(0, kind) for kind in (np.int32, np.float64, np.int8, np.int32))
     parts = list(map(list, zip(nothing, *rows, strict=True)))

@@ -57,9 +57,9 @@ class _Rows(NamedTuple):
 class Calls:
     """What is to happen when its time comes.
 
-    Consumers affect each other only through partitions that one gives up and another reads. So calls
-    about different consumers can happen together, stops before reads, and in the order in which they came
-    if that is in the order of time for each consumer. Only who wakes up without its partitions is alone.
+    Consumers affect each other only through partitions that one gives up and another reads. So calls about
+    different consumers can happen together, stops before reads, and in the order in which they came if that
+    is in the order of time for each consumer. Only who wakes up without its partitions is alone.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Calls:
         kind: int,
         turn: NDArray[np.intp] | None = None,
     ) -> None:
-        """Told: this happens to these partitions, each of which is named once.
+        """Note that this happens to these partitions, each of which is named once.
 
         With a turn for each, `put_in_turn` is to follow before any call without one.
         """
@@ -216,23 +216,15 @@ class Outages:
 
     An outage begins when a partition is no longer read. If it stops again before it has caught up, that is
     still the same outage.
-
-    Attributes:
-        open: whether a partition is in an outage.
-        before: how far behind it was when that began.
-        peak: the furthest behind it has been.
-        peak_ms: when.
-        recovery_ms: its longest outage that is over.
-        catch_up_ms: how long it was read while it was in an outage.
     """
 
     def __init__(self, partitions: int) -> None:
         self.open = np.zeros(partitions, np.bool_)
-        self.before = np.zeros(partitions)
-        self.peak = np.zeros(partitions)
-        self.peak_ms = np.zeros(partitions)
-        self.recovery_ms = np.zeros(partitions)
-        self.catch_up_ms = np.zeros(partitions)
+        self.before = np.zeros(partitions)  # how far behind it was when that began
+        self.peak = np.zeros(partitions)  # the furthest behind it has been
+        self.peak_ms = np.zeros(partitions)  # when
+        self.recovery_ms = np.zeros(partitions)  # its longest outage that is over
+        self.catch_up_ms = np.zeros(partitions)  # how long it was read while it was in an outage
         self._catch_ups = CatchUps(np.empty(0, np.int32), np.empty(0), np.empty(0))
         self._count = 0
         self._since = np.zeros(partitions)

@@ -133,16 +133,7 @@ def peaks(
 
 
 class _Filling:
-    """Partitions by group and, within it, in an order in which they may be drained.
-
-    Attributes:
-        order: where each came from.
-        place: its place in its group.
-        sharers: how many are not drained before it.
-        spent: what those drained before it were behind.
-        free: the capacity that those drained before it leave over.
-        times: when it is drained if the others are drained in this order.
-    """
+    """Partitions by group and, within it, in an order in which they may be drained."""
 
     def __init__(
         self,
@@ -162,18 +153,20 @@ class _Filling:
         # Where none would ever be drained, the slowest comes first. Small integers are sorted in linear time.
         order = np.lexsort((rate, key)) if (rate != rate[0]).any() else np.argsort(key)
         small = group.astype(np.min_scalar_type(len(spent)))
-        self.order = order[np.argsort(small[order], kind="stable")]
+        self.order = order[np.argsort(small[order], kind="stable")]  # where each came from
         self.group = group[self.order]
         self.behind = behind[self.order]
         self.rate = rate[self.order]
         self._size = size
         self._start = np.cumsum(size) - size
         first = self._start[self.group]
-        self.place = np.arange(len(group)) - first
-        self.sharers = size[self.group] - self.place
+        self.place = np.arange(len(group)) - first  # its place in its group
+        self.sharers = size[self.group] - self.place  # how many are not drained before it
+        # What the partitions drained before it were behind.
         self.spent = spent[self.group] + _before(self.behind, first)
-        self.free = free[self.group] - _before(self.rate, first)
+        self.free = free[self.group] - _before(self.rate, first)  # the capacity that these leave over
         need = self.spent + self.sharers * self.behind
+        # When it is drained if the others are drained in this order.
         self.times = _quotient(need, self.free - self.sharers * self.rate, capacity)
 
     @classmethod
@@ -293,8 +286,7 @@ class PartitionCurves:
     def of(self, partition: int) -> tuple[Floats, Floats]:
         """Times and records behind; the lag is linear between them, and a jump is one time twice.
 
-        Raises:
-            ScenarioError: the run was too long to keep every partition's stretches.
+        Raises `ScenarioError` where the run was too long to keep every partition's stretches.
         """
         if self._rows is None:
             raise ScenarioError(

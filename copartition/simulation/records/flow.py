@@ -148,10 +148,7 @@ class Flow:
         """A consumer that has stalled or was dropped reads on where it was, though it has lost them.
 
         What it commits is refused. If the consumer reads them now, that is a second process of its name,
-        which takes them over when the first becomes a zombie.
-
-        Returns:
-            A number for it, see `lay`.
+        which takes them over when the first becomes a zombie. Returns a number for it, see `lay`.
         """
         slots = np.asarray(partitions, np.intp)
         zombie = self._readers.haunt(start, end)

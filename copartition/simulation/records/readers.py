@@ -28,23 +28,15 @@ if TYPE_CHECKING:
 
 
 class Consumers:
-    """Every consumer as columns, with one more row for nobody, consumer -1, whom no change concerns.
-
-    Attributes:
-        touched: whether this round concerns it.
-        commits: whether it commits in this round.
-        busy: whether it has been reading up to this round.
-        now: when this round concerns it.
-        clock: when its commit interval began.
-        since: the same of one that has been reading for longer than the run, before time 0.
-    """
+    """Every consumer as columns, with one more row for nobody, consumer -1, whom no change concerns."""
 
     def __init__(self) -> None:
-        self.touched = np.zeros(1, np.bool_)
-        self.commits = np.zeros(1, np.bool_)
-        self.busy = np.zeros(1, np.bool_)
-        self.now = np.zeros(1)
-        self.clock = np.zeros(1)
+        self.touched = np.zeros(1, np.bool_)  # whether this round concerns it
+        self.commits = np.zeros(1, np.bool_)  # whether it commits in this round
+        self.busy = np.zeros(1, np.bool_)  # whether it has been reading up to this round
+        self.now = np.zeros(1)  # when this round concerns it
+        self.clock = np.zeros(1)  # when its commit interval began
+        # As `clock`, of a consumer that has been reading for longer than the run: before time 0.
         self.since = np.zeros(1)
         # By how much its reading changes the slope of the group's lag, until when, and what this round adds.
         self._drift = np.zeros(1)

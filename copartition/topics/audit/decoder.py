@@ -70,7 +70,7 @@ class KeyDecoder:
         self._format = key_format
         self._context = SerializationContext(topic, MessageField.KEY)
         self._decode = PLAIN[key_format]() if key_format in PLAIN else _deserializer(key_format, registry)
-        # why keys could not be decoded, and how many; they say just their bytes
+        # Why keys could not be decoded, and how many; they say just their bytes.
         self.undecoded: Counter[str] = Counter()
 
     def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known

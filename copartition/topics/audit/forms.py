@@ -215,13 +215,6 @@ class FormCounts:
         return Named("uuid" if shape == UUID or not others else "bytes")
 
 
-def count_forms(keys: KeyColumn) -> FormCounts:
-    """The counts of one column."""
-    counts = FormCounts()
-    counts.add(keys)
-    return counts
-
-
 def _chunks(keys: Spans) -> Iterator[Spans]:
     """Runs of keys of about a megabyte, since some steps take eight times the memory of the keys."""
     ends = np.cumsum(keys.sizes)

@@ -274,7 +274,7 @@ class Respelled(NamedTuple):
 
     compared: int  # logical keys whose spellings were compared: of several topics, keys of two of them
     respelled: int  # how many of these have more than one spelling
-    # a few of these: the logical key, and per topic the spellings it has there
+    # A few of these: the logical key, and per topic the spellings it has there.
     examples: tuple[tuple[LogicalKey, tuple[tuple[bytes, ...], ...]], ...]
 
 

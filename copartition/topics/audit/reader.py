@@ -175,14 +175,27 @@ class Selection:
 class Reading:
     """A topic that is being read; iterate once, then ask for `coverage`. A context manager.
 
-    Timestamps are taken of a part of the records, some of each run of a partition; the others have -1.
+    Keys, places and timestamps are read, values are dropped at once. Timestamps are taken of a part of the
+    records, some of each run of a partition; the others have -1. `selection` is a sample by default;
+    `committed` leaves out records of transactions that are open or were aborted.
+
+    Raises:
+        UnknownTopicError: there is no such topic; the message proposes near names.
+        TopicAccessError: we may not read or describe it; the message names the missing ACL.
+        BrokerUnreachableError: no broker answers, and why.
+        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """
 
     def __init__(
-        self, topic: str, config: Mapping[str, Any], selection: Selection, *, committed: bool
+        self,
+        topic: str,
+        config: Mapping[str, Any],
+        selection: Selection | None = None,
+        *,
+        committed: bool = False,
     ) -> None:
         self.topic = topic
-        self._selection = selection
+        self._selection = selection or Selection()
         self._committed = committed
         self._state = TopicState(topic, config)
         self.num_partitions = self._state.num_partitions  # when reading began
@@ -401,23 +414,3 @@ class Reading:
             )
             if grown not in self.remarks:
                 self.remarks.append(grown)
-
-
-def read_records(
-    topic: str, config: Mapping[str, Any], selection: Selection | None = None, *, committed: bool = False
-) -> Reading:
-    """Open a topic to read keys, places and timestamps; values are dropped at once.
-
-    Args:
-        topic: its name.
-        config: librdkafka settings; `bootstrap.servers` at least.
-        selection: which records; a sample by default.
-        committed: leave out records of transactions that are open or were aborted.
-
-    Raises:
-        UnknownTopicError: there is no such topic; the message proposes near names.
-        TopicAccessError: we may not read or describe it; the message names the missing ACL.
-        BrokerUnreachableError: no broker answers, and why.
-        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
-    """
-    return Reading(topic, config, selection or Selection(), committed=committed)

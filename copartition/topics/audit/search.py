@@ -164,7 +164,7 @@ _ROWS = 1 << 15
 class Found(NamedTuple):
     """Writers that explain most of some records."""
 
-    # the best, then rivals that explain the same records; empty where none beats chance
+    # The best, then rivals that explain the same records; empty where none beats chance.
     writers: tuple[Writer, ...]
     keys: int  # distinct keys that were looked at, each with its place
     explained: int  # of them, how many the best writer explains

@@ -87,7 +87,7 @@ class Tally:
         self.writers: list[Writer] = []
         self.groups: list[Group] = []  # writers found together, in the order in which they were found
         none, empty = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
-        # the counts by ranges of offsets
+        # The counts by ranges of offsets.
         self.blocks = Blocks(none, none, none, none, none, empty, empty, empty, none, none)
         self._shift = 0
         self._recent: list[_Batch] = []

@@ -38,14 +38,7 @@ _NO_TIMES = -1
 
 
 class TopicState:
-    """A topic as its cluster describes it; only questions are asked.
-
-    Raises:
-        UnknownTopicError: there is no such topic; the message proposes near names.
-        TopicAccessError: we may not describe it.
-        BrokerUnreachableError: no broker answers, and why.
-        InvalidConfigError: librdkafka refuses the settings.
-    """
+    """A topic as its cluster describes it; only questions are asked. Errors are those of `Reading`."""
 
     def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
         self.topic = topic
@@ -60,7 +53,7 @@ class TopicState:
         except (KafkaException, ValueError, TypeError) as error:
             raise InvalidConfigError(f"librdkafka refuses the settings: {refusal(error)}") from error
         self.num_partitions = self.count(first=True)
-        # what differs from a later topic of that name; None where the cluster has none
+        # What differs from a later topic of that name; None where the cluster has none.
         self.id = self._topic_id()
 
     def count(self, *, first: bool = False) -> int:

@@ -273,10 +273,8 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
 def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Reason]:
     """What the audit of one topic leaves open, and the keys do not settle.
 
-    Args:
-        topic: the topic.
-        alone: how many of its keys are not in every topic; None where that was not counted.
-        convinced: whether the keys in every topic agree, and are enough.
+    `alone` is how many of its keys are not in every topic, None if not counted; `convinced`: the keys in
+    every topic agree, and are enough.
     """
     name = (topic.name,)
     if not topic.rows:

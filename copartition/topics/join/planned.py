@@ -202,7 +202,7 @@ class GrowthPlan:
 
     plan: Mapping[str, int]  # the new partition counts
     joins: tuple[PlannedJoin, ...]  # every join of the set
-    # all topics that have to grow, those of the plan too, with the count that keeps every join
+    # All topics that have to grow, those of the plan too, with the count that keeps every join.
     grow: tuple[MustGrow, ...]
 
     @property

@@ -90,7 +90,7 @@ class KeyPairs(NamedTuple):
 
     one: NDArray[np.int64]  # the partition in the first topic
     other: NDArray[np.int64]  # the partition in the second
-    # how many; a key at several places of a topic counts at the lowest and the highest
+    # How many; a key at several places of a topic counts at the lowest and the highest.
     keys: NDArray[np.int64]
 
 
@@ -235,8 +235,8 @@ class KeyComparison:
     ) -> None:
         """Bytes of keys that are apart by now.
 
-        `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all that
-        waited.
+        `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all
+        batches.
         """
         bounds = np.cumsum([len(batch.rows) for batch in waiting])
         apart = np.flatnonzero(self._shared(hashes).apart)

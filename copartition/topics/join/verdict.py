@@ -68,9 +68,9 @@ class Remedy:
         command: the command or setting that does it, None where there is none.
     """
 
-    topic: str  # to be written anew, or whose writer is to be set otherwise
-    text: str  # what to do, with the records it touches
-    command: str | None  # the command or setting that does it
+    topic: str
+    text: str
+    command: str | None
 
 
 _ANSWERS: dict[Literal["against", "open", "for"], Literal["yes", "no", "unknown"]] = {

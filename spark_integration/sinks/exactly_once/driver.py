@@ -151,7 +151,7 @@ def _look_up(admin: AdminClient, target: Target) -> Target:
 
 
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
-    """Raise if brokers would refuse records now; a user who may not see the topic's settings is not told."""
+    """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
     try:
         settings = patiently(

@@ -58,7 +58,7 @@ class Content:
         self.records += batch.num_rows
 
     def digest(self) -> str:
-        """Of the records so far."""
+        """The digest of the records so far."""
         whole = sha256()
         for name in sorted(self._streams):
             whole.update(name.encode() + b"=" + self._streams[name].digest())

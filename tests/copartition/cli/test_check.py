@@ -46,7 +46,7 @@ def cluster(monkeypatch):
         assert not committed
         yield Reading(TOPICS[topic], selection)
 
-    monkeypatch.setattr("copartition.topics.cluster.read_records", read)
+    monkeypatch.setattr("copartition.topics.cluster.Reading", read)
     return "-b", "localhost:9092"
 
 

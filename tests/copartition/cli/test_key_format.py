@@ -40,7 +40,7 @@ class Read:
 @pytest.fixture
 def servers(monkeypatch):
     """A cluster whose orders have keys of text, and whose payments the same as integers."""
-    monkeypatch.setattr(cluster, "read_records", Read)
+    monkeypatch.setattr(cluster, "Reading", Read)
     return "localhost:1"
 
 

@@ -222,7 +222,6 @@ def test_a_log_that_is_none_is_2(run, scenario):
     "arguments",
     [
         [],
-        ["--list", "--scenario-schema"],
         ["deploy", "--list"],
         ["--replay", "-", "--list"],
         ["--runs", "1", "x"],

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.diff import Action, Change, Conflict, diff
 from partitioning.topic_partition import TopicPartition

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.assignment import Assignment
-from assignors.group import Topic
+from assignors.group import Assignment, Topic
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.simulation import Consumer, Crash, Grow, Join, Leave, Scenario, Settings, simulate

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.assignment import Assignment
-from assignors.group import Topic
+from assignors.group import Assignment, Topic
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.diff.stops import Stop

@@ -33,7 +33,6 @@ from copartition.simulation import (
     SimulationResult,
     Timeline,
 )
-from copartition.simulation.outcome.result import Recording
 from copartition.simulation.outcome.timeline import Zombies
 from tests.support.results import RECORDS
 
@@ -96,7 +95,7 @@ def a_run(lives, *, consumers=("a", "b"), causes=("a left",), zombies=(), log=()
         duplicates=None,
         lost=None,
     )
-    result = SimulationResult(scenario, None, (), Recording(lambda: timeline), summary, (), None, log)
+    result = SimulationResult(scenario, None, (), lambda: timeline, summary, (), None, log)
     return replace(result, **more)
 
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from assignors import RebalanceProtocol, register_assignor
-from assignors.assignment import Assignment
-from assignors.group import Topic
+from assignors.group import Assignment, Topic
 from copartition.simulation import (
     Consumer,
     Costs,

@@ -198,7 +198,7 @@ def test_patience_follows_the_delivery_timeout(limit: int | None) -> None:
 def test_records_of_a_fatal_error_that_python_lost_are_lost(said: str) -> None:
     deliveries = delivery.Deliveries({}, DeliveryError)
     purged = KafkaError(KafkaError._PURGE_QUEUE)
-    report = deliveries.watched(lambda *_: None)
+    report = deliveries.watch(lambda *_: None)
 
     def cut_off(_: str, error: KafkaError) -> None:
         raise KafkaException(error)
@@ -207,7 +207,7 @@ def test_records_of_a_fatal_error_that_python_lost_are_lost(said: str) -> None:
         for _ in range(2):  # librdkafka purges what a fatal error takes along
             report(purged, Reported())
         with suppress(KafkaException):  # this report ends at its first call
-            deliveries.watched(cut_off)(purged, Reported())
+            deliveries.watch(cut_off)(purged, Reported())
         raise SystemError(said)
 
     deliveries.serve(flush, 1.0)
@@ -222,7 +222,7 @@ def test_a_report_that_a_fatal_error_kept_from_its_callback_is_told() -> None:
     def cut_off(_: KafkaError | None, __: Message) -> None:
         raise KafkaException(KafkaError(KafkaError._FATAL, "fenced", fatal=True))
 
-    report = deliveries.watched(lambda *_: None, cut_off)
+    report = deliveries.watch(lambda *_: None, cut_off)
     deliveries.serve(lambda _: report(None, Reported()), 1.0)
     with pytest.raises(DeliveryError, match="1 records were not acknowledged; the first: fenced"):
         deliveries.check()

@@ -54,7 +54,7 @@ def wait_for_refresh(known: Topics) -> None:
 
 def test_a_layout_that_is_due_is_asked_for_in_the_background() -> None:
     cluster, known = Cluster(), topics()
-    known.met("t", cluster.ask)
+    known.meet("t", cluster.ask)
     cluster.partitions = 5
     cluster.answering.clear()  # whoever waits now waits for ever
     for _ in range(100):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignors import Reason, register_assignor
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.groups import WhatIf, parse_capture, plan
@@ -167,6 +167,22 @@ def test_a_told_subscription_counts_for_the_groups_own_decision_where_it_was_unk
     told = WhatIf(subscribe={"a": ("t",), "b": ("u",)})
     assert plan(state, "range", told).warnings == ()
     assert plan(state, "range").warnings[0].startswith("asked again with nothing changed")
+
+
+@pytest.mark.parametrize(
+    ("clients", "strategy", "assumed"),
+    [
+        (("java",), "sticky", None),
+        (("librdkafka",), "cooperative-sticky", None),
+        (("librdkafka",), "sticky", "a Java client leads: librdkafka has no 'sticky'"),
+        (("aiokafka",), "sticky", "aiokafka decides as Java's 'sticky' does: the numbers are right"),
+        (("java", "librdkafka"), "cooperative-sticky", "a Java client leads: java or librdkafka may"),
+        ((), "cooperative-sticky", "a Java client leads: the source does not tell which client does"),
+    ],
+)
+def test_a_plan_decides_as_the_client_that_leads(clients, strategy, assumed):
+    planned = plan(as_range(strategy=strategy, clients=clients), strategy)
+    assert [text.startswith(assumed or "") for text in planned.assumed] == [True] * bool(assumed)
 
 
 def test_another_strategy_than_the_groups_is_said():

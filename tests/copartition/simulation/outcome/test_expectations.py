@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copartition.simulation.outcome.result import Recording
 from partitioning.errors import ScenarioError
 from tests.support.results import a_loaded_result, a_result
 
@@ -72,14 +71,14 @@ def test_another_pause_of_the_partition_is_not_to_blame():
         phase=np.array([1, 3, 2, 1, 1, 2, 1], np.int8),
     )
     with pytest.raises(AssertionError, match=r"to 48\.0 s: a crashed$"):
-        replace(result, recording=Recording(lambda: timeline)).assert_(longest_pause="<5s")
+        replace(result, recording=lambda: timeline).assert_(longest_pause="<5s")
 
 
 def test_a_pause_of_several_causes_blames_each_once():
     result = a_result()
     timeline = replace(result.timeline, cause=np.array([-1, 1, 0, -1, -1, 1, -1], np.int32))
     with pytest.raises(AssertionError, match=r"48\.0 s: b was slow, a crashed$"):
-        replace(result, recording=Recording(lambda: timeline)).assert_(longest_pause="<5s")
+        replace(result, recording=lambda: timeline).assert_(longest_pause="<5s")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +114,7 @@ def test_a_run_without_a_pause_has_nobody_to_blame():
         },
     )
     with pytest.raises(AssertionError, match=r"longest_pause is 0 ms \(0 ms\), expected >1s$"):
-        replace(result, recording=Recording(lambda: quiet)).assert_(longest_pause=">1s")
+        replace(result, recording=lambda: quiet).assert_(longest_pause=">1s")
 
 
 def test_a_pause_without_end_blames_what_is_still_unread():
@@ -125,4 +124,4 @@ def test_a_pause_without_end_blames_what_is_still_unread():
     with pytest.raises(
         AssertionError, match=r"longest_pause is never, .*; orders-1 from 48\.0 s on: b was slow$"
     ):
-        replace(result, recording=Recording(lambda: timeline)).assert_(longest_pause="<1h")
+        replace(result, recording=lambda: timeline).assert_(longest_pause="<1h")

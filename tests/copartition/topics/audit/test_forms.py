@@ -5,10 +5,11 @@ import uuid
 
 import pytest
 
-from copartition.topics.audit.forms import FormCounts, count_forms
+from copartition.topics.audit.forms import FormCounts
 from copartition.topics.audit.logical import LOGICAL_KEYS, logical_key, respelled
 from copartition.topics.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn, key_column
+from tests.copartition.topics.audit.written import count_forms
 
 RANDOM = random.Random(1)
 NUMBERS = RANDOM.sample(range(10**7), 3000)

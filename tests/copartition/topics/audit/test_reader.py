@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from copartition.topics.audit import reader, topic_state
-from copartition.topics.audit.reader import Messages, Selection, read_records
+from copartition.topics.audit.reader import Messages, Reading, Selection
 from copartition.topics.audit.topic_audit import Records
 from copartition.topics.cluster import audit_topic
 from partitioning import partition_batch
@@ -42,7 +42,7 @@ def written(servers: str, topic: str, keys: list[bytes | None], **config: str) -
 def read(
     topic: str, servers: str, *selection: Selection, **how: bool
 ) -> tuple[list[Records], reader.Reading]:
-    with read_records(topic, {"bootstrap.servers": servers}, *selection, **how) as found:
+    with Reading(topic, {"bootstrap.servers": servers}, *selection, **how) as found:
         return list(found), found
 
 
@@ -81,7 +81,7 @@ def test_records_are_where_they_were_written(mocked) -> None:
 
 def test_the_end_is_where_it_was_when_reading_began(mocked) -> None:
     topic, servers = mocked([*KEYS])
-    with read_records(topic, {"bootstrap.servers": servers}) as found:
+    with Reading(topic, {"bootstrap.servers": servers}) as found:
         written(servers, topic, [b"late"] * 50)
         assert sorted(map(repr, keys_of(list(found)))) == sorted(map(repr, KEYS))
 
@@ -152,13 +152,13 @@ def test_a_broker_that_is_down_is_told_at_once() -> None:
 def test_a_tls_mismatch_is_told_by_name(mocked) -> None:
     topic, servers = mocked([])
     with pytest.raises(BrokerUnreachableError, match=r"the broker speaks no TLS.*: try PLAINTEXT"):
-        read_records(topic, {"bootstrap.servers": servers, "security.protocol": "ssl"})
+        Reading(topic, {"bootstrap.servers": servers, "security.protocol": "ssl"})
 
 
 @pytest.mark.parametrize("config", [{}, {"bootstrap.servers": "localhost:1", "no.such.setting": "1"}])
 def test_settings_that_name_no_cluster_are_refused(config: dict[str, str]) -> None:
     with pytest.raises(InvalidConfigError):
-        read_records("orders", config)
+        Reading("orders", config)
 
 
 def test_large_messages_are_asked_for_a_few_at_a_time(mock_cluster: MockCluster) -> None:
@@ -232,7 +232,7 @@ def test_no_group_and_no_topic_comes_of_it(broker: Kafka) -> None:
 def test_a_topic_that_grows_meanwhile_is_said_to(broker: Kafka) -> None:
     servers, topic = broker.bootstrap_servers, broker.create_topic(2)
     written(servers, topic, [*KEYS])
-    with read_records(topic, {"bootstrap.servers": servers}) as found:
+    with Reading(topic, {"bootstrap.servers": servers}) as found:
         broker.grow_topic(topic, 5)
         assert len(keys_of(list(found))) == 600
         assert found.num_partitions == 2
@@ -248,7 +248,7 @@ def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
     written(servers, topic, [*KEYS])
-    with read_records(topic, {"bootstrap.servers": servers}) as found:
+    with Reading(topic, {"bootstrap.servers": servers}) as found:
         admin.delete_topics([topic])[topic].result(30)
         if again:
             admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
@@ -266,7 +266,7 @@ def test_the_right_that_is_missing_is_named(secured: Secured, which: str, right:
     written(secured.admin_servers, topic, [*KEYS])
     with (
         pytest.raises(TopicAccessError, match=f"needs {right} on the topic"),
-        read_records(topic, settings(secured)) as found,
+        Reading(topic, settings(secured)) as found,
     ):
         list(found)
     # Other tests of this broker want the topic without records.

@@ -7,11 +7,11 @@ from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from copartition.topics.audit.decoder import KeyDecoder, registry_client
-from copartition.topics.audit.forms import count_forms
 from copartition.topics.audit.logical import respelled
 from copartition.topics.audit.topic_audit import LogicalKey
 from partitioning.errors import InvalidConfigError, RegistryError
 from partitioning.keys import key_column
+from tests.copartition.topics.audit.written import count_forms
 
 USER = '{"type": "record", "name": "User", "fields": [{"name": "id", "type": "long"}]}'
 RENAMED = '{"type": "record", "name": "Person", "fields": [{"name": "id", "type": "long"}]}'

@@ -5,12 +5,21 @@ from collections.abc import Mapping
 import numpy as np
 
 from copartition.topics.audit.conclusion import conclude
+from copartition.topics.audit.forms import FormCounts
 from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import Coverage, Records, TopicAudit, pick_records
 from partitioning import key_column, partition_batch
+from partitioning.keys import KeyColumn
 
 HAND = "hand"
 """Who chooses a partition by chance."""
+
+
+def count_forms(keys: KeyColumn) -> FormCounts:
+    """The counts of one column."""
+    counts = FormCounts()
+    counts.add(keys)
+    return counts
 
 
 class Written:

@@ -7,12 +7,12 @@ from itertools import groupby
 import numpy as np
 
 from copartition.topics.audit.conclusion import conclude
-from copartition.topics.audit.forms import count_forms
 from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import Coverage, Records, Span, TopicAudit, Writer
 from copartition.topics.join.proof import KeyComparison
 from copartition.topics.join.writers import placement
 from partitioning import PROFILES, key_column, partition_batch
+from tests.copartition.topics.audit.written import count_forms
 
 
 def writer(profile: str, count: int) -> Writer:

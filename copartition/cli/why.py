@@ -1,0 +1,102 @@
+"""`copartition why`: what logs of brokers and clients say of a group's rebalances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.cli.options import output_options, set_option, topic_counts
+from copartition.cli.shell import command
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from copartition.cli.shell import Output
+    from copartition.why.rebalances import GroupHistory
+
+
+@command(
+    "copartition why /var/log/kafka/server.log --group billing",
+    "copartition why server.log.gz billing-*.log",
+    "copartition why server.log --group billing --as-scenario --topic orders=12 > billing.yaml",
+    "kubectl logs -l app=billing --prefix | copartition why -",
+)
+@click.argument(
+    "logs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+)
+@click.option("--group", metavar="NAME", help="Only this group.")
+@click.option(
+    "--as-scenario",
+    is_flag=True,
+    help="A scenario of what happened to the group instead, YAML that copartition simulate runs.",
+)
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    callback=topic_counts,
+    metavar="TOPIC=N",
+    help="--as-scenario: a topic and its partitions; repeatable.",
+)
+@click.option("--assignor", help="--as-scenario: the group's strategy, where the logs do not name it.")
+@set_option("--as-scenario: a timeout of the group, such as session.timeout.ms=10000")
+@click.option("--full", is_flag=True, help="Every rebalance, not only the last ones.")
+@output_options("text", "json")
+@click.pass_context
+def why(
+    ctx: click.Context,
+    logs: tuple[str, ...],
+    *,
+    group: str | None,
+    as_scenario: bool,
+    topics: tuple[tuple[str, int], ...],
+    assignor: str | None,
+    changes: dict[str, str],
+    full: bool,
+    output: Output,
+) -> None:
+    """Why groups rebalanced, from LOGS: each rebalance with its cause, who caused it, and what avoids it.
+
+    LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
+    together, whole or a pasted piece, gzip too; - is standard input. librdkafka says most with debug=cgrp.
+    The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs tell of no group.
+    """
+    from copartition.reports.why import print_why, why_json  # noqa: PLC0415 - help and completion do without
+    from copartition.why.evidence import read_evidence  # noqa: PLC0415
+    from copartition.why.rebalances import histories  # noqa: PLC0415
+
+    groups = histories(read_evidence(logs, group))
+    if group is not None:
+        groups = [each for each in groups if each.name == group]
+    if not groups:
+        raise click.ClickException(
+            f"the logs tell nothing of {f'the group {group}' if group else 'a group'}: they must hold lines "
+            "of a broker's group coordinator or of a consumer"
+        )
+    if as_scenario:
+        _write_scenario(groups, dict(topics), assignor, changes, output)
+        return
+    if output.form == "json":
+        output.write(why_json(groups))
+    else:
+        output.paint(lambda console: print_why(groups, console, full=full))
+    if any(each.rebalances for each in groups):
+        ctx.exit(1)
+
+
+def _write_scenario(
+    groups: Sequence[GroupHistory],
+    topics: Mapping[str, int],
+    assignor: str | None,
+    changes: Mapping[str, str],
+    output: Output,
+) -> None:
+    from copartition.cli.snapshot import scenario_yaml  # noqa: PLC0415 - few ask for it
+    from copartition.why.scenario import scenario_of  # noqa: PLC0415
+
+    if len(groups) > 1:
+        names = ", ".join(each.name for each in groups[:10])
+        raise click.UsageError(f"a scenario is of one group; name it with --group: {names}")
+    logged = scenario_of(groups[0], topics, assignor, changes)
+    output.write(scenario_yaml(logged.scenario, logged.assumed))

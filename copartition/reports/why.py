@@ -1,0 +1,159 @@
+"""Why groups rebalanced: text and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from copartition.reports.json import dump
+from copartition.why.cures import DEFAULT_HEARTBEAT_S, cures
+from copartition.words import count, duration, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from copartition.why.lines import Line
+    from copartition.why.rebalances import GroupHistory, Rebalance
+
+FORMAT_VERSION = "1.0"
+MOST_SHOWN = 40
+"""Rebalances of a group that are shown without --full; the last ones."""
+
+
+def why_json(groups: Sequence[GroupHistory]) -> str:
+    """All that is known, for programs; times are milliseconds, and unknown ones null."""
+    return dump(
+        {"format_version": FORMAT_VERSION, "kind": "why", "groups": [_group(each) for each in groups]}
+    )
+
+
+def _group(history: GroupHistory) -> dict[str, Any]:
+    return {
+        "name": history.name,
+        "protocol": history.protocol,
+        "causes": dict(Counter(each.cause.value for each in history.rebalances)),
+        "rebalances": [_rebalance(each) for each in history.rebalances],
+        "others": [
+            {"at": _time(at), "what": what, "member": member, **_source(line)}
+            for at, what, member, line in history.others
+        ],
+        "cures": [cure._asdict() for cure in cures(history)],
+        "assumed": list(history.assumed),
+    }
+
+
+def _rebalance(each: Rebalance) -> dict[str, Any]:
+    return {
+        "generation": each.generation,
+        "began": _time(each.began),
+        "cause": each.cause.value,
+        "member": each.member,
+        "reason": each.reason,
+        "join_ms": _ms(each.join_s),
+        "sync_ms": _ms(each.sync_s),
+        "expected_join_ms": [0, round(1000 * DEFAULT_HEARTBEAT_S)],
+        "members": each.members,
+        "assignor": each.assignor,
+        "also": [{"cause": cause.value, "member": member} for cause, member in each.also],
+        **_source(each.line),
+    }
+
+
+def print_why(groups: Sequence[GroupHistory], console: Console, *, full: bool) -> None:
+    """Each group: a line that counts causes, a line a rebalance, then what would have avoided them."""
+    from copartition.reports.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
+
+    columns = [
+        Column("GEN"),
+        Column("BEGAN", "word"),
+        Column("CAUSE", "word"),
+        Column("WHO", "name"),
+        Column("JOINED IN"),
+        Column("ASSIGNED IN"),
+        Column("MEMBERS"),
+        Column("", "list"),
+    ]
+    for place, history in enumerate(groups):
+        if place:
+            console.print()
+        console.print(cell(_head(history), "bold"))
+        causes = Counter(each.cause.value for each in history.rebalances)
+        if causes:
+            console.print(note(", ".join(f"{name} {number}" for name, number in causes.most_common()), ""))
+            shown = history.rebalances if full else history.rebalances[-MOST_SHOWN:]
+            console.print(Grid(columns, [_row(each) for each in shown], full=full))
+            if hidden := len(history.rebalances) - len(shown):
+                console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
+        for at, what, member, _ in history.others if full else history.others[-5:]:
+            console.print(note("  ".join(filter(None, (_clock(at), member, what)))))
+        for cure in cures(history):
+            console.print(
+                note(f"{cure.advice} ({count(cure.rebalances, 'rebalance')}; price: {cure.price})", "green")
+            )
+        for text in _notes(history):
+            console.print(note(text))
+
+
+def _head(history: GroupHistory) -> str:
+    times = [each.began for each in history.rebalances if each.began is not None]
+    span = f" in {duration(1000 * (max(times) - min(times)))}" if len(times) > 1 else ""
+    protocol = {"classic": "classic", "consumer": "consumer protocol (KIP-848)"}.get(
+        history.protocol or "", ""
+    )
+    rebalances = f"{count(len(history.rebalances), 'rebalance')}{span}"
+    return "   ".join(filter(None, (history.name, protocol, rebalances)))
+
+
+def _row(each: Rebalance) -> tuple[str, ...]:
+    also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in each.also)
+    return (
+        "" if each.generation is None else str(each.generation),
+        _clock(each.began),
+        each.cause.value,
+        visible(each.member or ""),
+        _length(each.join_s),
+        _length(each.sync_s),
+        "" if each.members is None else str(each.members),
+        visible(also),
+    )
+
+
+def _notes(history: GroupHistory) -> list[str]:
+    notes = [f"assumed: {text}" for text in history.assumed]
+    late = [each for each in history.rebalances if (each.join_s or 0) > DEFAULT_HEARTBEAT_S]
+    if late and history.protocol == "classic":
+        notes.append(
+            f"{count(len(late), 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
+            "default of heartbeat.interval.ms, within which a member that polls joins again: some polled late"
+        )
+    if any(each.cause.value == "unknown" for each in history.rebalances):
+        notes.append(
+            "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
+            "client's own log may tell"
+        )
+    return notes
+
+
+def _length(seconds: float | None) -> str:
+    return "unknown" if seconds is None else duration(1000 * seconds)
+
+
+def _clock(at: float | None) -> str:
+    return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _time(at: float | None) -> str | None:
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(1000 * seconds)
+
+
+def _source(line: Line) -> dict[str, Any]:
+    return {"file": line.file, "line": line.number}

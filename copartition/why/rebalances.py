@@ -1,0 +1,470 @@
+"""The rebalances of each group that logs show: when each began, why, by whom, and how long its phases took.
+
+A broker's log is the spine where there is one, as the coordinator writes down every rebalance; clients then
+say what it could not know, such as an application that did not poll. Without it, the generations that members
+joined are the rebalances.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from copartition.why.evidence import Kind
+from copartition.words import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from copartition.why.evidence import Evidence
+    from copartition.why.lines import Line
+
+UNNAMED = "a group without a name"
+REPLACED = "static member back, no rebalance"
+NEAR_S = 15.0
+"""How far a client's line and its coordinator's may be apart: clocks differ, and messages take time."""
+
+
+class Cause(StrEnum):
+    """Why a group rebalanced."""
+
+    JOINED = "joined"
+    LEFT = "left"
+    EXPIRED = "session expired"
+    POLL = "poll interval exceeded"
+    LATE = "did not rejoin in time"
+    TOPICS = "topics changed"
+    SUBSCRIPTION = "subscription changed"
+    REPLACED = "static member replaced"
+    FENCED = "fenced"
+    FOLLOW_UP = "follow-up of a cooperative rebalance"
+    ASSIGNOR = "assignors or protocol changed"
+    COORDINATOR = "coordinator moved"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """A rebalance, as far as logs tell; times are seconds since 1970.
+
+    Attributes:
+        generation: the generation, or the epoch of a KIP-848 group, that it made; None: not logged.
+        cause: why it began.
+        member: who caused it: `group.instance.id`, else `client.id`, else the member id.
+        reason: the words of the log.
+        line: where they stand.
+        began: when it began.
+        joined: when all members had joined; None for KIP-848 groups, which do not wait for that.
+        ended: when the assignment was there; None where another rebalance began before, or the log ends.
+        members: how many there were then.
+        assignor: which one assigned.
+        also: who else came or went meanwhile, and how.
+    """
+
+    generation: int | None
+    cause: Cause
+    member: str | None
+    reason: str
+    line: Line
+    began: float | None
+    joined: float | None = None
+    ended: float | None = None
+    members: int | None = None
+    assignor: str | None = None
+    also: tuple[tuple[Cause, str | None], ...] = ()
+
+    @property
+    def join_s(self) -> float | None:
+        """How long the coordinator waited for members to join."""
+        return None if self.joined is None or self.began is None else self.joined - self.began
+
+    @property
+    def sync_s(self) -> float | None:
+        """How long the members then waited for the assignment; under KIP-848, from the beginning on."""
+        since = self.joined if self.joined is not None else self.began
+        return None if since is None or self.ended is None else self.ended - since
+
+
+class Other(NamedTuple):
+    """What is no rebalance, and worth a line: when, what, and who."""
+
+    at: float | None
+    what: str
+    member: str | None
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHistory:
+    """What logs show of a group.
+
+    Attributes:
+        name: its id.
+        protocol: "classic" or "consumer" (KIP-848); None where no rebalance is shown.
+        rebalances: in order.
+        others: what was no rebalance.
+        assumed: what the logs do not tell, and was taken for granted.
+    """
+
+    name: str
+    protocol: str | None
+    rebalances: tuple[Rebalance, ...]
+    others: tuple[Other, ...]
+    assumed: tuple[str, ...]
+
+
+_MEMBER_ID = re.compile(r"^(?P<name>.+)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+
+
+_UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
+"""A member id of KIP-848: a UUID in base64, which says nothing of the client."""
+
+
+def name_of(member: str | None) -> str | None:
+    """What a member id begins with: its `group.instance.id` or `client.id`."""
+    match = _MEMBER_ID.match(member or "")
+    return match["name"] if match else member
+
+
+def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
+    """What logs show of each group, by name.
+
+    Args:
+        evidence: what lines say, file by file.
+    """
+    evidence = list(evidence)
+    named = {each.group for each in evidence if each.group}
+    only = UNNAMED if not named else named.copy().pop() if len(named) == 1 else None
+    by_group: dict[str, list[Evidence]] = defaultdict(list)
+    for each in evidence:
+        if group := each.group or only:
+            by_group[group].append(each)
+    left_out = sum(1 for each in evidence if each.group is None) if only is None else 0
+    assumed = [f"{count(left_out, 'line')} without a group's name left out"] if left_out else []
+    return [_history(group, by_group[group], assumed) for group in sorted(by_group)]
+
+
+def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> GroupHistory:
+    assumed = [*assumed]
+    if not all(each.line.zoned for each in evidence):
+        assumed.append("times without a zone are UTC")
+    if any(each.line.at is None for each in evidence):
+        assumed.append("lines without a time are in the order of their files")
+    else:
+        evidence = sorted(evidence, key=lambda each: each.line.at or 0.0)
+    broker = [each for each in evidence if each.broker]
+    clients = [each for each in evidence if not each.broker]
+    if any(each.kind is Kind.PREPARING for each in broker):
+        protocol, rebalances = "classic", list(_classic(broker))
+    elif any(each.kind is Kind.EPOCH for each in broker):
+        protocol, rebalances = "consumer", list(_consumer(broker))
+    else:
+        epochs = any(each.kind is Kind.MEMBER_EPOCH for each in clients)
+        protocol, rebalances = "consumer" if epochs else "classic", list(_by_clients(clients))
+    if broker and clients:
+        names = {each.member: each.client for each in clients if each.member and each.client}
+        assignors = {each.generation: each.text for each in clients if each.kind is Kind.MEMBER_JOINED}
+        rebalances = [_refined(_renamed(each, names, assignors), clients) for each in rebalances]
+    if not broker and clients:
+        assumed.append("only clients' logs: what other members did is not known")
+    return GroupHistory(
+        group, protocol if rebalances else None, tuple(rebalances), tuple(_others(evidence)), tuple(assumed)
+    )
+
+
+_REASONS: tuple[tuple[str, Cause, str | None], ...] = (
+    (r"Adding new member (\S+)", Cause.JOINED, None),
+    (r"on heartbeat expiration", Cause.EXPIRED, r"[Rr]emoving member (\S+)"),
+    (r"LeaveGroup", Cause.LEFT, r"(?:request for \(|Removing member )([^\s,)]+)"),
+    (r"revoke partitions", Cause.FOLLOW_UP, r"(?:member|Leader|leader|Member) (\S+)"),
+    (
+        r"etadata (?:for subscribed topic\S* )?has changed",
+        Cause.TOPICS,
+        r"(?:member|Leader|leader|Member) (\S+)",
+    ),
+    (r"subscription has changed", Cause.SUBSCRIPTION, r"(?:member|Leader|leader|Member) (\S+)"),
+    (r"static member", Cause.REPLACED, r"static member (\S+)"),
+    (r"pending sync", Cause.LATE, r"Removing [^\s\w]*([^\s,\])}]+)"),
+    (r"selectedProtocol|Downgrade group", Cause.ASSIGNOR, r"member (\S+)"),
+    (r"Freshly-loaded|storing group assignment", Cause.COORDINATOR, None),
+)
+
+
+def _cause(reason: str) -> tuple[Cause, str | None]:
+    """The cause that a coordinator's reason names, and the member id in it."""
+    for pattern, cause, member in _REASONS:
+        if match := re.search(pattern, reason):
+            who = re.search(member, reason) if member else match
+            return cause, who[1] if who and who.groups() else None
+    who = re.search(r"(?:[Ll]eader|[Mm]ember) (\S+)", reason)
+    return Cause.UNKNOWN, who[1] if who else None
+
+
+_COMINGS = {
+    Kind.JOINED: Cause.JOINED,
+    Kind.LEFT: Cause.LEFT,
+    Kind.EXPIRED: Cause.EXPIRED,
+    Kind.LATE: Cause.LATE,
+}
+
+
+def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
+    """Rebalances by the log of a classic group's coordinator."""
+    now: Rebalance | None = None
+    reasons: dict[str, Cause] = {}  # how members left, by member id
+    for each in evidence:
+        if each.kind is Kind.LEFT and each.member:
+            reasons[each.member] = _client_cause(each) or Cause.LEFT
+        if each.kind is Kind.PREPARING:
+            if now is not None:
+                yield now
+            now = _begun(each, reasons)
+        elif now is not None:
+            now = _continued(now, each, reasons)
+            if each.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
+                yield now
+                now = None
+    if now is not None:
+        yield now
+
+
+def _begun(each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
+    """A rebalance by its first line; `reasons` are how members left, by member id."""
+    cause, member = _cause(each.text)
+    cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
+    generation = (each.generation or 0) + 1
+    return Rebalance(generation, cause, name_of(member), each.text, each.line, each.line.at)
+
+
+def _continued(now: Rebalance, each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
+    """A rebalance with one more line of its coordinator."""
+    at = each.line.at
+    if each.kind is Kind.STABILIZED:
+        return replace(now, joined=at, members=int(each.text), generation=each.generation or now.generation)
+    if each.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
+        return replace(now, ended=at, members=0 if each.kind is Kind.EMPTIED else now.members)
+    who = each.client or name_of(each.member)
+    if each.kind not in _COMINGS or now.joined is not None or who == now.member:
+        return now
+    cause = reasons[each.member] if each.kind is Kind.LEFT and each.member else _COMINGS[each.kind]
+    return replace(now, also=(*now.also, (cause, who)))
+
+
+def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
+    """New epochs by the log of a KIP-848 group's coordinator."""
+    pending: list[tuple[Cause, str | None, str]] = []
+    now: Rebalance | None = None
+    hash_before: str | None = None
+    causes = _COMINGS | {
+        Kind.REPLACED: Cause.REPLACED,
+        Kind.METADATA: Cause.TOPICS,
+        Kind.SUBSCRIPTION: Cause.SUBSCRIPTION,
+    }
+    for each in evidence:
+        if each.kind in causes:
+            pending.append((causes[each.kind], each.client or name_of(each.member), each.text))
+        elif each.kind is Kind.EPOCH and each.generation is not None:
+            if now is not None:
+                yield now
+            if not pending and hash_before is not None and each.text and each.text != hash_before:
+                pending.append((Cause.TOPICS, None, "the hash of its topics' metadata has changed"))
+            cause, member, reason = pending[0] if pending else (Cause.UNKNOWN, None, "")
+            now = Rebalance(
+                each.generation,
+                cause,
+                member,
+                reason.strip() or cause.value,
+                each.line,
+                each.line.at,
+                also=tuple((other, who) for other, who, _ in pending[1:]),
+            )
+            hash_before, pending = each.text or hash_before, []
+        elif each.kind is Kind.TARGET and now is not None and each.generation == now.generation:
+            yield replace(now, ended=each.line.at, assignor=each.text)
+            now = None
+    if now is not None:
+        yield now
+
+
+_JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
+
+
+def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
+    """Rebalances by the generations that clients joined.
+
+    What clients say between the last join of a generation and the last join of the next one is why that came.
+    """
+    last: dict[int, int] = {}  # of each generation, where the last client joins it
+    reached: set[tuple[str, int]] = set()
+    for place, each in enumerate(evidence):
+        if (
+            each.kind in _JOINS
+            and each.generation is not None
+            and (_who(each), each.generation) not in reached
+        ):
+            reached.add((_who(each), each.generation))
+            last[each.generation] = place
+    here: set[str] = set()
+    since = 0
+    order = sorted(last.items(), key=lambda item: item[1])
+    ends = [until for _, until in order[1:]] + [len(evidence)]
+    for (generation, until), next_until in zip(order, ends, strict=False):
+        window = evidence[since : until + 1]
+        joins = [each for each in window if each.kind in _JOINS and each.generation == generation]
+        cause, first = _first_cause(window, here)
+        times = [each.line.at for each in joins if each.line.at is not None]
+        began = [
+            each.line.at
+            for each in window
+            if each.line.at is not None
+            and each.kind is not Kind.MEMBER_SYNCED
+            and (each.kind is not Kind.MEMBER_EPOCH or each.generation == generation)
+        ]
+        synced = [
+            each.line.at
+            for each in evidence[since:next_until]
+            if each.kind is Kind.MEMBER_SYNCED and each.generation == generation and each.line.at is not None
+        ]
+        yield Rebalance(
+            generation,
+            cause,
+            None if first is None else first.client or name_of(first.member),
+            cause.value if first is None or first.kind in _JOINS else first.text or cause.value,
+            (first or joins[0]).line,
+            min(began, default=None),
+            max(times, default=None),
+            max(synced, default=None),
+            assignor=next((each.text for each in joins if each.text), None),
+        )
+        since = until + 1
+    # Of what came after the last generation nobody has logged the end.
+    cause, first = _first_cause(evidence[since:], here)
+    if first is not None:
+        member = first.client or name_of(first.member)
+        yield Rebalance(None, cause, member, first.text or cause.value, first.line, first.line.at)
+
+
+def _who(each: Evidence) -> str:
+    """The client that says something; its file where its lines do not name it."""
+    return each.client or each.line.file
+
+
+def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
+    """The first cause among what clients said; `here` are those in the group, kept up to date."""
+    first: tuple[Cause, Evidence | None] = (Cause.UNKNOWN, None)
+    for each in window:
+        cause = _client_cause(each)
+        if each.kind in _JOINS and _who(each) not in here:
+            cause = Cause.JOINED
+            here.add(_who(each))
+        elif cause in {Cause.LEFT, Cause.POLL, Cause.EXPIRED}:
+            here.discard(_who(each))
+        elif cause is Cause.JOINED:
+            cause = None  # its join tells the same
+        if first[1] is None and cause is not None:
+            first = (cause, each)
+    return first
+
+
+_BY_KIND = {Kind.POLL: Cause.POLL, Kind.EXPIRED: Cause.EXPIRED, Kind.METADATA: Cause.TOPICS}
+_CLIENT_REASONS = (
+    (re.compile(r"poll.*(?:timeout|exceeded|expired)"), Cause.POLL),
+    (re.compile(r"etadata.*changed"), Cause.TOPICS),
+    (re.compile(r"subscription has changed"), Cause.SUBSCRIPTION),
+    (re.compile(r"revoke|redistribute previously owned|follow-up"), Cause.FOLLOW_UP),
+    (re.compile(r"UNKNOWN_MEMBER_ID|timed out"), Cause.EXPIRED),
+    (re.compile(r"given member-id"), Cause.JOINED),
+)
+
+
+def _client_cause(each: Evidence) -> Cause | None:
+    """The cause that a client's line names; None where it only follows the group."""
+    if each.kind in _BY_KIND:
+        return _BY_KIND[each.kind]
+    if each.kind not in {Kind.LEFT, Kind.REJOINING}:
+        return None
+    named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(each.text)), None)
+    return named if each.kind is Kind.REJOINING else named or Cause.LEFT
+
+
+_OPEN: dict[Cause, frozenset[Cause]] = {
+    Cause.LEFT: frozenset({Cause.POLL, Cause.FENCED}),
+    Cause.UNKNOWN: frozenset({Cause.TOPICS, Cause.SUBSCRIPTION, Cause.FOLLOW_UP}),
+}
+"""Causes that a coordinator's words leave open, and what the client's own log may say instead."""
+
+
+def _renamed(
+    rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str]
+) -> Rebalance:
+    """With what clients' logs name: client ids for member ids (KIP-848's say nothing), and the assignor."""
+    also = tuple((cause, names.get(member or "", member)) for cause, member in rebalance.also)
+    member = names.get(rebalance.member or "", rebalance.member)
+    assignor = rebalance.assignor or assignors.get(rebalance.generation) or None
+    return replace(rebalance, member=member, also=also, assignor=assignor)
+
+
+def _refined(rebalance: Rebalance, clients: Sequence[Evidence]) -> Rebalance:
+    """With the cause that the client's own log names, where the coordinator's words leave it open."""
+    possible = _OPEN.get(rebalance.cause)
+    if possible is None or rebalance.began is None:
+        return rebalance
+    near = [
+        (abs(each.line.at - rebalance.began), each, cause)
+        for each in clients
+        if each.line.at is not None
+        and abs(each.line.at - rebalance.began) <= NEAR_S
+        and rebalance.member in {each.client, name_of(each.member), each.member}
+        and (cause := _client_cause(each)) in possible
+    ]
+    if not near:
+        return rebalance
+    _, each, cause = min(near, key=lambda row: row[0])
+    return replace(rebalance, cause=cause, reason=each.text or cause.value, line=each.line)
+
+
+def _others(evidence: Sequence[Evidence]) -> Iterator[Other]:
+    """What was no rebalance; of many equal ones in a row the first."""
+    words = {
+        Kind.REPLACED: REPLACED,
+        Kind.LOADED: "coordinator moved or restarted",
+        Kind.FENCED: "fenced: another process has its group.instance.id",
+        Kind.MISMATCH: "refused: no assignor that all members have",
+        Kind.COORDINATOR: "lost its coordinator",
+    }
+    rows = [each for each in evidence if each.kind in words]
+    for (kind, member), some in groupby(
+        rows, key=lambda each: (each.kind, each.client or name_of(each.member))
+    ):
+        first = next(some)
+        yield Other(first.line.at, words[kind], member, first.line)
+
+
+def restarts(rebalances: Sequence[Rebalance]) -> list[tuple[str, float]]:
+    """Members that closed or crashed and came back: name, and seconds between both rebalances.
+
+    A name that several members have at a time tells nothing, so its comings and goings are left out. A member
+    of a KIP-848 group that comes back under the same member id was no other process.
+    """
+    gone: dict[str, float] = {}
+    here: Counter[str] = Counter()
+    back = []
+    for each in rebalances:
+        for cause, member in ((each.cause, each.member), *each.also):
+            if member is None or each.began is None:
+                continue
+            if cause is Cause.JOINED:
+                here[member] += 1
+                since = gone.pop(member, None)
+                if since is not None and here[member] == 1 and not _UUID.match(member):
+                    back.append((member, each.began - since))
+            elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
+                here[member] = max(0, here[member] - 1)
+                gone.pop(member, None)
+                if cause is not Cause.POLL:
+                    gone[member] = each.began
+    return back

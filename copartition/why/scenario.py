@@ -1,0 +1,168 @@
+"""A scenario of what logs show, so that a cure can be tried before it is deployed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.group import Topic
+from copartition.groups.scenario import CapturedScenario
+from copartition.simulation.inputs.events import Consumer, Crash, Join, Leave, Restart, SlowPoll
+from copartition.simulation.inputs.file import with_settings
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.why.rebalances import REPLACED, Cause
+from partitioning.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from copartition.simulation.inputs.events import Event
+    from copartition.simulation.inputs.settings import Settings
+    from copartition.why.rebalances import GroupHistory
+
+QUIET_MS = 1000.0
+"""How long before the first event a run begins."""
+DEFAULT_AWAY_MS = 1000.0
+"""How long a member is away where the logs show only that it came back."""
+
+
+class _Happened(NamedTuple):
+    at_ms: float
+    cause: Cause
+    member: str
+
+
+def scenario_of(
+    history: GroupHistory,
+    topics: Mapping[str, int],
+    assignor: str | None = None,
+    changes: Mapping[str, str] | None = None,
+) -> CapturedScenario:
+    """What happened to the group's members, as events of a scenario.
+
+    Args:
+        history: the group.
+        topics: how many partitions each topic has, as logs do not tell.
+        assignor: the group's; None: what the logs name.
+        changes: settings that are not Kafka's defaults, see `with_settings`, as logs do not tell.
+
+    Raises:
+        ScenarioError: a setting that does not exist, or cannot be.
+        SourceError: no topic is given, the logs name no assignor, or no time, or the timeouts cannot be.
+    """
+    if not topics:
+        raise SourceError(
+            f"{history.name}: logs do not tell how many partitions there are; give --topic NAME=N"
+        )
+    strategy = assignor or next((each.assignor for each in history.rebalances if each.assignor), None)
+    if strategy is None:
+        raise SourceError(f"{history.name}: the logs do not name the group's assignor; give --assignor NAME")
+    happened = _happened(history)
+    if not happened:
+        raise SourceError(f"{history.name}: the logs show nobody who comes or goes at a known time")
+    settings = with_settings(Scenario((Topic("any", 1),), ()), changes or {}).settings
+    _check_fits(happened, settings)
+    assumed = [
+        f"session.timeout.ms={settings.session_timeout_ms:g}",
+        f"max.poll.interval.ms={settings.max_poll_interval_ms:g}",
+        "every member subscribes to all topics",
+    ]
+    left_out = sorted({each.cause.value for each in history.rebalances if each.cause in _LEFT_OUT})
+    if left_out:
+        assumed.append(f"left out, as the logs do not tell enough: {', '.join(left_out)}")
+    static = {member for _, what, member, _ in history.others if what == REPLACED and member}
+    consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
+    early = [(at - _before(cause, settings), cause, member) for at, cause, member in happened]
+    zero = min(at for at, _, _ in early) - QUIET_MS
+    first = {member: cause for _, cause, member in reversed(happened)}
+    events = [
+        _event(cause, at - zero, consumers[member], _back_ms(happened, place), settings)
+        for place, (at, cause, member) in enumerate(early)
+        if not _comes_back(happened, place)
+    ]
+    there = tuple(consumers[member] for member in consumers if first[member] is not Cause.JOINED)
+    return CapturedScenario(
+        Scenario(
+            tuple(Topic(name, count) for name, count in topics.items()),
+            there,
+            tuple(events),
+            strategy,
+            name=history.name,
+            settings=settings,
+        ),
+        tuple(assumed),
+    )
+
+
+_LEFT_OUT = {Cause.TOPICS, Cause.SUBSCRIPTION, Cause.UNKNOWN, Cause.ASSIGNOR, Cause.LATE, Cause.FENCED}
+
+
+def _happened(history: GroupHistory) -> list[_Happened]:
+    """Who came and went, in the order of time."""
+    rows = [
+        _Happened(1000 * each.began, cause, member)
+        for each in history.rebalances
+        if each.began is not None
+        for cause, member in ((each.cause, each.member), *each.also)
+        if member is not None and cause in {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
+    ]
+    rows += [
+        _Happened(1000 * at, Cause.REPLACED, member)
+        for at, what, member, _ in history.others
+        if what == REPLACED and at is not None and member is not None
+    ]
+    happened: list[_Happened] = sorted(rows, key=lambda row: row.at_ms)
+    return happened
+
+
+def _check_fits(happened: Sequence[_Happened], settings: Settings) -> None:
+    """Raise where a member cannot have been silent for so long, as it had just shown a sign of life."""
+    limits = {
+        Cause.EXPIRED: ("session.timeout.ms", settings.session_timeout_ms),
+        Cause.POLL: ("max.poll.interval.ms", settings.max_poll_interval_ms),
+    }
+    for place, (at, cause, member) in enumerate(happened):
+        before = [row.at_ms for row in happened[:place] if row.member == member]
+        if before and cause in limits and at - before[-1] < limits[cause][1]:
+            name, value = limits[cause]
+            raise SourceError(
+                f"{member}: {cause.value}, {(at - before[-1]) / 1000:.1f} s after it joined, so {name} was "
+                f"not {value:g}; give --set {name}=N"
+            )
+
+
+def _before(cause: Cause, settings: Settings) -> float:
+    """How long before the coordinator noticed it began."""
+    if cause is Cause.EXPIRED:
+        return settings.session_timeout_ms
+    if cause is Cause.POLL:
+        return settings.max_poll_interval_ms
+    return DEFAULT_AWAY_MS if cause is Cause.REPLACED else 0.0
+
+
+def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
+    """Whether a member joins that polls again, which its slow poll says already."""
+    _, cause, member = happened[place]
+    before = [row.cause for row in happened[:place] if row.member == member]
+    return cause is Cause.JOINED and before[-1:] == [Cause.POLL]
+
+
+def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
+    """How long after this its member joins again; None where it does not."""
+    at, _, member = happened[place]
+    later = (row for row in happened[place + 1 :] if row.member == member)
+    following = next(later, None)
+    return following.at_ms - at if following is not None and following.cause is Cause.JOINED else None
+
+
+def _event(
+    cause: Cause, at_ms: float, consumer: Consumer, back_ms: float | None, settings: Settings
+) -> Event:
+    if cause is Cause.JOINED:
+        return Join(at_ms, consumer)
+    if cause is Cause.EXPIRED:
+        return Crash(at_ms, consumer.name)
+    if cause is Cause.REPLACED:
+        return Restart(at_ms, consumer.name, DEFAULT_AWAY_MS)
+    if cause is Cause.POLL and back_ms is not None:
+        return SlowPoll(at_ms, consumer.name, settings.max_poll_interval_ms + back_ms)
+    return Leave(at_ms, consumer.name)

@@ -1,0 +1,96 @@
+"""`copartition why`: exit codes, text and JSON, and a scenario that simulate runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from copartition.cli.main import copartition
+
+LOGS = Path(__file__).parents[2] / "golden" / "logs"
+JAVA = sorted(map(str, (LOGS / "java-range").glob("*.log.gz")))
+SET = [*("--set", "session.timeout.ms=6000"), *("--set", "max.poll.interval.ms=7000")]
+BROKERS = sorted(map(str, LOGS.glob("*/broker.log.gz")))
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(copartition, ["why", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_text_shows_each_rebalance_and_what_avoids_it() -> None:
+    code, text, _ = run(*JAVA)
+    assert code == 1
+    assert text.startswith("java-range   classic   10 rebalances in 1 min 5")
+    assert "poll interval exceeded  c1" in text
+    assert "lower max.poll.records, or raise max.poll.interval.ms" in text
+    assert "these 2 rebalances would have been 0" in text
+
+
+def test_the_json_names_the_line_of_each_cause() -> None:
+    code, text, _ = run(*JAVA, "-o", "json")
+    assert code == 1
+    (group,) = json.loads(text)["groups"]
+    poll = next(each for each in group["rebalances"] if each["cause"] == "poll interval exceeded")
+    assert poll["member"] == "c1"
+    assert poll["file"].endswith("broker.log.gz")
+    assert "LeaveGroup" in poll["reason"]
+    assert 0 < poll["join_ms"] < 3_000
+
+
+def test_several_groups_are_reported_by_name() -> None:
+    code, text, _ = run(*BROKERS, "-o", "json")
+    names = [group["name"] for group in json.loads(text)["groups"]]
+    assert code == 1
+    assert names == sorted(path.name for path in LOGS.iterdir())
+
+
+def test_a_group_of_which_nothing_is_said_is_refused() -> None:
+    code, _, error = run(*JAVA, "--group", "billing")
+    assert code == 2
+    assert "nothing of the group billing" in error
+
+
+def test_one_group_of_several_is_reported() -> None:
+    code, text, _ = run(*BROKERS, "--group", "java-static", "-o", "json")
+    assert code == 1
+    assert [group["name"] for group in json.loads(text)["groups"]] == ["java-static"]
+
+
+def test_logs_of_something_else_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "nginx.log"
+    path.write_text("GET / 200\n" * 100)
+    code, _, error = run(str(path))
+    assert code == 2
+    assert "tell nothing of a group" in error
+
+
+def test_what_could_steer_a_terminal_is_shown_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("Loaded classic group \x1b[2Jg with 1 members\n")
+    code, text, _ = run(str(path))
+    assert code == 0
+    assert "\x1b" not in text
+
+
+def test_a_scenario_of_a_log_runs(tmp_path: Path) -> None:
+    code, text, _ = run(*JAVA, "--as-scenario", "--topic", "orders=6", *SET)
+    assert code == 0
+    assert "# assumed: session.timeout.ms=" in text
+    path = tmp_path / "night.yaml"
+    path.write_text(text)
+    result = CliRunner().invoke(copartition, ["simulate", str(path), "-o", "json"])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(BROKERS, "name it with --group"), (JAVA, "give --topic NAME=N")],
+)
+def test_a_scenario_is_of_one_group_whose_partitions_are_known(arguments: list[str], said: str) -> None:
+    code, _, error = run(*arguments, "--as-scenario")
+    assert code == 2
+    assert said in error

@@ -1,0 +1,195 @@
+"""What is read of a log: when a line was written, and whatever form the file has."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from copartition.why.evidence import BROKER, HINTS, JAVA, LIBRDKAFKA, PYTHON, Kind, Pattern, read_evidence
+from copartition.why.lines import LONGEST_LINE, Line
+from copartition.why.rebalances import Cause, histories
+from partitioning.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAXPOLL = "Application maximum poll interval (9ms) exceeded by 3ms: leaving group"
+AT = 1_714_557_600.0  # 2024-05-01T10:00:00Z
+PREPARING = (
+    "Preparing to rebalance group billing in state PreparingRebalance with old generation 3 "
+    "(reason: removing member c2-912e5baf-3ef8-4eda-97ac-22d354f1ff18 on heartbeat expiration.)."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("[2024-05-01 10:00:00,123] INFO [GroupCoordinator 1]: ", AT + 0.123),
+        ("2024-05-01T10:00:00.123Z INFO ", AT + 0.123),
+        ("2024-05-01T12:00:00.123456789+02:00 stdout F ", AT + 0.123456789),
+        ("2024-05-01T12:00:00.5+0200 [main] INFO ", AT + 0.5),
+        ("pod/billing-1 2024-05-01 10:00:00,123 INFO kafka.coordinator: ", AT + 0.123),
+        ("2024/05/01 10:00:00 ", AT),
+        ("%7|1714557600.123|REBALANCE|c1#consumer-1| [thrd:main]: ", AT + 0.123),
+        ("2024-02-31 10:00:00 ", None),
+        ("10:00:00 INFO ", None),
+        ("", None),
+    ],
+)
+def test_when_a_line_was_written(text: str, at: float | None) -> None:
+    assert Line("log", 1, f"{text}words").at == (None if at is None else pytest.approx(at, abs=1e-6))
+
+
+@pytest.mark.parametrize("logger", ["", " (kafka.coordinator.group.GroupCoordinator)"])
+@pytest.mark.parametrize("partition", ["", "(__consumer_offsets-12) "])
+def test_brokers_of_all_versions_write_the_same_of_a_rebalance(
+    tmp_path: Path, logger: str, partition: str
+) -> None:
+    text = PREPARING.replace("(reason", f"{partition}(reason") + logger
+    path = tmp_path / "server.log"
+    path.write_text(f"[2024-05-01 10:00:00,000] INFO [GroupCoordinator 1]: {text}\n")
+    (found,) = histories(read_evidence([str(path)]))
+    (rebalance,) = found.rebalances
+    assert (found.name, rebalance.generation, rebalance.cause, rebalance.member) == (
+        "billing",
+        4,
+        Cause.EXPIRED,
+        "c2",
+    )
+    assert rebalance.began == AT
+    assert rebalance.ended is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause"),
+    [
+        ("Adding new member c1 with group instance id None; client reason: not provided", Cause.JOINED),
+        ("Updating metadata for member c1 during Stable; client reason: not provided", Cause.UNKNOWN),
+        (
+            "Leader c1 re-joining group during Stable; client reason: the subscription has changed from [a]",
+            Cause.SUBSCRIPTION,
+        ),
+        ("Removing member c1 on LeaveGroup; client reason: the consumer is being closed", Cause.LEFT),
+        ("Removing Set(c1) on pending sync request expiration", Cause.LATE),
+        ("Downgrade group billing from consumer to classic.", Cause.ASSIGNOR),
+        ("Freshly-loaded group billing (size 3) is over capacity 2.", Cause.COORDINATOR),
+        ("what no broker has said so far", Cause.UNKNOWN),
+    ],
+)
+def test_a_coordinators_reason_names_the_cause(tmp_path: Path, reason: str, cause: Cause) -> None:
+    path = tmp_path / "server.log"
+    path.write_text(f"Preparing to rebalance group g in state S with old generation 0 (reason: {reason})\n")
+    (found,) = histories(read_evidence([str(path)]))
+    assert found.rebalances[0].cause is cause
+    assert found.rebalances[0].began is None
+    assert "lines without a time are in the order of their files" in found.assumed
+
+
+@pytest.mark.parametrize(
+    "pattern", [*BROKER, *JAVA, *LIBRDKAFKA, *PYTHON], ids=lambda pattern: pattern.phrase
+)
+def test_lines_that_a_pattern_fits_are_read(pattern: Pattern) -> None:
+    prefix = "[Consumer clientId=c, groupId=g] " if pattern in JAVA else ""
+    line = f"{prefix}{pattern.phrase} {pattern.pattern.pattern}".encode()
+    assert any(hint in line for hint in HINTS)
+
+
+def test_gzip_is_recognized_and_a_cut_file_refused(tmp_path: Path) -> None:
+    packed = gzip.compress(f"{PREPARING}\n".encode() * 1000)
+    path = tmp_path / "server.log"  # whatever its name
+    path.write_bytes(packed)
+    assert len(list(read_evidence([str(path)]))) == 1000
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(SourceError, match=r"server\.log: "):
+        list(read_evidence([str(path)]))
+
+
+def test_standard_input_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BufferedReader(io.BytesIO(f"{PREPARING}\n".encode()))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(raw))
+    (found,) = read_evidence(["-"])
+    assert (found.line.file, found.line.number, found.kind) == ("-", 1, Kind.PREPARING)
+
+
+def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(b"x" * (3 * LONGEST_LINE) + b"\n" + PREPARING.encode())
+    (found,) = read_evidence([str(path)])
+    assert found.kind is Kind.PREPARING
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="missing"):
+        list(read_evidence([str(tmp_path / "missing")]))
+
+
+@pytest.mark.parametrize(
+    ("line", "group", "kind", "member"),
+    [
+        (
+            "Preparing to rebalance group g with old generation 3 (__consumer_offsets-9)",
+            "g",
+            Kind.PREPARING,
+            None,
+        ),
+        (
+            "Member[group.instance.id None, member.id c-1] in group g has left, removing it",
+            "g",
+            Kind.LEFT,
+            "c-1",
+        ),
+        (
+            f"librdkafka: MAXPOLL [thrd:main]: {MAXPOLL}",
+            None,
+            Kind.POLL,
+            None,
+        ),
+        (
+            'Debug | [thrd:main]: Group "g" is rebalancing (EAGER) in state up with 3 partition(s): x',
+            "g",
+            Kind.REJOINING,
+            None,
+        ),
+        (
+            "[Consumer clientId=c, groupId=g] Attempt to heartbeat failed since member id c-1 is not valid.",
+            "g",
+            Kind.EXPIRED,
+            "c-1",
+        ),
+        (
+            "kafka.coordinator - INFO - Successfully joined group g with generation 226",
+            "g",
+            Kind.MEMBER_JOINED,
+            None,
+        ),
+    ],
+)
+def test_lines_of_old_versions_and_of_applications_loggers(
+    tmp_path: Path, line: str, group: str | None, kind: Kind, member: str | None
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"2024-05-01 10:00:00 {line}\n")
+    (found,) = read_evidence([str(path)])
+    assert (found.group, found.kind, found.member) == (group, kind, member)
+
+
+def test_a_pasted_line_without_a_group_is_told_of_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"%4|1714557600.5|MAXPOLL|c1#consumer-1| [thrd:main]: {MAXPOLL}\n")
+    (found,) = histories(read_evidence([str(path)]))
+    (rebalance,) = found.rebalances
+    assert (rebalance.generation, rebalance.cause, rebalance.member) == (None, Cause.POLL, "c1")
+
+
+def test_lines_without_a_group_are_counted_where_there_are_several(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("(Re-)joining group a\n(Re-)joining group b\nHeartbeat session expired\n")
+    other = tmp_path / "b.log"
+    other.write_text("Heartbeat session expired\n")
+    found = histories(read_evidence([str(path), str(other)]))
+    assert [each.name for each in found] == ["a", "b"]
+    assert all("1 line without a group's name left out" in each.assumed for each in found)
