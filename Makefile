@@ -36,7 +36,7 @@ demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audi
 PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile
 T ?=
 
-quick: $(READY)  ## run what needs nothing but Python: a minute; T=path for a part
+quick: $(READY)  ## run what needs nothing but Python: half a minute; T=path for a part
 	@$(PYTEST) --tier quick --numprocesses auto --maxprocesses 4 $(T)
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.

@@ -34,7 +34,7 @@ def visible(text: str) -> str:
 CUT = ".."
 """Stands for the part of a name that is not shown."""
 
-_ID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_ID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 _WORTH_CUTTING = 10
 """A shorter prefix is left in place: a line that tells it would take more room than it saves."""
@@ -61,7 +61,7 @@ def common_prefix(names: Collection[str]) -> str:
 
 def without_ids(names: dict[str, str]) -> dict[str, str]:
     """The values, of an id at the end (a member id is a client id and a UUID) only the first part."""
-    short = {key: _ID.sub(rf"\1{CUT}", name) for key, name in names.items()}
+    short = {key: re.sub(_ID, rf"\1{CUT}", name) for key, name in names.items()}
     return short if len(set(short.values())) == len(set(names.values())) else names
 
 

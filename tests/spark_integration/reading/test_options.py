@@ -73,6 +73,7 @@ def test_a_setting_becomes(
         ({"failOnDataLoss": "no"}, "'failOnDataLoss' is 'no'; give 'true' or 'false'"),
         ({"minPartitions": "0"}, "'minPartitions' is '0'; give a whole number from 1"),
         ({"maxOffsetsPerTrigger": "9" * 5000}, "'maxOffsetsPerTrigger' is '999"),
+        ({"startingOffsets": '{"orders":' * 5000}, "'startingOffsets' is "),
         ({"kafka.auto.offset.reset": "latest"}, "leave out 'kafka.auto.offset.reset'"),
         ({"kafka.enable.auto.commit": "true"}, "leave out 'kafka.enable.auto.commit'"),
     ],
