@@ -109,7 +109,7 @@ from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
-from spark_integration.sinks.exactly_once.writing import OnceBatchWriter, OnceStreamWriter
+from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter
 from spark_integration.sinks.options import read_options
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns

@@ -109,7 +109,6 @@ def pytest_collection() -> Generator[None, Any, Any]:
     try:
         return (yield)
     finally:
-        gc.freeze()  # nor will it look at them while they run
         gc.enable()
 
 

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import confluent_kafka  # the module, since its classes cannot be pickled
-from pyspark import TaskContext
-from pyspark.sql import datasource
 
 from partitioning.clients.delivery import Deliveries, why_failed
 from partitioning.clients.ledger import FORMAT, Entry, entries, ledger_group, transactional_id
-from partitioning.errors import CopartitionError, DeliveryError, FencedError, InvalidConfigError
+from partitioning.errors import DeliveryError, FencedError
 from spark_integration.errors import LedgerInUseError, RoutingError
 from spark_integration.sinks.delivery import send
-from spark_integration.sinks.exactly_once.driver import (
-    check_after,
-    check_all_written,
-    check_alone,
-    look_up,
-    prepare,
-)
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     PATIENCE_S,
@@ -42,11 +33,10 @@ from spark_integration.sinks.exactly_once.half_done import (
     end_dropped,
     end_elsewhere,
     end_half_done,
-    fence,
 )
 from spark_integration.sinks.exactly_once.partitions import admin_client, may_hold_records
 from spark_integration.sinks.exactly_once.target import Content, Standing, check_begins, check_same, standing
-from spark_integration.sinks.records import as_batches, records
+from spark_integration.sinks.records import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -360,96 +350,3 @@ def _cut(batches: Iterable[pa.RecordBatch], at: Callable[[], int]) -> Iterator[p
         counted += batch.num_rows
         parts = (batch.slice(0, head), batch.slice(head)) if 0 < head < batch.num_rows else (batch,)
         yield from (part for part in parts if part.num_rows)
-
-
-_BATCH_ID = "streaming.sql.batchId"
-"""Under which name a stream's tasks find their micro-batch."""
-
-# Arrow batches reach a stream's writer since Spark 4.1, rows before.
-_StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
-
-
-@dataclass(frozen=True)
-class _Written(datasource.WriterCommitMessage):
-    """What a task tells the driver: which partition it wrote."""
-
-    partition: int
-
-
-class OnceBatchWriter(datasource.DataSourceArrowWriter):
-    """Writes one version, exactly once."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = prepare(target)
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
-        """One task's rows."""
-        partition = _task().partitionId()
-        write_partition(as_batches(iterator), self._target, partition)
-        return _Written(partition)
-
-    def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
-        """All tasks have ended."""
-        check_all_written(self._target, _written(messages))
-        check_after(self._target)
-
-    def abort(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
-        """A task has failed for good."""
-        _fence_rest(self._target, messages)
-
-
-class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
-    """Writes a micro-batch, exactly once; tasks read its number from Spark."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._refused: CopartitionError | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Only what goes to the tasks asks the cluster; to commit and to abort there is another writer.
-        try:
-            self._target = look_up(self._target)
-        except CopartitionError as error:
-            self._refused = error  # Spark would show an error of here as one of pickling
-        return self.__dict__
-
-    def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
-        """One task's rows."""
-        if self._refused is not None:
-            raise self._refused
-        task = _task()
-        batch = task.getLocalProperty(_BATCH_ID)
-        if not batch:
-            raise InvalidConfigError(
-                "this Spark does not tell a stream's tasks their micro-batch, which 'exactlyOnce' needs: "
-                "write in foreachBatch, with write_exactly_once()"
-            )
-        target = replace(self._target, version=int(batch))
-        write_partition(as_batches(iterator), target, task.partitionId())
-        return _Written(task.partitionId())
-
-    def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """All tasks have ended."""
-        target = replace(self._target, version=batchId)
-        check_all_written(target, _written(messages))
-        check_alone(target)
-        check_after(target)
-
-    def abort(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """A task has failed for good."""
-        _fence_rest(replace(self._target, version=batchId), messages)
-
-
-def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
-    rest = sorted(set(range(target.partitions)) - _written(messages))
-    fence(target, rest, within_s=target.longest_transaction_s)
-
-
-def _task() -> TaskContext:
-    return cast(TaskContext, TaskContext.get())
-
-
-def _written(messages: Iterable[datasource.WriterCommitMessage | None]) -> set[int]:
-    """The partitions that tasks have written."""
-    # The classes of what was pickled by value are not the same here.
-    return {cast(_Written, message).partition for message in messages if message is not None}
