@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -216,11 +216,12 @@ class Tally:
             "num_partitions": self.num_partitions,
             "profiles": self.trials.profiles,
             "counts": [*self.trials.counts],
-            "writers": self.writers,
+            # dataclasses.astuple knows no field of a class that PySpark 3.5 pickled by value.
+            "writers": [(each.profile, each.same_rule, each.num_partitions) for each in self.writers],
             "groups": [(group.writers, group.from_records, group.rows) for group in self.groups],
             "tries": (self._shift, self._next_try, self.in_vain),
         }
-        return json.dumps(plain, default=astuple).encode() + b"\n" + file.getvalue()
+        return json.dumps(plain).encode() + b"\n" + file.getvalue()
 
     @classmethod
     def load(cls, dumped: bytes) -> Tally:
