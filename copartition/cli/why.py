@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import output_options, set_option, topic_counts
+from copartition.cli.options import group_option, output_options, set_option, topic_counts
 from copartition.cli.shell import command
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument(
     "logs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
 )
-@click.option("--group", metavar="NAME", help="Only this group.")
+@group_option
 @click.option(
     "--as-scenario",
     is_flag=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from partitioning.kit.extras import needs
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 def dump(value: Mapping[str, Any]) -> str:
     """JSON that people can read too."""
     return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """A time in whole milliseconds; None stays."""
+    return None if seconds is None else round(1000 * seconds)
+
+
+def utc_time(seconds: float, to: str = "milliseconds") -> str:
+    """Seconds since 1970 as ISO 8601; `to` is datetime's timespec."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=to).replace("+00:00", "Z")
 
 
 def json_schema(

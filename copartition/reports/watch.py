@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
-from copartition.reports.json import dump
+from copartition.reports.json import dump, milliseconds, utc_time
 from copartition.watch import Kind, Watch
 from copartition.words import count, duration, partition_ranges, visible
 from partitioning.errors import CopartitionError
@@ -35,7 +34,7 @@ def change_text(change: Change) -> str:
     """The change for people."""
     state = change.state
     generation = "" if state.generation is None else f"  generation >= {state.generation}"
-    when = _time(change.at, "seconds")
+    when = utc_time(change.at, "seconds")
     return (
         visible(f"{when}  #{change.step}  {state.status or _UNKNOWN}{generation}  {_change_text(change)}")
         + "\n"
@@ -49,7 +48,7 @@ def change_json(change: Change) -> str:
     for topic, number in change.partitions:
         partitions.setdefault(topic, []).append(number)
     row: dict[str, Any] = {
-        "at": _time(change.at, "milliseconds"),
+        "at": utc_time(change.at, "milliseconds"),
         "step": change.step,
         "kind": change.kind,
         "group": state.name,
@@ -62,8 +61,8 @@ def change_json(change: Change) -> str:
         "source": change.source,
         "target": change.target,
         "partitions": partitions,
-        "least_ms": _milliseconds(change.least_s),
-        "most_ms": _milliseconds(change.most_s),
+        "least_ms": milliseconds(change.least_s),
+        "most_ms": milliseconds(change.most_s),
     }
     return json.dumps(row) + "\n"
 
@@ -120,14 +119,6 @@ def _eager(group: GroupState) -> bool:
         return max(get_assignor(group.strategy).protocols) is RebalanceProtocol.EAGER
     except CopartitionError:
         return False
-
-
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(1000 * seconds)
-
-
-def _time(seconds: float, to: str) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=to).replace("+00:00", "Z")
 
 
 class WatchReport:

@@ -6,8 +6,9 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from copartition.reports.json import dump
+from copartition.reports.json import dump, milliseconds, utc_time
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, cures
+from copartition.why.rebalances import Cause
 from copartition.words import count, duration, visible
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _group(history: GroupHistory) -> dict[str, Any]:
         "causes": dict(Counter(each.cause.value for each in history.rebalances)),
         "rebalances": [_rebalance(each) for each in history.rebalances],
         "others": [
-            {"at": _time(at), "what": what, "member": member, **_source(line)}
+            {"at": at and utc_time(at), "what": what, "member": member, **_source(line)}
             for at, what, member, line in history.others
         ],
         "cures": [cure._asdict() for cure in cures(history)],
@@ -48,12 +49,12 @@ def _group(history: GroupHistory) -> dict[str, Any]:
 def _rebalance(each: Rebalance) -> dict[str, Any]:
     return {
         "generation": each.generation,
-        "began": _time(each.began),
+        "began": each.began and utc_time(each.began),
         "cause": each.cause.value,
         "member": each.member,
         "reason": each.reason,
-        "join_ms": _ms(each.join_s),
-        "sync_ms": _ms(each.sync_s),
+        "join_ms": milliseconds(each.join_s),
+        "sync_ms": milliseconds(each.sync_s),
         "expected_join_ms": [0, round(1000 * DEFAULT_HEARTBEAT_S)],
         "members": each.members,
         "assignor": each.assignor,
@@ -129,7 +130,7 @@ def _notes(history: GroupHistory) -> list[str]:
             f"{count(len(late), 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
             "default of heartbeat.interval.ms, within which a member that polls joins again: some polled late"
         )
-    if any(each.cause.value == "unknown" for each in history.rebalances):
+    if any(each.cause is Cause.UNKNOWN for each in history.rebalances):
         notes.append(
             "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
             "client's own log may tell"
@@ -143,16 +144,6 @@ def _length(seconds: float | None) -> str:
 
 def _clock(at: float | None) -> str:
     return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _time(at: float | None) -> str | None:
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _ms(seconds: float | None) -> int | None:
-    return None if seconds is None else round(1000 * seconds)
 
 
 def _source(line: Line) -> dict[str, Any]:

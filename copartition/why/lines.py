@@ -7,9 +7,10 @@ import re
 import sys
 import zlib
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, cast
 
 from partitioning.errors import SourceError
 
@@ -30,7 +31,8 @@ _SEARCHED = 120
 """Characters of a line in which its time may begin: container runtimes and log4j write something before."""
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True)
+class Line:
     """A line of a log.
 
     Attributes:
@@ -43,7 +45,7 @@ class Line(NamedTuple):
     number: int
     text: str
 
-    @property
+    @cached_property
     def at(self) -> float | None:
         """When it was written, seconds since 1970 (UTC where it names no zone); None: it does not tell."""
         stamp = _STAMP.search(self.text, 0, _SEARCHED)

@@ -14,6 +14,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from assignors.group import name_in
 from copartition.why.evidence import Kind
 from copartition.words import count
 
@@ -117,17 +118,13 @@ class GroupHistory:
     assumed: tuple[str, ...]
 
 
-_MEMBER_ID = re.compile(r"^(?P<name>.+)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
-
-
 _UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
 """A member id of KIP-848: a UUID in base64, which says nothing of the client."""
 
 
 def name_of(member: str | None) -> str | None:
-    """What a member id begins with: its `group.instance.id` or `client.id`."""
-    match = _MEMBER_ID.match(member or "")
-    return match["name"] if match else member
+    """The `group.instance.id` or `client.id` in a member id; an id of another form as it is."""
+    return name_in(member or "") or member
 
 
 def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
@@ -138,7 +135,7 @@ def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
     """
     evidence = list(evidence)
     named = {each.group for each in evidence if each.group}
-    only = UNNAMED if not named else named.copy().pop() if len(named) == 1 else None
+    only = UNNAMED if not named else min(named) if len(named) == 1 else None
     by_group: dict[str, list[Evidence]] = defaultdict(list)
     for each in evidence:
         if group := each.group or only:
@@ -168,7 +165,12 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
     if broker and clients:
         names = {each.member: each.client for each in clients if each.member and each.client}
         assignors = {each.generation: each.text for each in clients if each.kind is Kind.MEMBER_JOINED}
-        rebalances = [_refined(_renamed(each, names, assignors), clients) for each in rebalances]
+        hints = [
+            (each, cause, each.line.at)
+            for each in clients
+            if (cause := _client_cause(each)) is not None and each.line.at is not None
+        ]
+        rebalances = [_refined(_renamed(each, names, assignors), hints) for each in rebalances]
     if not broker and clients:
         assumed.append("only clients' logs: what other members did is not known")
     return GroupHistory(
@@ -408,18 +410,20 @@ def _renamed(
     return replace(rebalance, member=member, also=also, assignor=assignor)
 
 
-def _refined(rebalance: Rebalance, clients: Sequence[Evidence]) -> Rebalance:
-    """With the cause that the client's own log names, where the coordinator's words leave it open."""
+def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
+    """With the cause that the client's own log names, where the coordinator's words leave it open.
+
+    A hint is a client's line with the cause that it names, and when it was written.
+    """
     possible = _OPEN.get(rebalance.cause)
     if possible is None or rebalance.began is None:
         return rebalance
     near = [
-        (abs(each.line.at - rebalance.began), each, cause)
-        for each in clients
-        if each.line.at is not None
-        and abs(each.line.at - rebalance.began) <= NEAR_S
+        (abs(at - rebalance.began), each, cause)
+        for each, cause, at in hints
+        if cause in possible
+        and abs(at - rebalance.began) <= NEAR_S
         and rebalance.member in {each.client, name_of(each.member), each.member}
-        and (cause := _client_cause(each)) in possible
     ]
     if not near:
         return rebalance
