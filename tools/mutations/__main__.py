@@ -1,8 +1,8 @@
 """Change the source in one place at a time and see whether the tests notice: `python -m tools.mutations`.
 
 It all happens in copies, two at a time. With an argument, only files whose path has that text. The quick tier
-of a mutation's tests runs first, then the next tier, until a test notices the mutation. That the same tests pass
-where nothing is changed is checked once. Exit code 1: one of the mutations survived.
+of a mutation's tests runs first, then the next tier, until a test notices the mutation. That the same tests
+pass where nothing is changed is checked once. Exit code 1: one of the mutations survived.
 """
 # ruff: noqa: T201 - its output is what it is for
 
