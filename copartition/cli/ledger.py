@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -136,13 +135,12 @@ def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any
     row: dict[str, Any] = {"topic": topic, "partition": partition}
     if entry is None:
         return {**row, "version": None, "records": None, "whole": None, "digest": None}
-    fields = asdict(entry)
     return {
         **row,
-        "version": fields["version"],
-        "records": fields["records"],
-        "whole": fields["done"],
-        "digest": fields["digest"],
+        "version": entry.version,
+        "records": entry.records,
+        "whole": entry.done,
+        "digest": entry.digest,
     }
 
 

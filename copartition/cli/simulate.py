@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -26,6 +24,7 @@ from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from assignors.state import GroupState
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
@@ -118,7 +117,7 @@ def simulate(
         ]
         _report(scenarios, runs, output, html)
         return
-    if any(Path(plan).suffix.lower() == _RECORD for plan in plans):
+    if any(plan.lower().endswith(_RECORD) for plan in plans):
         if len(plans) > 1 or len(assignors) > 1 or output.form == "ndjson" or html is not None:
             raise click.UsageError(
                 "a record stands beside one model: no other file or assignor, no -o ndjson and no --html"
@@ -187,7 +186,11 @@ def _scenarios_of_groups(
 
 def _find(plan: str) -> Path:
     """The file that is meant: one of this path, or the ready scenario of this name."""
-    from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415 - only this command needs it
+    # Help and completion do without these.
+    from difflib import get_close_matches  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415
 
     path, ready = Path(plan), ready_scenarios()
     if path.is_file() or path.suffix or len(path.parts) > 1:

@@ -6,13 +6,14 @@ import math
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.contact import why_refused
+from partitioning.clients.contact import connected_metadata, why_refused
 from partitioning.clients.delivery import Deliveries, milliseconds
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.errors import (
@@ -231,6 +232,8 @@ class Topics:
         return layout
 
     def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+        if self._config.get("enable.idempotence"):
+            ask = partial(connected_metadata, ask)  # else the first batch waits 500 ms for its id
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:
