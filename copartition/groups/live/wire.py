@@ -71,7 +71,7 @@ def failures() -> Iterator[None]:
     try:
         yield
     except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
-        raise SourceError(f"a broker could not be asked over a connection of our own: {error}") from error
+        raise SourceError(f"a request over copartition's own connection failed: {error}") from error
 
 
 class Answer(Reader):
