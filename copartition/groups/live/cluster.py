@@ -161,6 +161,25 @@ class Cluster:
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
 
+    def groups(self) -> list[str]:
+        """The groups that we may see."""
+
+        def ask() -> Any:
+            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
+
+        return [group.group_id for group in self._answer(ask)]
+
+    def broker_setting(self, broker: int, name: str) -> str:
+        """A setting of a broker; KeyError where it does not show it."""
+        from confluent_kafka.admin import ConfigResource  # noqa: PLC0415 - an optional package
+
+        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+
+        def ask() -> Any:
+            return self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource].result()
+
+        return str(self._answer(ask)[name].value)
+
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
 
@@ -240,12 +259,7 @@ class Ledgers(Cluster):
 
     def applications(self) -> list[str]:
         """Whose ledgers we may see, by name."""
-
-        def ask() -> Any:
-            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
-
-        groups = [group.group_id for group in self._answer(ask)]
-        return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
+        return sorted(group.removeprefix(PREFIX) for group in self.groups() if group.startswith(PREFIX))
 
     def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
         """An application's ledger by topic and partition; None for an offset that is no entry.
