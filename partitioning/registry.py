@@ -6,7 +6,6 @@ import inspect
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from partitioning.errors import (
@@ -66,6 +65,8 @@ class Registry(Generic[S]):
 
     @cached_property
     def _installed(self) -> dict[str, list[EntryPoint]]:
+        from importlib.metadata import entry_points  # noqa: PLC0415 - takes longer than all of this package
+
         entry_points_of: dict[str, list[EntryPoint]] = {}
         for point in entry_points(group=self._group):
             entry_points_of.setdefault(point.name, []).append(point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ def _run(name: str) -> None:
             f"{name} needs the package {missing}; install it with: pip install 'copartition[cli]'\n"
         )
         sys.exit(2)
+    gc.set_threshold(50_000)  # imports make many objects and no garbage
     if hasattr(signal, "SIGPIPE"):  # `copartition ... | head` ends quietly, as other filters do
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     # The modules need click, and a command does without those of the others.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,8 +22,8 @@ SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 CLUSTERS = "~/.config/copartition/clusters.properties"
 
 # Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
-_PAIR = re.compile(r"((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_PAIR = r"(?s)((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)"
+_ESCAPE = r"(?s)\\(?:u([0-9a-fA-F]{4})|(.))"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -85,7 +84,7 @@ def client_settings(
 
 def _of_cluster(name: str) -> dict[str, str]:
     """What follows `NAME.`, as MirrorMaker has the settings of its clusters in one file."""
-    settings = _from_file(str(Path(CLUSTERS).expanduser()), "--cluster")
+    settings = _from_file(os.path.expanduser(CLUSTERS), "--cluster")  # noqa: PTH111 - help does without pathlib
     own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
     if not own:
         others = ", ".join(sorted({key.partition(".")[0] for key in settings})) or "none"
@@ -105,7 +104,7 @@ def _from_file(path: str, option: str) -> dict[str, str]:
         raise click.BadParameter(f"{path}: {error}", param_hint=option) from None
     config = {}
     for number, line in _logical_lines(text):
-        pair = _PAIR.fullmatch(line)
+        pair = re.fullmatch(_PAIR, line)
         if pair is None:
             raise click.BadParameter(
                 f"{path}: line {number} is not KEY=VALUE or KEY: VALUE (not shown, it may hold a password)",
@@ -134,8 +133,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPE.sub(
-        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
+    return re.sub(
+        _ESCAPE, lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -241,6 +240,8 @@ def diff(
     """
     _check_rows(output.form, view.by)
     # Help and completion do without these.
+    from dataclasses import replace  # noqa: PLC0415
+
     from copartition.diff import diff as compare  # noqa: PLC0415
     from copartition.diff import parse_check  # noqa: PLC0415
     from copartition.groups import read_pair, snapshot_bytes  # noqa: PLC0415

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,7 +77,7 @@ def show(
         if topic is None or place[0] == topic
     }
     if not entries_by_place:
-        raise click.ClickException(f"the ledger of {app_id} says nothing of topic {topic}")
+        raise click.ClickException(f"the ledger of {app_id} has no entry for topic {topic}")
     rows = [_partition(*place, entry) for place, entry in sorted(entries_by_place.items())]
     _show(rows, output)
     whole = all(row["whole"] is True for row in _topics(app_id, entries_by_place))
@@ -136,13 +135,12 @@ def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any
     row: dict[str, Any] = {"topic": topic, "partition": partition}
     if entry is None:
         return {**row, "version": None, "records": None, "whole": None, "digest": None}
-    fields = asdict(entry)
     return {
         **row,
-        "version": fields["version"],
-        "records": fields["records"],
-        "whole": fields["done"],
-        "digest": fields["digest"],
+        "version": entry.version,
+        "records": entry.records,
+        "whole": entry.done,
+        "digest": entry.digest,
     }
 
 

@@ -29,6 +29,7 @@ SECTIONS = {
         "model": "What settings do to latency (batching) and to records under faults (delivery).",
     },
     "Cluster": {
+        "transactions": "What is open, what it holds back from readers, and what ends it.",
         "ledger": "What exactly-once writes from Spark have noted on a cluster.",
     },
     "Others": {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,11 +69,13 @@ def migrate(
 
     Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
     one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE
-    is a group as assignment-diff takes it: live:GROUP, whose bytes tell its clients, or a file.
+    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file.
 
-    Exit code: 0 there is a way, 1 there is none but to stop the whole group, 2 could not run.
+    Exit code: 0 there is a way, 1 the only way is to stop the whole group, 2 could not run.
     """
-    from copartition.migration import plan_migration  # noqa: PLC0415 - help does without
+    from dataclasses import asdict, replace  # noqa: PLC0415 - help does without
+
+    from copartition.migration import plan_migration  # noqa: PLC0415 - likewise
 
     state = _state(before, config, group)
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
@@ -92,22 +93,22 @@ def migrate(
             warning=_separation_warning(state, new) or migration.warning,
         )
     if output.form == "json":
-        write(json.dumps(asdict(migration), indent=2) + "\n")
+        from copartition.reports.json import dump  # noqa: PLC0415 - likewise
+
+        write(dump(asdict(migration)))
     else:
         write("".join(f"{visible(line)}\n" for line in _migration_lines(migration)))
     ctx.exit(migration.obstacle is not None)
 
 
-_JAVA_ASSUMED = "all members are Java clients: the source does not tell; --client says otherwise"
+_JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
 
 
 def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:
     """The group that FROM names; None where FROM names strategies."""
-    from pathlib import Path  # noqa: PLC0415 - help does without
-
-    if ":" not in name and name != "-" and not Path(name.partition("#")[0]).is_file():
+    if ":" not in name and name != "-" and not os.path.isfile(name.partition("#")[0]):  # noqa: PTH113
         return None
-    from copartition.groups import read_source  # noqa: PLC0415 - as above
+    from copartition.groups import read_source  # noqa: PLC0415 - help does without
 
     return read_source(name, config, group=group).state
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -26,6 +24,7 @@ from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from assignors.state import GroupState
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
@@ -55,7 +54,7 @@ _SHOWN = 100
     "--runs",
     type=click.IntRange(2, MAX_RUNS),
     metavar="N",
-    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first.",
+    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first run.",
 )
 @html_option
 @click.option(
@@ -101,7 +100,7 @@ def simulate(
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
-    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is compared with the model,
+    -o ndjson prints a log of every event. A record of watch, FILE.ndjson, is compared with the model,
     event by event; exit code 1 where they differ. With --deploy, FILE is a captured group.
     """
     if sum((bool(plans), replay is not None, listing)) != 1:
@@ -118,10 +117,10 @@ def simulate(
         ]
         _report(scenarios, runs, output, html)
         return
-    if any(Path(plan).suffix.lower() == _RECORD for plan in plans):
+    if any(plan.lower().endswith(_RECORD) for plan in plans):
         if len(plans) > 1 or len(assignors) > 1 or output.form == "ndjson" or html is not None:
             raise click.UsageError(
-                "a record stands beside one model: no other file or assignor, no -o ndjson and no --html"
+                "a record is compared with one model: no other file or assignor, no -o ndjson, no --html"
             )
         from copartition.watch.replay import SEEDS, replay_record  # noqa: PLC0415 - as below
 
@@ -187,7 +186,11 @@ def _scenarios_of_groups(
 
 def _find(plan: str) -> Path:
     """The file that is meant: one of this path, or the ready scenario of this name."""
-    from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415 - only this command needs it
+    # Help and completion do without these.
+    from difflib import get_close_matches  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415
 
     path, ready = Path(plan), ready_scenarios()
     if path.is_file() or path.suffix or len(path.parts) > 1:

@@ -304,8 +304,8 @@ def replay_record(
     settled = [number for number, each in enumerate(named_steps) if each.settled]
     if not settled:
         raise SourceError(
-            f"{path}: no step shows a stable group in which every partition has an owner, so who had what is "
-            "not known; a record must begin before the rebalance"
+            f"{path}: no step shows a stable group in which every partition has an owner, so the owners "
+            "are unknown; a record must begin before the rebalance"
         )
     strategy = _strategy(path, steps, assignor)
     assumed: dict[str, None] = {}

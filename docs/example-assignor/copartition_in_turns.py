@@ -18,7 +18,7 @@ class InTurnsAssignor:
         return self.assign_recorded(group, unrecorded)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """The same, with each step told."""
+        """The same, with each step recorded."""
         lists: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
         for topic in group.topics:
             readers = cycle([member.id for member in group.members if topic.name in member.topics])

@@ -17,7 +17,7 @@ from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from confluent_kafka import KafkaError
 
@@ -122,6 +122,19 @@ def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
         if host and port.isdigit():
             yield host.strip("[]"), int(port)
+
+
+def connected_metadata(ask: Callable[..., Any], *question: Any) -> Any:
+    """What a client's `list_topics` answers to a question, over a connection that stays.
+
+    librdkafka gives up its first connection once it knows the broker's name, and asks for the id of an
+    idempotent or transactional producer when an answer comes while it has another, else every 500 ms only.
+    """
+    metadata = ask(*question)
+    if metadata.orig_broker_id < 0:
+        with suppress(confluent_kafka.KafkaException):
+            return ask(*question)
+    return metadata
 
 
 _FIRST_WAIT_S = 0.25

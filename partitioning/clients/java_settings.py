@@ -28,7 +28,7 @@ _PEM_FILES = {
     "truststore": ("ssl.ca.location",),
     "keystore": ("ssl.certificate.location", "ssl.key.location"),
 }
-_TOKEN = re.compile(r'"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)', re.DOTALL)
+_WORD_OR_SIGN = r'(?s)"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)'
 _OF_OIDC = {
     "clientId": "sasl.oauthbearer.client.id",
     "clientSecret": "sasl.oauthbearer.client.secret",
@@ -93,7 +93,7 @@ def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
     """The login module and its options: `Module required name="value" ...;`."""
     tokens = []
     end = 0
-    for match in _TOKEN.finditer(jaas):
+    for match in re.finditer(_WORD_OR_SIGN, jaas):
         if jaas[end : match.start()].strip():
             break
         end = match.end()

@@ -6,13 +6,14 @@ import math
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.contact import why_refused
+from partitioning.clients.contact import connected_metadata, why_refused
 from partitioning.clients.delivery import Deliveries, milliseconds
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.errors import (
@@ -105,7 +106,7 @@ class Topics:
         for name in ("partitioner", "partitioner_cb"):
             if name in config:
                 raise InvalidConfigError(
-                    f"librdkafka would never ask the {name!r} of its configuration: give partitioner=..."
+                    f"{name!r} in the configuration has no effect: remove it and give partitioner=..."
                 )
         if not max_block_ms > 0:
             raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
@@ -231,12 +232,14 @@ class Topics:
         return layout
 
     def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+        if self._config.get("enable.idempotence"):
+            ask = partial(connected_metadata, ask)  # else the first batch waits 500 ms for its id
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:
             why = why_refused([error.args[0], *_refusals(self._config)], self._config)
             raise BrokerUnreachableError(
-                f"topic {name!r}: no broker told its partitions within {within_s:.1f} s: {why}. Is "
+                f"topic {name!r}: no broker returned its partitions within {within_s:.1f} s: {why}. Is "
                 "bootstrap.servers right, the broker up, and are the security settings those of the cluster?"
             ) from error
 

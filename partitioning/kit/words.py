@@ -16,9 +16,9 @@ def first_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
-_ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+_ATTRIBUTE = r"(?m)^ +(\w+): (.+(?:\n {8}.+)*)"
 
 
 def described(type_: type) -> dict[str, str]:
     """The descriptions under "Attributes:" in the docstring of a class."""
-    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(getdoc(type_) or "")}
+    return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, getdoc(type_) or "")}

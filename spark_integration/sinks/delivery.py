@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
+from partitioning.clients.contact import connected_metadata
 from partitioning.clients.delivery import WAIT_S, Deliveries, describe_error
 from partitioning.errors import DeliveryError
 from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged
@@ -157,17 +158,17 @@ def _check_growth(
 ) -> None:
     """Ask for these topics; raise if one has another partition count than is expected of it.
 
-    Connected, an idempotent producer gets its id at once; if not, it tries again in 500 ms: so the answer is
-    waited for before the first record. Afterwards brokers that are silent fail no task, whose records are
-    all acknowledged.
+    Before the first record that makes the connection by which an idempotent producer gets its id at once.
+    Afterwards brokers that are silent fail no task, whose records are all acknowledged.
     """
     for topic in topics:
         try:
-            partitions = producer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic].partitions
+            metadata = connected_metadata(producer.list_topics, topic, ANSWER_WITHIN_S)
         except confluent_kafka.KafkaException:
             if must_answer:
                 raise
             return
+        partitions = metadata.topics[topic].partitions
         if partitions and topic in expected:
             check_unchanged(topic, expected[topic], len(partitions))
 

@@ -85,7 +85,7 @@ def registry(monkeypatch, tmp_path):
             entry("ours", "partitioning.sticky:Sticky", "thief"),
         )
     )
-    monkeypatch.setattr("partitioning.registry.entry_points", lambda group: points.select(group=group))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.select(group=group))
     return Registry[Partitioner]("partitioner", "tests.partitioners", Partitioner, {"ours": RoundRobin})
 
 

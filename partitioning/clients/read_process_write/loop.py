@@ -7,14 +7,14 @@ import logging
 import re
 import time
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.contact import cluster_metadata, connected_metadata
 from partitioning.clients.delivery import why_failed
 from partitioning.clients.read_process_write.member import Member, following, place
 from partitioning.clients.read_process_write.settings import LoopSettings, gave_up, meaning, took_too_long
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 HUNG_AFTER_S = 5.0
 """How long after its limit a call that has not come back ends the process."""
 _WATCH_AGAIN_S = 1.0
+CONNECTED_WITHIN_S = 1.0
+"""How long to wait for a connection, by which a producer gets its id at once."""
 MOST_ABORTS = 5
 """Aborted transactions in a row after which the loop gives up."""
 
@@ -120,6 +122,8 @@ def read_process_write(
             PartitioningProducer(settings.producer, partitioner=partitioner) as producer,
         ):
             try:
+                with suppress(KafkaException):  # which the next call meets, too, and waits for
+                    connected_metadata(producer.list_topics, None, CONNECTED_WITHIN_S)
                 _again(producer.init_transactions, time.monotonic() + settings.turn_s)
                 _run(settings, consumer, producer, partial(_outputs, process, dead_letters), stopping)
             except Exception as error:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
+from partitioning.clients.contact import connected_metadata
 from partitioning.errors import AccessError, DeliveryError, InvalidConfigError, UnknownTopicError
 
 if TYPE_CHECKING:
@@ -78,14 +80,12 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
 
 def begin(producer: Producer, topic: str) -> int:
     """Fence who had this transactional id before, and end what that left open; the partition count."""
-    # Without a connection a producer tries again after 500 ms. The first answer comes by one that librdkafka
-    # gives up as soon as it knows the broker's name, the second by one that stays.
-    for _ in range(2):
-        offsets = patiently(
-            lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
-        )
+    ask = partial(
+        patiently, lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
+    )
+    metadata = connected_metadata(ask)
     patiently(producer.init_transactions)
-    return len(offsets.topics[topic].partitions)
+    return len(metadata.topics[topic].partitions)
 
 
 def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:

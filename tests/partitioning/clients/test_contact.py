@@ -2,11 +2,12 @@
 
 import socket
 import time
+from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.contact import cluster_metadata, connected_metadata
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
 
@@ -73,3 +74,25 @@ def test_a_fault_is_told_once_however_long_each_try_took():
         "no (after 28ms in state X, 1 identical error(s) suppressed)",
     ]
     assert describe_errors(map(Fault, [*tries, "never (again)"])) == "no; never (again)"
+
+
+@pytest.mark.parametrize(
+    ("brokers", "kept"),
+    [
+        pytest.param([1], 1, id="a broker: asked once"),
+        pytest.param([-1, 1], 1, id="a bootstrap address, then a broker"),
+        pytest.param([-1, -1], -1, id="a bootstrap address twice: not asked for ever"),
+        pytest.param([-1, None], -1, id="a bootstrap address, then nobody: the first answer counts"),
+    ],
+)
+def test_a_bootstrap_address_that_answers_is_asked_again(brokers, kept):
+    left = [*brokers]
+
+    def ask(*question):
+        assert question == ("t", 5)
+        if (broker := left.pop(0)) is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return SimpleNamespace(orig_broker_id=broker)
+
+    assert connected_metadata(ask, "t", 5).orig_broker_id == kept
+    assert not left

@@ -41,6 +41,25 @@ def test_asks_once_for_many_records(mocked: Cluster) -> None:
     assert asked == [topic]
 
 
+def test_an_idempotent_producer_has_a_lasting_connection_before_its_first_record(cluster: Cluster) -> None:
+    answers: list[int] = []
+
+    class Asks(PartitioningProducer):
+        def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+            found = super().list_topics(topic, timeout)
+            answers.append(found.orig_broker_id)
+            return found
+
+    topic = cluster.create_topic(3)
+    for _ in range(5):
+        with Asks(
+            {"bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True, "log_level": 0}
+        ) as producer:
+            producer.produce(topic, b"", b"key")
+        # By the first connection, which ends with its first answer, a producer gets no id for 500 ms.
+        assert answers.pop() >= 0
+
+
 def test_a_partition_without_a_leader_is_not_available(mocked: Cluster) -> None:
     class Leaderless(PartitioningProducer):
         def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
@@ -146,7 +165,7 @@ def test_an_unreachable_broker_is_an_error_soon() -> None:
     [port] = free_ports(1)
     producer = producer_for(Cluster(f"127.0.0.1:{port}", str), "java")
     with pytest.raises(
-        BrokerUnreachableError, match=r"topic 'orders': no broker told its partitions within 1\.0 s"
+        BrokerUnreachableError, match=r"topic 'orders': no broker returned its partitions within 1\.0 s"
     ):
         producer.produce("orders", b"value", b"key")
 

@@ -196,13 +196,16 @@ def test_a_topic_that_grew_since_the_write_began_fails_a_task_that_names_partiti
 
 
 class Later(Producer):
-    """A producer that has another answer from the second question on."""
+    """A producer that has another answer once its records have been waited for."""
 
-    asked = 0
+    flushed = False
+
+    def flush(self, timeout: float = -1) -> int:
+        self.flushed = True
+        return super().flush(timeout)
 
     def list_topics(self, topic: str, timeout: float) -> Any:
-        self.asked += 1
-        return super().list_topics(topic, timeout) if self.asked == 1 else self.later(topic)
+        return self.later(topic) if self.flushed else super().list_topics(topic, timeout)
 
     def later(self, topic: str) -> Any:
         raise NotImplementedError
@@ -215,7 +218,7 @@ class Silent(Later):
 
 class Grown(Later):
     def later(self, topic: str) -> Any:
-        return SimpleNamespace(topics={topic: SimpleNamespace(partitions=range(5))})
+        return SimpleNamespace(topics={topic: SimpleNamespace(partitions=range(5))}, orig_broker_id=1)
 
 
 def test_brokers_that_are_silent_when_all_is_acknowledged_fail_no_task(
