@@ -171,7 +171,7 @@ class Cluster:
 
     def broker_setting(self, broker: int, name: str) -> str:
         """A setting of a broker; KeyError where it does not show it."""
-        from confluent_kafka.admin import ConfigResource  # noqa: PLC0415 - an optional package
+        from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
 
         resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
 
