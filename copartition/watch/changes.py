@@ -315,5 +315,6 @@ def _counts(state: GroupState) -> dict[str, int]:
     """How many partitions each topic has, where that is known."""
     if not state.complete:
         return {}
-    counts = np.bincount(state.topic, minlength=len(state.topics)).tolist()
-    return dict(zip(state.topics, counts, strict=True))
+    counts = np.zeros(len(state.topics), np.int64)
+    np.maximum.at(counts, state.topic, state.partition + 1)  # a partition that two members show has two rows
+    return dict(zip(state.topics, counts.tolist(), strict=True))
