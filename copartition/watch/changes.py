@@ -315,6 +315,4 @@ def _counts(state: GroupState) -> dict[str, int]:
     """How many partitions each topic has, where that is known."""
     if not state.complete:
         return {}
-    counts = np.zeros(len(state.topics), np.int64)
-    np.maximum.at(counts, state.topic, state.partition + 1)  # a partition that two members show has two rows
-    return dict(zip(state.topics, counts.tolist(), strict=True))
+    return dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
