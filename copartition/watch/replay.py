@@ -93,7 +93,8 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
-        member = [place.get(had.get(partition) or "", -1) for partition in owners_of(state, after.names)]
+        rows = zip(state.topic.tolist(), state.partition.tolist(), strict=True)
+        member = [place.get(had.get((state.topics[topic], number)) or "", -1) for topic, number in rows]
         # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
