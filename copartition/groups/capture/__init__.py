@@ -1,4 +1,4 @@
-"""What command-line tools print of a consumer group: kafka-consumer-groups, rpk and kafkactl."""
+"""What command-line tools print of a consumer group: kafka-consumer-groups and rpk."""
 
 from copartition.groups.capture.formats import check_head, is_capture, parse_capture
 
