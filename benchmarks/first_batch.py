@@ -8,8 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 import uuid
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 
@@ -17,6 +16,9 @@ from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.contact import connected_metadata
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Broker, Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TRIES = 20
 SLOW_S = 0.4
@@ -36,7 +38,7 @@ def sent(producer: Producer, topic: str) -> None:
     producer.flush()
 
 
-def bare_transaction(settings: dict[str, Any], topic: str) -> None:
+def bare_transaction(settings: dict[str, Any], _topic: str) -> None:
     Producer(settings | {"transactional.id": uuid.uuid4().hex}).init_transactions(20)
 
 
