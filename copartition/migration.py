@@ -174,7 +174,7 @@ def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
         raise MigrationError(f"strategies {', '.join(strategies)!r}; name one or more, each once")
     if remote and len(strategies) > 1:
         raise MigrationError(
-            f"strategies {', '.join(strategies)!r}: {remote[0]} is the broker's, which stands alone"
+            f"strategies {', '.join(strategies)!r}: {remote[0]} is the broker's and must stand alone"
         )
     return strategies
 

@@ -64,8 +64,8 @@ def _plug_in(name: str) -> PlacesByKey:
     partitioner = get_partitioner(name)
     if not isinstance(partitioner, PlacesByKey):
         raise UnknownStrategyError(
-            f"partitioner {name!r} does not place by key alone (it has no `place_keys`), so no partition "
-            f"follows from a key and a partition count: ask get_partitioner({name!r}).for_topic(TOPIC), or "
+            f"partitioner {name!r} does not place by key alone (it has no `place_keys`), so a key and "
+            f"a partition count are not enough: ask get_partitioner({name!r}).for_topic(TOPIC), or "
             f"give a producer partitioner={name!r}"
         )
     return partitioner

@@ -45,7 +45,7 @@ class Sticky:
         check_keyed(self.keyed)
         if self.batch_size < 1:
             raise InvalidConfigError(
-                f"batch_size is {self.batch_size}; give at least 1, as which a producer counts batch.size=0"
+                f"batch_size is {self.batch_size}; give at least 1 (a producer treats batch.size=0 as 1)"
             )
         if self.client_rack is not None and not self.client_rack.strip():
             raise InvalidConfigError("client_rack is blank; give the producer's client.rack, or leave it out")

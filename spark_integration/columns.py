@@ -37,11 +37,11 @@ def kafka_partition(
 ) -> Column:
     """The partition a client puts each row's key into: an int column named `partition`.
 
-    The result is lazy, works on classic Spark and on Connect, and notes on itself count, profile and key, so
-    that `route` and the sinks refuse another count, and `format("copartition")` a row that lies elsewhere
-    than this profile puts the key that is written. A cast loses the notes, and a union keeps those of its
-    left side. On Connect add the column with `select("*", ...)`: `withColumn` drops notes there. Executors
-    need NumPy and PyArrow, and nothing at all for the crc32 profiles.
+    The result is lazy and works on classic Spark and on Connect. Its metadata holds count, profile and key:
+    `route` and the sinks refuse another count, and `format("copartition")` a row in another partition than
+    its key has by this profile. A cast drops the metadata, and on Connect so does `withColumn`: use
+    `select("*", ...)`. A union keeps that of its left side. Executors need NumPy and PyArrow, except for the
+    crc32 profiles.
 
     Args:
         key: the serialized key, a binary column, or a string column, which stands for its UTF-8 bytes. For
@@ -58,9 +58,10 @@ def kafka_partition(
             does not hash, and where a column is not the same each time it is computed.
 
     Raises:
-        UnknownStrategyError: there is no such profile.
-        InvalidPartitionCountError: `num_partitions` is out of range.
+        UnknownStrategyError, InvalidPartitionCountError: no such profile; `num_partitions` is out of range.
         InvalidConfigError: `nulls` has another value, or `spread_by` is empty.
+        AnalysisException: Spark's DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION, when the key column is not of
+            strings or bytes: for a bigint use `spark_integration.keys.long_key`, and so on.
     """
     rule, count = find_profile(profile), checked_partition_count(num_partitions)
     column = sf.col(key) if isinstance(key, str) else key

@@ -300,7 +300,7 @@ def _configured(group: Group) -> list[TaskId]:
             topic.name[len(CONNECTOR) :] not in count or topic.partitions != 1
         ):
             raise InvalidGroupError(
-                f"topic {topic.name!r} stands for a connector itself: give it 1 partition, and a topic "
+                f"topic {topic.name!r} represents a connector itself: give it 1 partition, and a topic "
                 "of the connector's own name whose partitions are its tasks"
             )
     instances = [TaskId(name, INSTANCE) for name in names]

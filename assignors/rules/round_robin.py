@@ -26,7 +26,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
     # 1. The circle; Java's CircularIterator refuses an empty one.
     if not group.members:
         raise AssignorError(
-            "the group has no members to go round; assign only groups with members",
+            "the group has no members; assign only groups with members",
             jvm_exception="IllegalArgumentException",
         )
     circle = sorted_members(group)

@@ -21,6 +21,8 @@ def note(folder: Path, number: int, hit: dict[str, Any]) -> bool:
         os.link(written, folder / f"hit-{number:03}.json")
     except FileExistsError:
         return False
+    finally:
+        written.unlink()  # else the next fault of this process would be written into the file of this one
     return True
 
 

@@ -18,7 +18,7 @@ from signal import SIGCONT, SIGTERM
 from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 from kafka.partitioner.default import murmur2
 
 from benchmarks.faults import hits
@@ -28,6 +28,7 @@ from benchmarks.loop_faults.scenarios import TRANSACTION_S
 from benchmarks.loop_faults.worker import POISONED
 from partitioning.clients.confluent import PartitioningProducer
 from tests.support.broker import Broker, Kafka, dies_with_us
+from tests.support.encrypted import SECRETS, allowed, as_user, give_passwords, listening_with_tls
 from tests.support.proxy import Proxy
 
 if TYPE_CHECKING:
@@ -42,8 +43,10 @@ SOURCE_PARTITIONS, TARGET_PARTITIONS, DEAD_PARTITIONS = 4, 6, 2
 KEYS = 40
 POISONED_KEYS = 2
 RECORDS = 12_000
+GROWN_RECORDS = 1_200
 BATCH = 50
 LIMIT_S = 420
+LOOPER = "looper"
 SETTLED_S = 2
 """How long all is read before the processes are ended: whoever has just woken finds out first."""
 
@@ -77,13 +80,30 @@ class Environment:
         self._stack.close()
 
     @contextmanager
-    def cluster(self, nodes: int) -> Iterator[Broker]:
-        """That broker, or a cluster of several for one run."""
-        if nodes == 1:
-            yield self.broker
-            return
-        with Broker(REPLICATED, racks=[f"rack{number}" for number in range(nodes)]) as several:
-            yield several
+    def cluster(self, scenario: Scenario) -> Iterator[tuple[Broker, dict[str, str]]]:
+        """That broker, or another one or a cluster of several for one run, and how the loop comes there."""
+        if scenario.secured:
+            with listening_with_tls() as (broker, listeners):
+                yield broker, as_user(listeners, LOOPER, _admitted(broker))
+        elif scenario.nodes > 1 or scenario.version:
+            racks = [f"rack{number}" for number in range(scenario.nodes)]
+            settings = REPLICATED if scenario.nodes > 1 else ""
+            with Broker(settings, racks=racks, version=scenario.version) as broker:
+                yield broker, {"bootstrap.servers": broker.bootstrap_servers}
+        else:
+            server = self.proxy if scenario.proxied else self.broker
+            yield self.broker, {"bootstrap.servers": server.bootstrap_servers}
+
+
+def _admitted(broker: Broker) -> str:
+    """The password of a user who may do all that a loop does."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+    give_passwords(admin)
+    kinds = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
+    rights = [allowed(LOOPER, kind, "*", AclOperation.ALL) for kind in kinds]
+    for granted in admin.create_acls(rights).values():
+        granted.result(30)
+    return SECRETS[LOOPER]
 
 
 class Run:
@@ -104,6 +124,7 @@ class Run:
         proxy: Proxy,
         folder: Path,
         *,
+        clients: dict[str, str],
         transactions: bool,
         seed: str,
         records: int,
@@ -116,8 +137,9 @@ class Run:
             "target": TARGET_PARTITIONS,
             "dead_letters": DEAD_PARTITIONS,
         }
-        kafka = Kafka(broker.bootstrap_servers)
-        self.topics = {name: kafka.create_topic(count) for name, count in counts.items()}
+        self._kafka = Kafka(broker.bootstrap_servers)
+        self.topics = {name: self._kafka.create_topic(count) for name, count in counts.items()}
+        self._partitions = SOURCE_PARTITIONS
         self.group = f"loop-{self.topics['source']}"
         plan = {
             **self.topics,
@@ -126,11 +148,11 @@ class Run:
             "faults": scenario.faults,
             "calls": scenario.calls,
             "batch": BATCH,
-            "consumer": scenario.consumer,
+            "consumer": scenario.consumer | clients,
             "static": scenario.static,
-            "producer": {"transaction.timeout.ms": TRANSACTION_S * 1000},
+            "producer": {"transaction.timeout.ms": TRANSACTION_S * 1000, **clients},
             "transactions": transactions,
-            "servers": (proxy if scenario.proxied else broker).bootstrap_servers,
+            "servers": clients["bootstrap.servers"],
         }
         (folder / "plan.json").write_text(json.dumps(plan))
         self.written = fill(self.broker.bootstrap_servers, self.topics["source"], records)
@@ -200,6 +222,13 @@ class Run:
             if time.monotonic() > deadline:
                 raise TimeoutError("a node that was started again is not in sync after 60 s")
             time.sleep(0.1)
+
+    def grow(self) -> None:
+        """Give the source two more partitions, and records of new keys: no key changes its partition."""
+        self._partitions += 2
+        self._kafka.grow_topic(self.topics["source"], self._partitions)
+        servers, first = self.broker.bootstrap_servers, len(self.written)
+        self.written |= fill(servers, self.topics["source"], GROWN_RECORDS, first)
 
     def errors(self) -> dict[str, int]:
         """What processes ended with by themselves, and what transactions were aborted for."""
@@ -279,7 +308,7 @@ class Run:
 
     def _all_read(self) -> bool:
         """Whether the group has committed all records of the source."""
-        places = [TopicPartition(self.topics["source"], number) for number in range(SOURCE_PARTITIONS)]
+        places = [TopicPartition(self.topics["source"], number) for number in range(self._partitions)]
         with suppress(KafkaException):
             committed = self._reader.committed(places, timeout=5)
             return sum(max(each.offset, 0) for each in committed) == sum(self.written.values())
@@ -301,12 +330,12 @@ def _in_sync(admin: AdminClient) -> bool:
     return False
 
 
-def fill(servers: str, topic: str, records: int) -> dict[str, int]:
-    """Write numbered records, those of a key in order; for each key how many they are."""
+def fill(servers: str, topic: str, records: int, first_key: int = 0) -> dict[str, int]:
+    """Write numbered records of `KEYS` keys, those of a key in order; for each key how many they are."""
     written: Counter[str] = Counter()
     with PartitioningProducer({"bootstrap.servers": servers, "enable.idempotence": True}) as producer:
         for number in range(records):
-            key = f"key-{number % KEYS}"
+            key = f"key-{first_key + number % KEYS}"
             poison = POISONED if is_poisoned(key) else b"sound"
             producer.produce(topic, b"%d %s %s" % (written[key], poison, b"." * 100), key)
             written[key] += 1
@@ -326,7 +355,7 @@ def run(
     """Run a scenario, and count."""
     started = time.monotonic()
     with (
-        environment.cluster(scenario.nodes) as broker,
+        environment.cluster(scenario) as (broker, clients),
         tempfile.TemporaryDirectory(prefix="copartition-loop-faults-") as folder,
     ):
         running = Run(
@@ -334,6 +363,7 @@ def run(
             broker,
             environment.proxy,
             Path(folder),
+            clients=clients,
             transactions=transactions,
             seed=f"{seed}/{name}",
             records=records,
@@ -354,7 +384,7 @@ def run(
             "loop": "transactions" if transactions else "at least once",
             "seed": seed,
             "outcome": outcome,
-            "records": records,
+            "records": sum(running.written.values()),
             "struck": len(struck),
             "open": sum(hit["open"] > 0 for hit in struck),
             "in_transaction": sum(hit["in_transaction"] for hit in struck),

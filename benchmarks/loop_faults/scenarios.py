@@ -20,6 +20,8 @@ TRANSACTION_S = 8
 CALLS = ("produce", "produce", "offsets", "commit", "committed")
 KILLS, NETWORK, FREEZES, LEAVES, BROKER = "kills", "network faults", "freezes", "leaves", "broker faults"
 ONE_OF_THREE = "faults of one broker of three"
+GROWTH = "kills while the input grows"
+SECURED, OTHER_BROKERS = "kills with SASL and TLS", "kills with other versions of Kafka"
 
 
 def _nothing(_: Run) -> None:
@@ -42,6 +44,8 @@ class Scenario:
         consumer: settings of each consumer.
         static: whether each process is a static member, under its own name.
         nodes: of the cluster; where there are several, topics, groups and transactions have replicas.
+        version: of Kafka; that of the other tests where it is empty.
+        secured: whether clients come by TLS as a user with a password (SASL_SSL, SCRAM-SHA-512).
     """
 
     kind: str
@@ -55,6 +59,8 @@ class Scenario:
     consumer: dict[str, Any] = field(default_factory=dict)
     static: bool = False
     nodes: int = 1
+    version: str = ""
+    secured: bool = False
 
 
 def _delay(seconds: float) -> Act:
@@ -82,6 +88,9 @@ def _down(by: Signals) -> Act:
 
 
 KILL = ("kill", "kill", "kill soon")
+GROW = ("kill", "kill soon", "kill", "kill", "wait", "kill soon", "kill") * 5
+NEW_PARTITIONS = {"topic.metadata.refresh.interval.ms": 1000}
+"""How soon a consumer sees them: the default is five minutes."""
 QUICK = {"session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 500}
 EAGER = {**QUICK, "partition.assignment.strategy": "range"}
 BROKER_SIDE = {"group.protocol": "consumer"}
@@ -170,4 +179,16 @@ SCENARIOS = {
         consumer=QUICK,
         nodes=3,
     ),
+    "killed, the input grows": Scenario(
+        GROWTH, GROW, strike=lambda run: run.grow(), consumer=QUICK | NEW_PARTITIONS
+    ),
+    "killed, the input grows, static members": Scenario(
+        GROWTH, GROW, strike=lambda run: run.grow(), consumer=STATIC | NEW_PARTITIONS, static=True
+    ),
+    "killed, the input grows, group.protocol=consumer": Scenario(
+        GROWTH, GROW, strike=lambda run: run.grow(), consumer=BROKER_SIDE | NEW_PARTITIONS
+    ),
+    "killed, SASL and TLS": Scenario(SECURED, KILL * 10, consumer=QUICK, secured=True),
+    "killed, Kafka 3.9.1": Scenario(OTHER_BROKERS, KILL * 10, consumer=QUICK, version="3.9.1"),
+    "killed, Kafka 4.1.1": Scenario(OTHER_BROKERS, KILL * 10, consumer=QUICK, version="4.1.1"),
 }

@@ -44,7 +44,7 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
     "--from",
     "source",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Take topics, members and what they have from a file instead: a snapshot, or what a tool printed.",
+    help="Take topics, members and their partitions from a file: a snapshot, or what a tool printed.",
 )
 @weights_option("for weighted and cooperative-weighted; lag only with --from.")
 @click.option("--list", "listing", is_flag=True, help="The assignors by name, plug-ins included.")

@@ -65,11 +65,11 @@ Examples:
     metavar="TOPIC=CLIENT[,SETTING=VALUE..]",
     help="A client that writes a topic: the verdict without reading; repeatable.",
 )
-@grow_option("A topic that is to grow to N partitions: which joins break, without reading; repeatable.")
+@grow_option("A topic that would grow to N partitions: shows which joins break, reads nothing; repeatable.")
 @click.option(
     "--join", "joins", multiple=True, metavar="A,B", help="With --grow: topics that are joined; repeatable."
 )
-@topics_option("With --grow or --writer: a topic has N partitions, if no cluster tells; repeatable.")
+@topics_option("With --grow or --writer: a topic has N partitions, if no cluster is named; repeatable.")
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
 @html_option
@@ -99,9 +99,9 @@ def check(
     if writers and grow:
         raise click.UsageError("--grow asks what growth breaks, --writer who writes; give one of them")
     if joins and not grow:
-        raise click.UsageError("--join lists joins for --grow; a join that is checked is TOPIC TOPIC")
+        raise click.UsageError("--join is for --grow; to check a join, give its topics as arguments")
     if (any(wanted) or keys.name) and (writers or grow):
-        raise click.UsageError("no record is read with --grow and --writer; leave out what says which")
+        raise click.UsageError("--grow and --writer read no records; leave out options that select some")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
     from copartition.reports.join import JoinNumbers  # noqa: PLC0415
@@ -173,7 +173,7 @@ def _check_records(
     keys: KeyFormat,
 ) -> JoinReport:
     if counts:
-        raise click.UsageError("the cluster tells how many partitions there are; leave --topic out")
+        raise click.UsageError("the cluster has the partition counts; leave --topic out")
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
     from copartition.reports.join import JoinReport  # noqa: PLC0415

@@ -52,7 +52,7 @@ def coordinator(
     leaders: list[Broker | None] | None = None
     if config.get("bootstrap.servers"):
         if partitions is not None:
-            raise click.UsageError("the cluster tells how many partitions there are; leave -n out")
+            raise click.UsageError("the cluster has the partition count; leave -n out")
         leaders = _leaders(config, topic)
         partitions = len(leaders)
     elif config:

@@ -77,7 +77,7 @@ def show(
         if topic is None or place[0] == topic
     }
     if not entries_by_place:
-        raise click.ClickException(f"the ledger of {app_id} says nothing of topic {topic}")
+        raise click.ClickException(f"the ledger of {app_id} has no entry for topic {topic}")
     rows = [_partition(*place, entry) for place, entry in sorted(entries_by_place.items())]
     _show(rows, output)
     whole = all(row["whole"] is True for row in _topics(app_id, entries_by_place))

@@ -19,6 +19,7 @@ SECTIONS = {
         "diff": "What a change moves and stops; the same as assignment-diff.",
         "simulate": "Run scenarios: rebalances, pauses, moves, lag.",
         "migrate": "Safe rolling bounces from one strategy to another.",
+        "doctor": "What is wrong with a group, and what to do.",
         "why": "Why a group rebalanced, from logs of brokers and clients.",
         "watch": "What changes in a group while you look, a line a change.",
         "snapshot": "Keep a group, or a plan, as a file that a diff can read.",
@@ -29,6 +30,7 @@ SECTIONS = {
         "model": "What settings do to latency (batching) and to records under faults (delivery).",
     },
     "Cluster": {
+        "transactions": "What is open, what it holds back from readers, and what ends it.",
         "ledger": "What exactly-once writes from Spark have noted on a cluster.",
     },
     "Others": {

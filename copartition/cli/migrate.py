@@ -69,9 +69,9 @@ def migrate(
 
     Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
     one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE
-    is a group as assignment-diff takes it: live:GROUP, whose bytes tell its clients, or a file.
+    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file.
 
-    Exit code: 0 there is a way, 1 there is none but to stop the whole group, 2 could not run.
+    Exit code: 0 there is a way, 1 the only way is to stop the whole group, 2 could not run.
     """
     from dataclasses import asdict, replace  # noqa: PLC0415 - help does without
 
@@ -101,7 +101,7 @@ def migrate(
     ctx.exit(migration.obstacle is not None)
 
 
-_JAVA_ASSUMED = "all members are Java clients: the source does not tell; --client says otherwise"
+_JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
 
 
 def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:

@@ -112,7 +112,7 @@ def batching(
     if rate is not None and value_bytes is None:
         raise click.UsageError("--rate needs --value-bytes")
     if source is not None and (value_bytes is not None or key_bytes is not None):
-        raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
+        raise click.UsageError("the file of --stream has the sizes; leave --value-bytes and --key-bytes out")
     from copartition.record_stream import chance_stream, read_stream  # noqa: PLC0415
     from copartition.reports import producer as report  # noqa: PLC0415 - help does without
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415

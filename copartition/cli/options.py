@@ -129,7 +129,7 @@ def weights_option(use: str) -> Decorator:
         "--weights",
         type=_Weights(exists=True, dir_okay=False),
         metavar="FILE|lag",
-        help=f"What partitions weigh (JSON, YAML or CSV; lag: as many records as wait in them): {use}",
+        help=f"What partitions weigh (JSON, YAML or CSV; lag: the records that wait in each): {use}",
     )
 
 

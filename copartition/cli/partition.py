@@ -35,7 +35,7 @@ def partition(
 ) -> None:
     """Where every client puts each KEY (as UTF-8 bytes) of a topic with N partitions.
 
-    A dash: that client does not hash such a key.
+    A dash means that the client does not hash such a key.
     """
     _placements([os.fsencode(key) for key in keys], partitions, profiles, output)
 
@@ -70,7 +70,7 @@ def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], ou
 @command("copartition profiles")
 @output_options("text", "json")
 def profiles(output: Output) -> None:
-    """Every client's rule for keys, then plug-ins with what they say of themselves."""
+    """Every client's rule for keys, then plug-ins with their own descriptions."""
     from partitioning import PROFILES, list_partitioners  # noqa: PLC0415 - help does without
 
     columns = ("name", "hash", "null", "empty", "unkeyed", "client")

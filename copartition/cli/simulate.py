@@ -54,7 +54,7 @@ _SHOWN = 100
     "--runs",
     type=click.IntRange(2, MAX_RUNS),
     metavar="N",
-    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first.",
+    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first run.",
 )
 @html_option
 @click.option(
@@ -100,7 +100,7 @@ def simulate(
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
-    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is compared with the model,
+    -o ndjson prints a log of every event. A record of watch, FILE.ndjson, is compared with the model,
     event by event; exit code 1 where they differ. With --deploy, FILE is a captured group.
     """
     if sum((bool(plans), replay is not None, listing)) != 1:
@@ -120,7 +120,7 @@ def simulate(
     if any(plan.lower().endswith(_RECORD) for plan in plans):
         if len(plans) > 1 or len(assignors) > 1 or output.form == "ndjson" or html is not None:
             raise click.UsageError(
-                "a record stands beside one model: no other file or assignor, no -o ndjson and no --html"
+                "a record is compared with one model: no other file or assignor, no -o ndjson, no --html"
             )
         from copartition.watch.replay import SEEDS, replay_record  # noqa: PLC0415 - as below
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="A scenario instead, for copartition simulate: YAML of the group at rest, to add events to.",
 )
-@click.option("--assignor", help="--as-scenario: the group's strategy, where the source does not tell.")
+@click.option("--assignor", help="--as-scenario: the group's strategy, if the source does not name it.")
 @out_option
 @group_option
 @client_options("The cluster of live:GROUP.")

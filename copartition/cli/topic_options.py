@@ -42,7 +42,7 @@ def _choose_records(
     *, full: bool, last: int | None, since: int | None, partitions: tuple[int, ...] | None, isolation: str
 ) -> Wanted:
     if full + (last is not None) + (since is not None) > 1:
-        raise click.UsageError("of --full, --last and --since give one")
+        raise click.UsageError("--full, --last and --since exclude each other; give one")
     return Wanted(full, last, since, partitions, isolation == "read-committed")
 
 
@@ -162,7 +162,7 @@ key_format_options = one_argument(
     click.option(
         "--key-format",
         type=click.Choice([*PLAIN, *WITH_REGISTRY]),
-        help="Decode sampled keys, to find keys that say the same in other bytes.",
+        help="Decode sampled keys, to find equal keys with different bytes.",
     ),
     click.option(
         "--registry",

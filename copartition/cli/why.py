@@ -59,8 +59,8 @@ def why(
     """Why groups rebalanced, from LOGS: each rebalance with its cause, who caused it, and what avoids it.
 
     LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
-    together, whole or a pasted piece, gzip too; - is standard input. librdkafka says most with debug=cgrp.
-    The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs tell of no group.
+    together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.
+    The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs show no group.
     """
     from copartition.reports.why import print_why, why_json  # noqa: PLC0415 - help and completion do without
     from copartition.why.evidence import read_evidence  # noqa: PLC0415
@@ -71,7 +71,7 @@ def why(
         groups = [each for each in groups if each.name == group]
     if not groups:
         raise click.ClickException(
-            f"the logs tell nothing of {f'the group {group}' if group else 'a group'}: they must hold lines "
+            f"the logs show nothing of {f'the group {group}' if group else 'a group'}: they must hold lines "
             "of a broker's group coordinator or of a consumer"
         )
     if as_scenario:
@@ -97,6 +97,6 @@ def _write_scenario(
 
     if len(groups) > 1:
         names = ", ".join(each.name for each in groups[:10])
-        raise click.UsageError(f"a scenario is of one group; name it with --group: {names}")
+        raise click.UsageError(f"a scenario has one group; name it with --group: {names}")
     logged = scenario_of(groups[0], topics, assignor, changes)
     output.write(scenario_yaml(logged.scenario, logged.assumed))

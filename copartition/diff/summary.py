@@ -223,7 +223,7 @@ class Check:
         """
         value = getattr(summary, self.name)
         if value is None:
-            raise DiffError(f"check {self}: {self.name} is unknown, the inputs do not carry it")
+            raise DiffError(f"check {self}: {self.name} is unknown, because the inputs do not contain it")
         return float(value)
 
     def describe(self, summary: Numbers) -> str:
@@ -248,7 +248,7 @@ class Check:
         nearest = min(max(self.limit, least), most)
         answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
         if len(answers) > 1:
-            raise DiffError(f"check {self}: {self.name} is {description}, the inputs do not tell it exactly")
+            raise DiffError(f"check {self}: {self.name} is {description}, the inputs do not show it exactly")
         return answers.pop()
 
 

@@ -57,7 +57,7 @@ def scenario_of(
     state = as_complete(state)
     seats = seat_members(state, WhatIf())
     if not seats.all:
-        raise SourceError("the group has no members, so nothing can happen to them")
+        raise SourceError("the group has no members, so there is nothing to simulate")
     names = _names(state)
     clients = [client for client in state.clients if client in _PROFILES]
     client = clients[0] if len(clients) == 1 else "java"

@@ -191,7 +191,7 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
     if weights != LAG:
         return weights
     if state.lag is None or not (state.lag != UNKNOWN_LAG).any():
-        raise SourceError("--weights lag: the source tells no lag; capture --describe with its offsets")
+        raise SourceError("--weights lag: the source shows no lag; capture --describe with its offsets")
     rows = np.flatnonzero(state.lag != UNKNOWN_LAG)
     columns = (column[rows].tolist() for column in (state.topic, state.partition, state.lag.clip(min=0)))
     return {(state.topics[topic], partition): lag for topic, partition, lag in zip(*columns, strict=True)}

@@ -315,5 +315,4 @@ def _counts(state: GroupState) -> dict[str, int]:
     """How many partitions each topic has, where that is known."""
     if not state.complete:
         return {}
-    counts = np.bincount(state.topic, minlength=len(state.topics)).tolist()
-    return dict(zip(state.topics, counts, strict=True))
+    return dict(zip(state.topics, state.highest_counts.tolist(), strict=True))

@@ -93,7 +93,8 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
-        member = [place.get(had.get(partition) or "", -1) for partition in owners_of(state, after.names)]
+        rows = zip(state.topic.tolist(), state.partition.tolist(), strict=True)
+        member = [place.get(had.get((state.topics[topic], number)) or "", -1) for topic, number in rows]
         # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
@@ -304,8 +305,8 @@ def replay_record(
     settled = [number for number, each in enumerate(named_steps) if each.settled]
     if not settled:
         raise SourceError(
-            f"{path}: no step shows a stable group in which every partition has an owner, so who had what is "
-            "not known; a record must begin before the rebalance"
+            f"{path}: no step shows a stable group in which every partition has an owner, so the owners "
+            "are unknown; a record must begin before the rebalance"
         )
     strategy = _strategy(path, steps, assignor)
     assumed: dict[str, None] = {}

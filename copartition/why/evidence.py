@@ -327,7 +327,7 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Ev
                     count += 1
                 if count > MOST_EVIDENCE:
                     raise SourceError(
-                        f"{path}: line {line.number}: more than {MOST_EVIDENCE:,} lines tell of groups; name "
+                        f"{path}: line {line.number}: more than {MOST_EVIDENCE:,} lines concern groups; name "
                         "one with --group, or give a shorter piece of the log"
                     )
 

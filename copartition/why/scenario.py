@@ -50,15 +50,13 @@ def scenario_of(
         SourceError: no topic is given, the logs name no assignor, or no time, or the timeouts cannot be.
     """
     if not topics:
-        raise SourceError(
-            f"{history.name}: logs do not tell how many partitions there are; give --topic NAME=N"
-        )
+        raise SourceError(f"{history.name}: logs do not show partition counts; give --topic NAME=N")
     strategy = assignor or next((each.assignor for each in history.rebalances if each.assignor), None)
     if strategy is None:
         raise SourceError(f"{history.name}: the logs do not name the group's assignor; give --assignor NAME")
     happened = _happened(history)
     if not happened:
-        raise SourceError(f"{history.name}: the logs show nobody who comes or goes at a known time")
+        raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes or {}).settings
     _check_fits(happened, settings)
     assumed = [

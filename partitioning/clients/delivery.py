@@ -129,8 +129,8 @@ class Deliveries:
                 return
             if os.getpid() != self._process:  # librdkafka's threads stayed in that process
                 raise self._error(
-                    f"{count} records belong to process {self._process}, from which this one was forked and "
-                    "which sends them: make a producer of its own in each process"
+                    f"{count} records belong to process {self._process}, from which this one was forked, and "
+                    "only it can send them: create a producer in each process"
                 )
             if waited > self._patience_s:
                 raise self._error(

@@ -73,7 +73,7 @@ class TopicPlacer:
         self._lock = Lock()
         if self._batch_aware is not None and not batches_told:
             raise InvalidConfigError(
-                f"partitioner {self._name!r} must hear of every new batch, which this client does not tell: "
+                f"partitioner {self._name!r} must be called for every new batch, and this client does not: "
                 'choose another one, such as "sticky"'
             )
 

@@ -106,7 +106,7 @@ class Topics:
         for name in ("partitioner", "partitioner_cb"):
             if name in config:
                 raise InvalidConfigError(
-                    f"librdkafka would never ask the {name!r} of its configuration: give partitioner=..."
+                    f"{name!r} in the configuration has no effect: remove it and give partitioner=..."
                 )
         if not max_block_ms > 0:
             raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
@@ -239,7 +239,7 @@ class Topics:
         except KafkaException as error:
             why = why_refused([error.args[0], *_refusals(self._config)], self._config)
             raise BrokerUnreachableError(
-                f"topic {name!r}: no broker told its partitions within {within_s:.1f} s: {why}. Is "
+                f"topic {name!r}: no broker returned its partitions within {within_s:.1f} s: {why}. Is "
                 "bootstrap.servers right, the broker up, and are the security settings those of the cluster?"
             ) from error
 

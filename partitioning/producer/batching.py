@@ -177,7 +177,7 @@ def _check_powers(strategy: object) -> None:
     if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
         raise InvalidConfigError(
             f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
-            "a Java producer serves the one or the other, so leave one of them out"
+            "a Java producer supports one of them only, so leave the other out"
         )
 
 

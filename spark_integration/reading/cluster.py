@@ -113,7 +113,7 @@ class Cluster:
             self._consumer.poll(0)  # lets it tell what it heard
             errors = describe_errors(self._errors)
             raise BrokerUnreachableError(
-                f"the brokers at {self._servers!r} do not tell about {of!r}: {fault.str()}"
+                f"the brokers at {self._servers!r} do not describe {of!r}: {fault.str()}"
                 + (f" ({errors})" if errors else "")
             ) from error
 

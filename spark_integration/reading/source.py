@@ -146,8 +146,8 @@ class _Reader:
     def _report_data_loss(self, what: str) -> None:
         if self._options.fail_on_data_loss:
             raise DataLossError(
-                f"{what}: some data may have been missed. Was a topic deleted or created anew, or have "
-                "records aged out? Start with a new checkpoint, or pass over what is gone with "
+                f"{what}: some data may have been missed. Was a topic deleted or created anew, or did "
+                "retention delete records? Start with a new checkpoint, or skip what is gone with "
                 "option failOnDataLoss 'false'"
             )
 

@@ -223,7 +223,7 @@ def check_transactional(config: Mapping[str, str]) -> None:
     for name, needed in _NEEDED.items():
         if config.get(name, needed[0]).lower() not in needed:
             raise InvalidConfigError(
-                f"'kafka.{name}' is {config[name]!r}, with which nothing is exactly once"
+                f"'kafka.{name}' is {config[name]!r}, with which a write cannot be exactly once"
             )
     delivery = "message.timeout.ms" if "message.timeout.ms" in config else "delivery.timeout.ms"
     try:

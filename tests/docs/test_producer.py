@@ -67,4 +67,4 @@ def test_so_many_records_of_512_bytes_go_as_the_page_says():
         settings=LibrdkafkaSettings(batch_size=16_384),
     )
     first, rest = result.records.tolist()
-    assert (first + rest, f"of which {first} go and one waits on" in TEXT) == (32, True)
+    assert (first + rest, f"only {first} of them leave, and one waits" in TEXT) == (32, True)

@@ -73,6 +73,13 @@ def test_other_clients_partitions(twin, profile, of_6, of_100):
         assert partition_batch(keys, count, profile=profile).tolist() == expected
 
 
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_record_without_a_key_in_a_column_and_alone(name):
+    for key in (None, b""):
+        partition = partition_for_key(key, 12, profile=name)
+        assert partition_batch([key, b"a"], 12, profile=name)[0] == (-1 if partition is None else partition)
+
+
 @pytest.mark.parametrize("name", sample(list(PROFILES), 2))
 @given(
     keys=st.lists(st.none() | st.text(max_size=12).map(str.encode)),

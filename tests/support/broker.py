@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -159,6 +160,7 @@ class Broker:
         settings: more of them, or others; `SETTINGS` shows how ports are written.
         java_options: more options for its JVM, such as a level for one logger.
         racks: of each node; the first one is the controller too.
+        version: of Kafka; that of `POM` where it is empty.
 
     Attributes:
         bootstrap_servers: host:port of every node.
@@ -170,9 +172,13 @@ class Broker:
     """
 
     def __init__(
-        self, settings: str = "", java_options: Sequence[str] = (), racks: Sequence[str] = ("rack0",)
+        self,
+        settings: str = "",
+        java_options: Sequence[str] = (),
+        racks: Sequence[str] = ("rack0",),
+        version: str = "",
     ) -> None:
-        self._java = [*JAVA, *java_options, "-cp", f"{jars.fetch(POM)}/*"]
+        self._java = [*JAVA, *java_options, "-cp", f"{_jars(version)}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="copartition-broker-"))
         self.logs = [self._folder / f"broker-{node}.log" for node in range(1, 1 + len(racks))]
         self._settings: list[Path] = []
@@ -286,6 +292,16 @@ def free_ports(count: int) -> list[int]:
             probe.bind(("127.0.0.1", port))
             free.add(port)
     return list(free)
+
+
+def _jars(version: str) -> Path:
+    """The folder with a version of the broker."""
+    if not version:
+        return jars.fetch(POM)
+    with tempfile.TemporaryDirectory(prefix="copartition-pom-") as folder:
+        pom = Path(folder) / POM.name
+        pom.write_text(re.sub(r"(<kafka\.version>)[^<]+", rf"\g<1>{version}", POM.read_text()))
+        return jars.fetch(pom)
 
 
 def _held_by(node: int | None, partitions: int) -> dict[str, Any]:

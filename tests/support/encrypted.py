@@ -64,18 +64,38 @@ class Encrypted(NamedTuple):
 
     def user(self, name: str, password: str | None = None) -> dict[str, str]:
         """What a Java client sets to come as this user."""
-        jaas = "org.apache.kafka.common.security.scram.ScramLoginModule"
-        secret = SECRETS[name] if password is None else password
-        return {
-            **self.listeners["users"],
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": f'{jaas} required username="{name}" password="{secret}";',
-        }
+        return as_user(self.listeners, name, SECRETS[name] if password is None else password)
+
+
+def as_user(listeners: dict[str, dict[str, str]], name: str, password: str) -> dict[str, str]:
+    """What a Java client sets to come as a user with a password."""
+    jaas = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    return {
+        **listeners["users"],
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": f'{jaas} required username="{name}" password="{password}";',
+    }
 
 
 @contextmanager
 def encrypted_broker() -> Iterator[Encrypted]:
     """A broker with TLS, and its certificates in a folder of their own."""
+    with listening_with_tls() as (own, listeners):
+        kafka = Kafka(own.bootstrap_servers)
+        topic, group = kafka.create_topic(2), "billing"
+        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
+        _admit(admin, topic, group)
+        _commit(admin, group, topic)
+        filling = Producer({"bootstrap.servers": own.bootstrap_servers})
+        for partition in range(2):
+            filling.produce(topic, b"value", b"key", partition)
+        filling.flush(30)
+        yield Encrypted(listeners, topic, group)
+
+
+@contextmanager
+def listening_with_tls() -> Iterator[tuple[Broker, dict[str, dict[str, str]]]]:
+    """The broker and what Java's clients set to come by each of its listeners; no user has a password yet."""
     valid, expired, users = free_ports(3)
     ports = {"valid": valid, "expired": expired, "users": users}
     with tempfile.TemporaryDirectory(prefix="certificates-") as folder:
@@ -86,15 +106,6 @@ def encrypted_broker() -> Iterator[Encrypted]:
             for listener in ports
         )
         with Broker(LISTENERS.format(**ports) + stores) as own:
-            kafka = Kafka(own.bootstrap_servers)
-            topic, group = kafka.create_topic(2), "billing"
-            admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
-            _admit(admin, topic, group)
-            _commit(admin, group, topic)
-            filling = Producer({"bootstrap.servers": own.bootstrap_servers})
-            for partition in range(2):
-                filling.produce(topic, b"value", b"key", partition)
-            filling.flush(30)
             listeners = {
                 name: {
                     "bootstrap.servers": f"127.0.0.1:{port}",
@@ -104,8 +115,7 @@ def encrypted_broker() -> Iterator[Encrypted]:
                 }
                 for name, port in ports.items()
             }
-            plain = {"bootstrap.servers": own.bootstrap_servers}
-            yield Encrypted({**listeners, "plain": plain}, topic, group)
+            yield own, {**listeners, "plain": {"bootstrap.servers": own.bootstrap_servers}}
 
 
 def _certificate_of(listener: str) -> str:
@@ -125,10 +135,7 @@ def _certificate(folder: Path, name: str, start: str) -> None:
 
 def _admit(admin: AdminClient, topic: str, group: str) -> None:
     """Give the users their passwords and their rights."""
-    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    passwords = [UserScramCredentialUpsertion(name, scram, word.encode()) for name, word in SECRETS.items()]
-    for done in admin.alter_user_scram_credentials(passwords).values():
-        done.result(30)
+    give_passwords(admin)
     rights = [
         allowed("reader", ResourceType.TOPIC, topic, AclOperation.READ),
         allowed("reader", ResourceType.GROUP, group, AclOperation.DESCRIBE),
@@ -136,6 +143,14 @@ def _admit(admin: AdminClient, topic: str, group: str) -> None:
     ]
     for granted in admin.create_acls(rights).values():
         granted.result(30)
+
+
+def give_passwords(admin: AdminClient) -> None:
+    """Have each user of `SECRETS` come by SCRAM."""
+    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    passwords = [UserScramCredentialUpsertion(name, scram, word.encode()) for name, word in SECRETS.items()]
+    for done in admin.alter_user_scram_credentials(passwords).values():
+        done.result(30)
 
 
 def _commit(admin: AdminClient, group: str, topic: str) -> None:

@@ -1,8 +1,8 @@
 """Change the source in one place at a time and see whether the tests notice: `python -m tools.mutations`.
 
 It all happens in copies, two at a time. With an argument, only files whose path has that text. The quick tier
-of a mutation's tests runs first, then the next tier, until a test notices the mutation. Exit code 1: one of
-the mutations survived.
+of a mutation's tests runs first, then the next tier, until a test notices the mutation. That the same tests
+pass where nothing is changed is checked once. Exit code 1: one of the mutations survived.
 """
 # ruff: noqa: T201 - its output is what it is for
 
@@ -28,6 +28,9 @@ LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__")
 ENDLESS_S = 300
 
 
+PASSED: set[tuple[str, ...]] = set()
+"""Tiers and tests that passed where nothing was changed."""
+
 AT_A_TIME = 2
 NO_TEST = 5
 """pytest's exit code where a tier leaves out every test."""
@@ -41,7 +44,7 @@ def main(part: str = "") -> int:
         for number in range(AT_A_TIME):
             copies.put(Path(shutil.copytree(ROOT, f"{folder}/copy-{number}", ignore=LEFT_OUT)))
         with borrowed(copies) as copy:
-            check_table(chosen, copy)
+            check_rows(chosen, copy)
         tiers = list(runner.map(lambda mutation: show(mutation, copies), chosen))
     counts = Counter(tiers)
     for tier in TIERS:
@@ -69,14 +72,6 @@ def show(mutation: Mutation, copies: SimpleQueue[Path]) -> str | None:
     return tier
 
 
-def check_table(mutations: list[Mutation], copy: Path) -> None:
-    """Every row is still about the source, and the tests pass as long as nothing is changed."""
-    check_rows(mutations, copy)
-    tests = sorted({path for each in mutations for path in each.tests.split()})
-    if output := failure(tests, copy):
-        sys.exit(f"{output}\nThe tests fail without any mutation: mend them first.")
-
-
 def check_rows(mutations: list[Mutation], copy: Path) -> None:
     """Every text is there once, stands for another one, and its tests are there."""
     for each in mutations:
@@ -91,16 +86,30 @@ def check_rows(mutations: list[Mutation], copy: Path) -> None:
 
 def noticing_tier(mutation: Mutation, copy: Path) -> str | None:
     """The cheapest tier in which a test fails where the source is changed so; None where none does."""
-    path = copy / mutation.path
+    path, tests = copy / mutation.path, mutation.tests.split()
     source = path.read_text(encoding="utf-8")
-    path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
-    try:
-        return next((tier for tier in TIERS if failure(mutation.tests.split(), copy, tier)), None)
-    finally:
-        path.write_text(source, encoding="utf-8")
+    for tier in TIERS:
+        path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
+        try:
+            noticed = failure(tests, copy, tier)
+        finally:
+            path.write_text(source, encoding="utf-8")
+        if noticed:
+            check_unchanged(tests, copy, tier)
+            return tier
+    return None
 
 
-def failure(tests: list[str], copy: Path, tier: str = "ci") -> str:
+def check_unchanged(tests: list[str], copy: Path, tier: str) -> None:
+    """A test that fails in any case notices nothing."""
+    if (tier, *tests) in PASSED:
+        return
+    if output := failure(tests, copy, tier):
+        sys.exit(f"{output}\nThe tests fail without any mutation: mend them first.")
+    PASSED.add((tier, *tests))
+
+
+def failure(tests: list[str], copy: Path, tier: str) -> str:
     """What pytest says where a test of a tier fails, cannot be loaded or does not end; else nothing."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tier", tier, *tests]
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -208,14 +208,14 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
     elif roster is not None:
         held = _listed(roster)
     else:
-        raise SourceError("the capture tells only the state of the group; describe its partitions, too")
+        raise SourceError("the capture shows only the state of the group; describe its partitions, too")
     members = len(held.members)
     members_complete = roster is not None or about.members == members
     idle_hidden = not members_complete and about.members is not None and members < about.members
     if about.members not in {None, members} and not idle_hidden:
         raise SourceError(
-            f"by its state the group has {about.members} members, but {members} are listed: the tables are "
-            "not of one moment; capture them again together"
+            f"by its state the group has {about.members} members, but {members} are listed: the tables "
+            "were not captured at the same time; capture them again together"
         )
     protocol = about.protocol or (roster and roster.protocol)
     current = GroupState(
@@ -288,7 +288,7 @@ def _notes(scanned: Scanned, about: _About) -> list[str]:
 def _listed(roster: Roster) -> _Holdings:
     if roster.current is None:
         raise SourceError(
-            "the capture lists members without what they have; add --verbose, or describe without --members"
+            "the capture lists members without their partitions; add --verbose, or describe without --members"
         )
     if "" in roster.current.topics:
         row = int(roster.current.member[0])
@@ -388,8 +388,8 @@ def _differing(
 
 def _disagree(member: str) -> SourceError:
     return SourceError(
-        f"the tables tell different partitions of member {member!r}: they are not of one moment; "
-        "capture them again together"
+        f"the tables show different partitions of member {member!r}: they were not captured at the same "
+        "time; capture them again together"
     )
 
 

@@ -40,6 +40,16 @@ class Broker(NamedTuple):
     id: int
     address: str
 
+    @property
+    def host(self) -> str:
+        """Without the port."""
+        return self.address.rpartition(":")[0]
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.address.rpartition(":")[2])
+
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
     """The cluster of a group; settings that name no cluster are an error."""
@@ -92,14 +102,18 @@ class Cluster:
         }  # partitions of each topic that we may see
         self._metadata = metadata
 
-    def leaders(self, topic: str) -> list[Broker | None]:
-        """The leader of each partition of a topic that there is, None where it has none."""
-        brokers = {
+    @cached_property
+    def brokers(self) -> dict[int, Broker]:
+        """The brokers that are up, by id."""
+        return {
             broker.id: Broker(broker.id, f"{broker.host}:{broker.port}")
             for broker in self._metadata.brokers.values()
         }
+
+    def leaders(self, topic: str) -> list[Broker | None]:
+        """The leader of each partition of a topic that there is, None where it has none."""
         partitions = self._metadata.topics[topic].partitions
-        return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
+        return [self.brokers.get(partitions[number].leader) for number in range(len(partitions))]
 
     @cached_property
     def group_version(self) -> int | None:
@@ -147,6 +161,25 @@ class Cluster:
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
 
+    def groups(self) -> list[str]:
+        """The groups that we may see."""
+
+        def ask() -> Any:
+            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
+
+        return [group.group_id for group in self._answer(ask)]
+
+    def broker_setting(self, broker: int, name: str) -> str:
+        """A setting of a broker; KeyError where it does not show it."""
+        from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
+
+        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+
+        def ask() -> Any:
+            return self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource].result()
+
+        return str(self._answer(ask)[name].value)
+
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
 
@@ -173,16 +206,24 @@ class Cluster:
         commits: list[Any] = self._answer(ask)
         return commits
 
-    def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        """The end of each of these partitions, without those whose leader does not answer."""
-        from confluent_kafka import TopicPartition  # noqa: PLC0415 - an optional package
+    def ends(
+        self, partitions: Collection[tuple[str, int]], *, stable: bool = False
+    ) -> dict[tuple[str, int], int]:
+        """The end of each of these partitions, without those whose leader does not answer.
+
+        `stable`: the last stable offset instead, where readers with `read_committed` stop.
+        """
+        from confluent_kafka import IsolationLevel, TopicPartition  # noqa: PLC0415 - an optional package
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
 
         if not partitions:
             return {}
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        level = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         answers = self._admin.list_offsets(
-            {TopicPartition(*partition): latest for partition in partitions}, request_timeout=TIMEOUT_S
+            {TopicPartition(*partition): latest for partition in partitions},
+            isolation_level=level,
+            request_timeout=TIMEOUT_S,
         )
         ends = {}
         for each, answer in answers.items():
@@ -218,12 +259,7 @@ class Ledgers(Cluster):
 
     def applications(self) -> list[str]:
         """Whose ledgers we may see, by name."""
-
-        def ask() -> Any:
-            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
-
-        groups = [group.group_id for group in self._answer(ask)]
-        return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
+        return sorted(group.removeprefix(PREFIX) for group in self.groups() if group.startswith(PREFIX))
 
     def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
         """An application's ledger by topic and partition; None for an offset that is no entry.

@@ -21,7 +21,7 @@ from assignors.wire import Reader
 from partitioning.errors import ProtocolError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _TIMEOUT_S = 5.0
 _LARGEST_ANSWER = 100_000_000
@@ -29,8 +29,7 @@ _MOST_ITERATIONS = 1_000_000
 
 _SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR = 17, 18, 10
 _SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
-_NO_TAGS = b"\0"
-_GROUP_VERSION = "group.version"
+NO_TAGS = b"\0"
 
 
 class Subscribed(NamedTuple):
@@ -46,38 +45,52 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
 
     No broker that answers, a refusal, and settings for what is not spoken here raise `SourceError`.
     """
-    with _failures():
+    with failures():
         with _bootstrap(config) as connection:
             host, port = connection.coordinator(group)
-        with _connect(host, port, config) as connection:
+        with connect_to(host, port, config) as connection:
             return connection.subscriptions(group)
 
 
 def read_group_version(config: Mapping[str, str]) -> int:
     """The level of the feature group.version that the cluster has agreed on; 0 knows no consumer protocol."""
-    with _failures(), _bootstrap(config) as connection:
-        return connection.group_version()
+    with failures(), _bootstrap(config) as connection:
+        keys, levels = connection.features()
+    return levels.get("group.version", 0) if _CONSUMER_GROUP_DESCRIBE in keys else 0
+
+
+def read_transaction_version(config: Mapping[str, str]) -> int:
+    """The level of the feature transaction.version; from 2 on each transaction has an epoch (KIP-890)."""
+    with failures(), _bootstrap(config) as connection:
+        return connection.features()[1].get("transaction.version", 0)
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
-    """Whatever goes wrong between us and a broker, as one kind of error."""
+def failures() -> Iterator[None]:
+    """All that can go wrong between us and a broker, as one kind of error."""
     try:
         yield
     except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
-        raise SourceError(f"a broker could not be asked over a connection of our own: {error}") from error
+        raise SourceError(f"a request over copartition's own connection failed: {error}") from error
 
 
-class _Answer(Reader):
+class Answer(Reader):
     """Reads what flexible versions of messages are made of, too (KIP-482)."""
 
     def int8(self) -> int:
+        """An unsigned 8-bit number."""
         return self._take(1)[0]
 
+    def int64(self) -> int:
+        """A signed 64-bit number."""
+        return int.from_bytes(self._take(8), signed=True)
+
     def skip(self, size: int) -> None:
+        """Pass over some bytes."""
         self._take(size)
 
     def uvarint(self) -> int:
+        """An unsigned number of variable length."""
         value = shift = 0
         while True:
             byte = self._take(1)[0]
@@ -89,10 +102,12 @@ class _Answer(Reader):
                 raise self._fault("a number takes too many bytes")
 
     def compact(self) -> str | None:
+        """A text that may be null."""
         size = self.uvarint()
         return str(self._take(size - 1), "utf-8", "replace") if size else None
 
     def text(self) -> str:
+        """A text; null is empty."""
         return self.compact() or ""
 
     def items(self) -> range:
@@ -102,15 +117,16 @@ class _Answer(Reader):
             raise self._fault(f"an array says it has {size} elements where {self.left} bytes are left")
         return range(size)
 
-    def tags(self) -> dict[int, _Answer]:
+    def tags(self) -> dict[int, Answer]:
+        """The tagged fields, by their tag."""
         fields = {}
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
-            fields[tag] = _Answer(bytes(self._take(size)), self._what)
+            fields[tag] = Answer(bytes(self._take(size)), self._what)
         return fields
 
 
-class _Connection:
+class Connection:
     """A connection to one broker, one question at a time."""
 
     def __init__(self, stream: socket.socket) -> None:
@@ -119,19 +135,19 @@ class _Connection:
 
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
-    ) -> _Answer:
+    ) -> Answer:
         """The answer to a request of this API key and version, `flexible` where this version is (KIP-482).
 
         `tagged`: the answer's header has tagged fields, which that of ApiVersions never has.
         """
         self._number += 1
         header = struct.pack(">hhi", key, version, self._number) + _short("copartition")
-        message = header + (_NO_TAGS if flexible else b"") + body
+        message = header + (NO_TAGS if flexible else b"") + body
         self._stream.sendall(struct.pack(">i", len(message)) + message)
         (size,) = struct.unpack(">i", self._receive(4))
         if not 4 <= size <= _LARGEST_ANSWER:
             raise ProtocolError(f"an answer says that it has {size} bytes")
-        answer = _Answer(self._receive(size), "a broker's answer")
+        answer = Answer(self._receive(size), "a broker's answer")
         answer.int32()  # the number of the question
         if flexible and tagged:
             answer.tags()
@@ -139,22 +155,23 @@ class _Connection:
 
     def coordinator(self, group: str) -> tuple[str, int]:
         """The address of the broker that coordinates a group."""
-        answer = self.ask(_FIND_COORDINATOR, 3, _compact(group) + b"\0" + _NO_TAGS)
+        answer = self.ask(_FIND_COORDINATOR, 3, compact_text(group) + b"\0" + NO_TAGS)
         answer.int32()
         error, message = answer.int16(), answer.compact()
         answer.int32()
         host, port = answer.text(), answer.int32()
-        _check(error, message)
+        check_error(error, message)
         return host, port
 
     def subscriptions(self, group: str) -> dict[str, Subscribed]:
-        body = b"\x02" + _compact(group) + b"\0" + _NO_TAGS
+        """What members of a group of the consumer protocol subscribe to, by member id."""
+        body = b"\x02" + compact_text(group) + b"\0" + NO_TAGS
         answer = self.ask(_CONSUMER_GROUP_DESCRIBE, 0, body)
         answer.int32()
         subscriptions = {}
         for _ in answer.items():
             error, message = answer.int16(), answer.compact()
-            _check(error, message)
+            check_error(error, message)
             answer.text(), answer.text()  # the group's id and state
             answer.skip(8)  # its epochs
             answer.text()  # its assignor
@@ -172,34 +189,34 @@ class _Connection:
             answer.tags()
         return subscriptions
 
-    def group_version(self) -> int:
-        body = _compact("copartition") + _compact("0") + _NO_TAGS
+    def features(self) -> tuple[set[int], dict[str, int]]:
+        """The API keys of a broker, and the levels of features that its cluster has agreed on."""
+        body = compact_text("copartition") + compact_text("0") + NO_TAGS
         answer = self.ask(_API_VERSIONS, 3, body, tagged=False)
         if answer.int16():  # 35: a broker before 2.4, which answers in a layout of its own
-            return 0
+            return set(), {}
         keys = set()
         for _ in answer.items():
             keys.add(answer.int16())
             answer.skip(4)
             answer.tags()
         answer.int32()
+        levels: dict[str, int] = {}
         finalized = answer.tags().get(2)
-        if _CONSUMER_GROUP_DESCRIBE not in keys or finalized is None:
-            return 0
-        levels = {}
-        for _ in finalized.items():
-            name = finalized.text()
-            levels[name] = finalized.int16()  # the highest level
-            finalized.skip(2)
-            finalized.tags()
-        return levels.get(_GROUP_VERSION, 0)
+        if finalized is not None:
+            for _ in finalized.items():
+                name = finalized.text()
+                levels[name] = finalized.int16()  # the highest level
+                finalized.skip(2)
+                finalized.tags()
+        return keys, levels
 
     def log_in(self, config: Mapping[str, str]) -> None:
         """Authenticate: `SourceError` for a mechanism not spoken here, `ProtocolError` if refused."""
         mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", "")).upper()
         user, password = config.get("sasl.username", ""), config.get("sasl.password", "")
         answer = self.ask(_SASL_HANDSHAKE, 1, _short(mechanism), flexible=False)
-        _check(answer.int16(), f"the broker knows no {mechanism}")
+        check_error(answer.int16(), f"the broker knows no {mechanism}")
         if mechanism == "PLAIN":
             self._authenticate(f"\0{user}\0{password}".encode())
         elif mechanism in {"SCRAM-SHA-256", "SCRAM-SHA-512"}:
@@ -211,7 +228,7 @@ class _Connection:
         body = struct.pack(">i", len(data)) + data
         answer = self.ask(_SASL_AUTHENTICATE, 0, body, flexible=False)
         error, message = answer.int16(), answer.nullable_string()
-        _check(error, message)
+        check_error(error, message)
         return answer.data() or b""
 
     def _scram(self, digest: str, user: str, password: str) -> None:
@@ -246,7 +263,7 @@ class _Connection:
         return b"".join(parts)
 
 
-def _skip_assignment(answer: _Answer) -> None:
+def _skip_assignment(answer: Answer) -> None:
     for _ in answer.items():
         answer.skip(16)  # the topic's id
         answer.text()
@@ -256,7 +273,7 @@ def _skip_assignment(answer: _Answer) -> None:
 
 
 @contextmanager
-def _bootstrap(config: Mapping[str, str]) -> Iterator[_Connection]:
+def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
     """A connection to the first broker of `bootstrap.servers` that there is."""
     last: OSError | None = None
     for server in config.get("bootstrap.servers", "").split(","):
@@ -275,13 +292,14 @@ def _bootstrap(config: Mapping[str, str]) -> Iterator[_Connection]:
 
 
 @contextmanager
-def _connect(host: str, port: int, config: Mapping[str, str]) -> Iterator[_Connection]:
+def connect_to(host: str, port: int, config: Mapping[str, str]) -> Iterator[Connection]:
+    """A connection to one broker, logged in."""
     with _open(host, port, config) as stream:
         yield _ready(stream, config)
 
 
-def _ready(stream: socket.socket, config: Mapping[str, str]) -> _Connection:
-    connection = _Connection(stream)
+def _ready(stream: socket.socket, config: Mapping[str, str]) -> Connection:
+    connection = Connection(stream)
     if config.get("security.protocol", "").upper().startswith("SASL"):
         connection.log_in(config)
     return connection
@@ -311,7 +329,8 @@ def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def _check(error: int, message: str | None) -> None:
+def check_error(error: int, message: str | None) -> None:
+    """`ProtocolError` for an error code of Kafka's."""
     if error:
         raise ProtocolError(f"error {error}{f': {message}' if message else ''}")
 
@@ -321,10 +340,20 @@ def _short(text: str) -> bytes:
     return struct.pack(">h", len(data)) + data
 
 
-def _compact(text: str) -> bytes:
+def compact_text(text: str) -> bytes:
+    """A text of a flexible version (KIP-482)."""
     data = text.encode()
-    size, prefix = len(data) + 1, bytearray()
+    return _compact_size(len(data)) + data
+
+
+def compact_array(items: Sequence[bytes]) -> bytes:
+    """An array of a flexible version (KIP-482)."""
+    return _compact_size(len(items)) + b"".join(items)
+
+
+def _compact_size(size: int) -> bytes:
+    size, prefix = size + 1, bytearray()
     while size >= 0x80:
         prefix.append(size & 0x7F | 0x80)
         size >>= 7
-    return bytes([*prefix, size]) + data
+    return bytes([*prefix, size])

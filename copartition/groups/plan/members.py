@@ -226,8 +226,8 @@ def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
     """What a member reads that joins without a word about it: every topic that the group reads."""
     if not everything:
         raise SourceError(
-            f"{option}: nothing tells what the group reads; "
-            "name it: --add-member CLIENT@TOPIC and --grow TOPIC=N"
+            f"{option}: the source does not show which topics the group reads; "
+            "name them: --add-member CLIENT@TOPIC and --grow TOPIC=N"
         )
     return everything
 

@@ -118,7 +118,7 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
         counts[topic] = count
     if unknown := sorted(named - counts.keys()):
         raise SourceError(
-            f"nobody tells how many partitions {unknown[0]!r} has, which a member is to subscribe to; "
+            f"a member is to subscribe to {unknown[0]!r}, whose partition count is unknown; "
             f"add --grow {unknown[0]}=N"
         )
     return counts

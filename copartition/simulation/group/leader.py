@@ -374,7 +374,8 @@ class Generations:
         cooperative = living[~members.eager[living]]
         before = partitions.now.owner
         losing = members.mask(before[before != owner])
-        self.revoking = cooperative[losing[cooperative]]
+        # A new process of a static member owns nothing, so it has nothing to give up.
+        self.revoking = cooperative[losing[cooperative] & members.carries[cooperative]]
         change, moved = partitions.give(owner, position, now_ms, cause)
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):

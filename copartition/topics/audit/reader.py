@@ -165,7 +165,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
-            raise InvalidConfigError("of full, last and since_ms a selection has one at most")
+            raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
         if self.last is not None and self.last < 1:
             raise InvalidConfigError(f"last is {self.last}: give at least 1 offset of each partition")
         if self.since_ms is not None and self.since_ms < 0:
@@ -394,7 +394,7 @@ class Reading:
             few = ", ".join(map(str, [*left][:3]))
             raise BrokerUnreachableError(
                 f"topic {self.topic!r}: no record came for {silent_s:.0f} s although {len(left)} partitions "
-                f"have more ({few}{' ...' * (len(left) > 3)}); have they leaders that answer?"
+                f"have more ({few}{' ...' * (len(left) > 3)}); do their leaders answer?"
             )
 
     def _look_again(self) -> None:
@@ -403,10 +403,10 @@ class Reading:
             count = self._state.count()
         except UnknownTopicError as error:
             raise TopicChangedError(
-                f"topic {self.topic!r} was deleted while it was read: of what it was nothing can be said"
+                f"topic {self.topic!r} was deleted while it was read, so nothing is known of its records"
             ) from error
         if not self._state.same() or count < self.num_partitions:
-            raise TopicChangedError(f"topic {self.topic!r} was made anew while it was read: read it again")
+            raise TopicChangedError(f"topic {self.topic!r} was recreated while it was read: read it again")
         if count > self.num_partitions:
             grown = (
                 f"the topic grew from {self.num_partitions:,} to {count:,} partitions meanwhile, and what is "

@@ -114,7 +114,7 @@ class LoopSettings:
 
 def _demand(which: str, config: Mapping[str, Any], needed: str, must: Mapping[str, tuple[str, str]]) -> None:
     if not config.get(needed):
-        raise InvalidConfigError(f"{which} has no {needed!r}: exactly once rests on it")
+        raise InvalidConfigError(f"{which} has no {needed!r}: exactly once requires it")
     for name, (allowed, why) in must.items():
         if name in config and str(config[name]).lower() not in allowed.split():
             raise InvalidConfigError(

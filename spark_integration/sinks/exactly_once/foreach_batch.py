@@ -76,7 +76,7 @@ def write_exactly_once(
     count = place_for(target_of(read_options(options, os.environ), 0, None, stream=False))
     if "partition" not in df.columns:
         if "key" not in df.columns:
-            raise ColumnError("rows are placed by column 'key', or by a column 'partition', and have neither")
+            raise ColumnError("rows are placed by a column 'key' or 'partition', and have neither")
         df = df.select("*", kafka_partition("key", count, profile=profile))
     written = [name for name in TYPES if name in df.columns and name != "topic"]
     ordered = route(df, count).sortWithinPartitions(*order_by, *(sf.col(name) for name in written))

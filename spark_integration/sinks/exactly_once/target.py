@@ -208,7 +208,7 @@ def _check_follows(target: Target, partition: int, entry: Entry) -> None:
     where = f"partition {partition}"
     if entry.topic_id != target.topic_id:
         raise TopicChangedError(
-            f"{target}: the ledger tells of another topic of this name, deleted since; {where} held version "
+            f"{target}: the ledger is of a deleted topic of this name; {where} held version "
             f"{entry.version} of it. Forget it with 'copartition ledger forget', or give another txnAppId"
         )
     if entry.version > target.version:

@@ -86,7 +86,7 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
         batch = task.getLocalProperty(_BATCH_ID)
         if not batch:
             raise InvalidConfigError(
-                "this Spark does not tell a stream's tasks their micro-batch, which 'exactlyOnce' needs: "
+                "this Spark does not pass the micro-batch to a stream's tasks, which 'exactlyOnce' needs: "
                 "write in foreachBatch, with write_exactly_once()"
             )
         target = replace(self._target, version=int(batch))

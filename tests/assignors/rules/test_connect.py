@@ -86,7 +86,7 @@ def test_a_cluster_without_workers_runs_nothing() -> None:
 def test_the_topic_of_a_connector_itself_needs_that_connector() -> None:
     group = Group([Topic("connector:gone", 1)], WORKERS)
     for name in ("connect-eager", "connect-incremental"):
-        with pytest.raises(InvalidGroupError, match="'connector:gone' stands for a connector itself"):
+        with pytest.raises(InvalidGroupError, match="'connector:gone' represents a connector itself"):
             get_assignor(name).assign(group)
 
 

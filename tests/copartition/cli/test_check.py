@@ -107,7 +107,7 @@ def test_limits(run, cluster, checks, code, said):
 def test_a_limit_on_a_sample_is_not_passed_by_what_was_not_read(run, cluster):
     result = run("check", "orders", "payments", *cluster, "--check", "apart<=0")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "apart is at least 0, the inputs do not tell it exactly" in result.stderr
+    assert "apart is at least 0, the inputs do not show it exactly" in result.stderr
 
 
 def test_help_names_what_a_check_can_look_at():
@@ -235,9 +235,9 @@ def test_a_page_of_a_plan_has_no_picture(run, tmp_path):
         (["a", "-b", "x:1"], "a join has two topics or more, each once, not a"),
         (["a", "a", "-b", "x:1"], "each once, not a, a"),
         (["a", "b", "--topic", "a=1", "-b", "x:1"], "leave --topic out"),
-        (["a", "b", "--full", "--last", "3"], "of --full, --last and --since give one"),
-        (["a", "b", "--join", "a,b"], "--join lists joins for --grow"),
-        ([*WRITERS, "--full"], "no record is read with --grow and --writer"),
+        (["a", "b", "--full", "--last", "3"], "--full, --last and --since exclude each other; give one"),
+        (["a", "b", "--join", "a,b"], "--join is for --grow"),
+        ([*WRITERS, "--full"], "--grow and --writer read no records"),
         ([*WRITERS, "--grow", "a=3"], "give one of them"),
         ([*WRITERS, "a"], "--writer names the topics"),
         (["a", "b", "--grow", "a=x"], "'a=x' is not TOPIC=N"),

@@ -124,7 +124,7 @@ def test_lag_can_be_what_partitions_weigh(run, tmp_path, members):
         > 1
     )
     assert (
-        "--weights lag: the source tells no lag"
+        "--weights lag: the source shows no lag"
         in run("diff", members, "plan:weighted", "--weights", "lag").stderr
     )
 

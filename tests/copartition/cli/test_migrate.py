@@ -91,7 +91,7 @@ def test_without_bytes_java_is_assumed(run, tmp_path):
     found = run(a_group(tmp_path), "cooperative-sticky")
     assert found.exit_code == 0
     assert (
-        "assumed: all members are Java clients: the source does not tell; --client says otherwise"
+        "assumed: all members are Java clients: the source does not show it; set others with --client"
         in found.stdout
     )
     assert "assumed" not in run(a_group(tmp_path), "cooperative-sticky", "--client", "java").stdout

@@ -36,6 +36,7 @@ def test_text_says_what_to_set_for_each_client():
     assert any("assumed: 4,000 records come by chance" in line for line in lines)
 
 
+@pytest.mark.heavy
 def test_json_has_every_trial():
     values = read(*RATE, "--client", "librdkafka")
     (client,) = values["clients"]

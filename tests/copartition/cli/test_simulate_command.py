@@ -300,7 +300,7 @@ def test_a_record_beside_the_model_for_programs(run, record):
 def test_a_record_stands_beside_one_model(run, record, more):
     result = run("simulate", record(13), *more)
     assert result.exit_code == 2
-    assert "a record stands beside one model" in result.stderr
+    assert "a record is compared with one model" in result.stderr
 
 
 def test_a_log_is_no_record(run, scenario, tmp_path):

@@ -65,7 +65,7 @@ def test_logs_of_something_else_are_refused(tmp_path: Path) -> None:
     path.write_text("GET / 200\n" * 100)
     code, _, error = run(str(path))
     assert code == 2
-    assert "tell nothing of a group" in error
+    assert "show nothing of a group" in error
 
 
 def test_what_could_steer_a_terminal_is_shown_as_text(tmp_path: Path) -> None:

@@ -94,5 +94,5 @@ def test_a_bound_holds_a_check_that_it_proves(text, holds):
     ],
 )
 def test_a_bound_does_not_hold_a_check_that_it_does_not_prove(text, told):
-    with pytest.raises(DiffError, match=f"{told}, the inputs do not tell it exactly"):
+    with pytest.raises(DiffError, match=f"{told}, the inputs do not show it exactly"):
         parse_check(text).passes(BOUNDS)

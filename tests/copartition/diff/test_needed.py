@@ -174,7 +174,7 @@ def test_without_subscriptions_the_fullest_member_needs_at_least_so_many():
     topic, owner = np.zeros(4, np.int64), np.array([0, 0, 0, 1])
     numbers = diff(*[state(owner, topic, 2)] * 2, match="member-id").summary
     assert (numbers.fullest, numbers.needed_fullest, numbers.needed_fullest_exact) == (3, 2, False)
-    with pytest.raises(DiffError, match="needed_fullest is at least 2, the inputs do not tell it exactly"):
+    with pytest.raises(DiffError, match="needed_fullest is at least 2, the inputs do not show it exactly"):
         parse_check("needed_fullest<=2").passes(numbers)
 
 

@@ -19,7 +19,7 @@ from tests.support.tiers import examples
 
 def test_scram_is_spoken_as_rfc_7677_has_it(monkeypatch):
     monkeypatch.setattr(wire.secrets, "token_hex", lambda _: "rOprNGfwEbeRWgbNEkqO")
-    connection = wire._Connection(socket.socket())
+    connection = wire.Connection(socket.socket())
     said = []
 
     def answer(data):
@@ -57,26 +57,26 @@ LEVEL = b"\x02\x0egroup.version" + struct.pack(">hh", 1, 1) + b"\0"
 
 
 @pytest.mark.parametrize(
-    ("answer", "level"),
+    ("answer", "keys", "levels"),
     [
-        (FEATURES + b"\x01\x02" + bytes([len(LEVEL)]) + LEVEL, 1),
-        (FEATURES + b"\0", 0),
-        (bytes.fromhex("0023"), 0),
+        (FEATURES + b"\x01\x02" + bytes([len(LEVEL)]) + LEVEL, {69}, {"group.version": 1}),
+        (FEATURES + b"\0", {69}, {}),
+        (bytes.fromhex("0023"), set(), {}),
     ],
 )
-def test_the_level_of_a_feature_is_read(answer, level):
-    assert wire._Connection(Broker(answer)).group_version() == level
+def test_the_levels_of_features_are_read(answer, keys, levels):
+    assert wire.Connection(Broker(answer)).features() == (keys, levels)
 
 
 @pytest.mark.parametrize("answer", [b"", b"\0\0\x7f", FEATURES + b"\x01\x02\x7f", b"\0\0" + b"\xff" * 9])
 def test_bytes_that_are_no_answer_are_a_fault(answer):
     with pytest.raises(ProtocolError):
-        wire._Connection(Broker(answer)).group_version()
+        wire.Connection(Broker(answer)).features()
 
 
 def test_names_of_any_length_are_written_as_they_are_read():
     for size in (0, 1, 126, 127, 128, 20_000):
-        assert wire._Answer(wire._compact("x" * size), "it").compact() == "x" * size
+        assert wire.Answer(wire.compact_text("x" * size), "it").compact() == "x" * size
 
 
 @pytest.mark.parametrize("config", [{}, {"bootstrap.servers": "nowhere"}])
@@ -121,26 +121,26 @@ def test_tls_is_spoken(encrypted, tmp_path):
 def described(members):
     """An answer to ConsumerGroupDescribe: one group with these members, each of two topics and a pattern."""
     member = (
-        wire._compact("m")
+        wire.compact_text("m")
         + b"\0"  # no instance id
-        + wire._compact("r1")
+        + wire.compact_text("r1")
         + bytes(4)
-        + wire._compact("c")
-        + wire._compact("/h")
+        + wire.compact_text("c")
+        + wire.compact_text("/h")
         + b"\x03"
-        + wire._compact("orders")
-        + wire._compact("payments")
-        + wire._compact("clicks.*")
-        + (b"\x02" + bytes(16) + wire._compact("orders") + b"\x03" + bytes(8) + b"\0\0") * 2
+        + wire.compact_text("orders")
+        + wire.compact_text("payments")
+        + wire.compact_text("clicks.*")
+        + (b"\x02" + bytes(16) + wire.compact_text("orders") + b"\x03" + bytes(8) + b"\0\0") * 2
         + b"\0"
     )
-    names = wire._compact("g") + wire._compact("Stable") + bytes(8) + wire._compact("uniform")
+    names = wire.compact_text("g") + wire.compact_text("Stable") + bytes(8) + wire.compact_text("uniform")
     group = b"\0\0\0" + names + bytes([members + 1]) + member * members + bytes(4) + b"\0"
     return b"\0" + bytes(4) + b"\x02" + group + b"\0"
 
 
 def test_subscriptions_are_read_from_an_answer():
-    found = wire._Connection(Broker(described(1))).subscriptions("g")
+    found = wire.Connection(Broker(described(1))).subscriptions("g")
     assert found == {"m": wire.Subscribed(("orders", "payments"), "clicks.*", "r1")}
 
 
@@ -150,7 +150,7 @@ def test_damaged_answers_are_read_or_are_a_fault(seed):
     for _ in range(rng.randint(1, 4)):
         answer[rng.randrange(len(answer))] = rng.randrange(256)
     try:
-        found = wire._Connection(Broker(bytes(answer[: rng.randint(1, len(answer))]))).subscriptions("g")
+        found = wire.Connection(Broker(bytes(answer[: rng.randint(1, len(answer))]))).subscriptions("g")
     except ProtocolError:
         return
     assert len(found) <= 2

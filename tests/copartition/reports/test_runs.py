@@ -403,6 +403,7 @@ def test_a_page_of_many_runs_draws_the_first(crash):
     assert "of the first" not in simulation_html(runs[:DRAWN])
 
 
+@pytest.mark.heavy
 def test_a_large_group_that_pauses_together_is_drawn_exactly():
     whole = panel(a_crowd(2_000, 5, together=True)).phases
     assert [len(layer.shapes) for layer in whole.layers] == [5]

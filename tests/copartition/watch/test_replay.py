@@ -165,3 +165,9 @@ def test_an_assignor_that_is_not_known_is_refused(record):
     steps = [(at, since, replace(state, strategy="ours")) for at, since, state in left()]
     with pytest.raises(UnknownStrategyError, match="ours"):
         replay_record(record(*steps))
+
+
+def test_a_partition_that_a_member_lists_twice_is_replayed_once(record):
+    twice = group("Stable", "range", a=[0, 0, 1], b=[2, 3])
+    [compared] = replay_record(record((0, None, ONE), (11, 10, twice))).compared
+    assert [(cause.kind, cause.name) for cause in compared.causes] == [("joined", "b")]

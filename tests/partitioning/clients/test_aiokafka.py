@@ -88,7 +88,7 @@ def test_what_sticks_does_not_stay_for_ever(name: str, key: bytes | None) -> Non
 
 
 def test_a_strategy_that_would_wait_for_batches_for_ever_is_refused() -> None:
-    with pytest.raises(InvalidConfigError, match="'sticky-per-batch' must hear of every new batch"):
+    with pytest.raises(InvalidConfigError, match="'sticky-per-batch' must be called for every new batch"):
         AiokafkaPartitioner("orders", "sticky-per-batch")
 
 

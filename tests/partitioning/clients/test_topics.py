@@ -165,7 +165,7 @@ def test_an_unreachable_broker_is_an_error_soon() -> None:
     [port] = free_ports(1)
     producer = producer_for(Cluster(f"127.0.0.1:{port}", str), "java")
     with pytest.raises(
-        BrokerUnreachableError, match=r"topic 'orders': no broker told its partitions within 1\.0 s"
+        BrokerUnreachableError, match=r"topic 'orders': no broker returned its partitions within 1\.0 s"
     ):
         producer.produce("orders", b"value", b"key")
 

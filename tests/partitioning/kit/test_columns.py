@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 
 from partitioning.kit.columns import group_rows, join, run_sizes, run_starts, sort_positions, sort_rows
 
-number = st.integers(-(2**31), 2**31 - 1)
+wide = st.integers(-(2**31), 2**31 - 1)
+# Columns that fit into one integer together, each with a width of its own.
+narrow = st.tuples(st.integers(0, 3), st.integers(-500, 500), st.integers(5, 40))
 
 
-@given(rows=st.lists(st.tuples(number, number, number), max_size=20), few=st.sampled_from([0, 1_000]))
+@given(
+    rows=st.lists(st.tuples(wide, wide, wide), max_size=20) | st.lists(narrow, max_size=20),
+    few=st.sampled_from([0, 1_000]),
+)
 def test_rows_are_sorted_by_their_columns(rows, few):
     columns = np.array(rows, np.int64).reshape(-1, 3)
     with mock.patch("partitioning.kit.columns.FEW", few):

@@ -220,7 +220,7 @@ def test_a_strategy_hears_of_queues_though_it_counts_no_bytes() -> None:
 @pytest.mark.parametrize(
     ("strategy", "error", "words"),
     [
-        (Torn(0), InvalidConfigError, r"Torn counts bytes .* leave one of them out"),
+        (Torn(0), InvalidConfigError, r"Torn counts bytes .* leave the other out"),
         (Misled(12), InvalidLayoutError, "into partition 12; the topic has 0 to 11"),
         (Misled(-1), InvalidLayoutError, "into partition -1"),
     ],

@@ -13,6 +13,7 @@ from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.producer import BatchingResult, Broker, LibrdkafkaSettings, simulate_librdkafka
 from partitioning.producer.record_size import (
+    BATCH_OVERHEAD,
     payload_size,
     payload_sizes,
     record_size,
@@ -76,6 +77,12 @@ def test_bytes_of_keys_and_values_make_a_batch_ready_which_then_takes_fewer_reco
     assert result.sent_ms[0] == pytest.approx(31 * 0.4)
     assert result.records[0] < 32
     assert result.size.max() <= 16_384
+
+
+@pytest.mark.parametrize(("spare", "records"), [(0, [2]), (-1, [1, 1])])
+def test_a_record_has_to_fit_with_36_bytes_more(spare: int, records: list[int]) -> None:
+    before = 60 + BATCH_OVERHEAD + record_size(payload_size(-1, 512), 0, 0)
+    assert produce(2, batch_size=before + 512 + 36 + spare).records.tolist() == records
 
 
 def test_a_record_larger_than_batch_size_goes_alone() -> None:

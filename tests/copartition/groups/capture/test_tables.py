@@ -93,7 +93,7 @@ def test_a_count_of_members_that_may_be_cut_is_no_count():
 )
 def test_tables_of_different_moments_are_refused(change, fault):
     offsets, members, state = tables("3.9.1")
-    with pytest.raises(SourceError, match=f"{fault}.*not of one moment"):
+    with pytest.raises(SourceError, match=f"{fault}.*not captured at the same time"):
         parse_capture(offsets + members.replace(*change) + state.replace(*change))
 
 
@@ -178,7 +178,7 @@ def test_owners_in_a_group_that_is_said_to_be_empty_are_refused():
 
 
 def test_a_state_alone_is_no_group():
-    with pytest.raises(SourceError, match="tells only the state of the group"):
+    with pytest.raises(SourceError, match="shows only the state of the group"):
         parse_capture(captured("state-4.3.1"))
 
 

@@ -97,6 +97,15 @@ def test_a_static_member_that_is_late_leaves_and_joins():
     assert causes[:2] == ["session of c1 timed out", "c1 joined"]
 
 
+def test_a_static_member_that_is_back_while_the_barrier_is_open_has_nothing_to_revoke():
+    """Its new process owns nothing: what others get of its partitions, they get at once."""
+    members = [Consumer("c0", static=True), Consumer("c1", static=True), Consumer("c2")]
+    result = run(members, Restart(9_500, "c1", 1_500), Leave(10_000, "c2"))
+    before, after = result.start.assignment["c1#1"], result.rebalances[0].assignment["c1#1"]
+    assert not set(before) <= set(after)
+    assert [each.causes for each in result.rebalances] == [("c2 left",)]
+
+
 def test_a_dead_member_blocks_the_barrier_until_its_session_ends():
     result = run(group(3), Crash(10_000, "c1"), Join(12_000, Consumer("new")), assignor="sticky")
     first = result.rebalances[0]

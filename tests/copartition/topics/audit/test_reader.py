@@ -241,7 +241,7 @@ def test_a_topic_that_grows_meanwhile_is_said_to(broker: Kafka) -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize(("again", "said"), [(False, "was deleted"), (True, "was made anew")])
+@pytest.mark.parametrize(("again", "said"), [(False, "was deleted"), (True, "was recreated")])
 def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool, said: str) -> None:
     servers = broker.bootstrap_servers
     topic = f"copartition-gone-{uuid.uuid4().hex[:8]}"

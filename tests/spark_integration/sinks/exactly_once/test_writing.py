@@ -230,7 +230,7 @@ def test_an_attempt_that_came_to_nothing_leaves_no_records(first: Target) -> Non
 
 def test_a_topic_of_the_same_name_is_another_topic(first: Target) -> None:
     write_partition(batches(range(3)), first, 0)
-    with pytest.raises(TopicChangedError, match="another topic of this name"):
+    with pytest.raises(TopicChangedError, match="a deleted topic of this name"):
         write_partition(batches(range(3)), replace(next_version(first), topic_id="made anew"), 0)
 
 

@@ -1,0 +1,138 @@
+"""All that a source says of a group, in one value."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.state import UNKNOWN_LAG
+from copartition.groups.live.cluster import connect
+from copartition.groups.live.members import describe_group, with_subscriptions
+from copartition.groups.live.reader import read_topics, states
+from partitioning.errors import SourceError
+from partitioning.placement import coordinator_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assignors.state import GroupState
+    from copartition.groups.live.cluster import Cluster
+    from copartition.groups.live.members import LiveGroup
+
+_OFFSETS = "__consumer_offsets"
+
+
+class Offsets(NamedTuple):
+    """Offsets of one look, by topic and partition."""
+
+    committed: Mapping[tuple[str, int], int]
+    ends: Mapping[tuple[str, int], int]  # of the partitions with a commit or an owner
+
+    @property
+    def lags(self) -> dict[tuple[str, int], int]:
+        """Records between the committed offset and the end, where both are known."""
+        return {
+            each: self.ends[each] - offset for each, offset in self.committed.items() if each in self.ends
+        }
+
+
+class Coordinator(NamedTuple):
+    """The broker that looks after the group."""
+
+    id: int
+    groups: int  # of the cluster, that it looks after, this one included
+    others: int  # that other brokers look after
+    brokers: int
+
+
+class Examination(NamedTuple):
+    """A group as its source shows it; None is what the source does not tell."""
+
+    state: GroupState
+    first: Offsets | None = None
+    last: Offsets | None = None  # `elapsed_ms` after the first
+    elapsed_ms: float = 0
+    static: Mapping[str, str] = {}  # the member id of each group.instance.id at the first look
+    retention_ms: int | None = None  # offsets.retention.minutes of the coordinator
+    coordinator: Coordinator | None = None
+    settings: Mapping[str, str] = {}  # of the consumers, as their owner says
+
+    @property
+    def lags(self) -> dict[tuple[str, int], int] | None:
+        """The lag of each partition where it is known; None where the source tells none."""
+        if self.last is not None:
+            return self.last.lags
+        state = self.state
+        if state.lag is None:
+            return None
+        rows = zip(state.topic.tolist(), state.partition.tolist(), state.lag.tolist(), strict=True)
+        return {(state.topics[topic], number): lag for topic, number, lag in rows if lag != UNKNOWN_LAG}
+
+    @property
+    def owners(self) -> dict[tuple[str, int], int]:
+        """The index of each partition's owner, -1 where nobody has it."""
+        state = self.state
+        rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
+        return {(state.topics[topic], number): member for topic, number, member in rows}
+
+
+def examine_live(
+    group: str, config: Mapping[str, str], interval_ms: float, settings: Mapping[str, str]
+) -> Examination:
+    """Look at a group of a cluster twice; it is read and never written.
+
+    Raises:
+        SourceError: see `read_live`.
+    """
+    cluster = connect(group, config)
+    before = with_subscriptions(cluster, describe_group(cluster, group))
+    first, begun = _offsets(cluster, before), time.monotonic()
+    time.sleep(interval_ms / 1000)
+    after = with_subscriptions(cluster, describe_group(cluster, group))
+    last, ended = _offsets(cluster, after), time.monotonic()
+    names = {*after.topics, *(topic for topic, _ in last.committed)}
+    topics = read_topics(cluster, names, with_racks=after.has_racks)
+    coordinator = _coordinator(cluster, group)
+    return Examination(
+        states(after, topics, last.lags, topics.warnings)[0],
+        first,
+        last,
+        1000 * (ended - begun),
+        {each.identity.instance_id: each.identity.id for each in before.members if each.identity.instance_id},
+        None if coordinator is None else _retention_ms(cluster, coordinator.id),
+        coordinator,
+        settings,
+    )
+
+
+def _offsets(cluster: Cluster, group: LiveGroup) -> Offsets:
+    committed = cluster.committed(group.name)
+    owned = {(each.topic, each.partition) for member in group.members for each in member.owned}
+    return Offsets(committed, cluster.ends(owned | committed.keys()))
+
+
+def _coordinator(cluster: Cluster, group: str) -> Coordinator | None:
+    if _OFFSETS not in cluster.counts:
+        return None
+    leaders = cluster.leaders(_OFFSETS)
+
+    def broker(name: str) -> int | None:
+        leader = leaders[coordinator_partition(name, len(leaders))]
+        return None if leader is None else leader.id
+
+    own = broker(group)
+    try:
+        others = [broker(name) for name in cluster.groups() if name and name != group]
+    except SourceError:
+        return None
+    if own is None:
+        return None
+    here = others.count(own)
+    return Coordinator(own, here + 1, len(others) - here, len(cluster.brokers))
+
+
+def _retention_ms(cluster: Cluster, broker: int) -> int | None:
+    try:
+        return 60_000 * int(cluster.broker_setting(broker, "offsets.retention.minutes"))
+    except (SourceError, KeyError, ValueError):
+        return None

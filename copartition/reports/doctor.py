@@ -1,0 +1,116 @@
+"""What is wrong with a group: text, JSON and the text format of Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from copartition.reports.json import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+    from copartition.doctor.checks import Finding
+    from copartition.doctor.examination import Examination
+
+FORMAT_VERSION = "1.0"
+_STYLES = {"ok": "green", "found": "yellow", "unknown": "dim"}
+
+
+def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
+    """All checks, for programs."""
+    rows = [
+        {
+            "check": each.check.name,
+            "status": each.status,
+            "severity": each.check.severity if each.status == "found" else None,
+            "seen": each.text,
+            "why": each.check.why,
+            "next": each.check.action,
+        }
+        for each in results
+    ]
+    lags = examination.lags
+    return dump(
+        {
+            "format_version": FORMAT_VERSION,
+            "kind": "doctor",
+            "group": examination.state.name,
+            "state": examination.state.status,
+            "protocol": examination.state.protocol,
+            "strategy": examination.state.strategy,
+            "elapsed_ms": round(examination.elapsed_ms) if examination.first else None,
+            "checks": rows,
+            "lag": None
+            if lags is None
+            else {f"{topic}-{number}": lags[topic, number] for topic, number in sorted(lags)},
+            "warnings": list(examination.state.warnings),
+            "assumed": list(examination.state.assumed),
+        }
+    )
+
+
+def print_doctor(examination: Examination, results: Sequence[Finding], console: Console) -> None:
+    """Every check, then for each finding why it matters and what to do."""
+    from copartition.reports.grid import cell, note, table  # noqa: PLC0415 - JSON does without rich
+    from copartition.words import count  # noqa: PLC0415 - as above
+
+    bad = [each for each in results if each.status == "found"]
+    unknown = sum(each.status == "unknown" for each in results)
+    console.print(
+        cell(
+            f"{examination.state.name or 'group'}   {count(len(bad), 'finding')}   {unknown} unknown", "bold"
+        )
+    )
+    listing = table(["CHECK", "RESULT", "SEEN"])
+    for each in results:
+        word = each.check.severity if each.status == "found" else each.status
+        listing.add_row(cell(each.check.name), cell(word, _STYLES[each.status]), cell(each.text))
+    console.print(listing)
+    for each in bad:
+        console.print()
+        console.print(note(f"{each.check.name}: {each.text}", "yellow"))
+        console.print(note(f"why: {each.check.why}"))
+        console.print(note(f"next: {each.check.action}"))
+    for text in examination.state.warnings:
+        console.print(note(text, "yellow"))
+    for text in examination.state.assumed:
+        console.print(note(f"assumed: {text}"))
+
+
+def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
+    """The checks and the lag in the text format that Prometheus scrapes (version 0.0.4)."""
+    group = {"group": examination.state.name or ""}
+    lines = _gauge(
+        "copartition_doctor_found", "1 where the check found something, 0 where not; none if unknown."
+    )
+    decided = [each for each in results if each.status != "unknown"]
+    lines += [
+        _sample("copartition_doctor_found", {**group, "check": each.check.name}, int(each.status == "found"))
+        for each in decided
+    ]
+    lines += _gauge("copartition_doctor_unknown", "1 where the source does not tell what the check needs.")
+    lines += [
+        _sample(
+            "copartition_doctor_unknown", {**group, "check": each.check.name}, int(each.status == "unknown")
+        )
+        for each in results
+    ]
+    lines += _gauge("copartition_doctor_lag", "Records between the committed offset and the end.")
+    for (topic, number), lag in sorted((examination.lags or {}).items()):
+        labels = {**group, "topic": topic, "partition": str(number)}
+        lines.append(_sample("copartition_doctor_lag", labels, lag))
+    return "\n".join(lines) + "\n"
+
+
+def _gauge(name: str, text: str) -> list[str]:
+    return [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def _sample(name: str, labels: Mapping[str, str], value: int) -> str:
+    inside = ",".join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())
+    return f"{name}{{{inside}}} {value}"

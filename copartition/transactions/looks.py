@@ -1,0 +1,234 @@
+"""What a cluster knows of transactions at one time: its coordinators, and the leaders of partitions.
+
+Sources: KIP-664 (ListTransactions, DescribeTransactions, DescribeProducers), Kafka's `TransactionState`.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from copartition.groups.live.wire import (
+    NO_TAGS,
+    check_error,
+    compact_array,
+    compact_text,
+    connect_to,
+    failures,
+)
+from partitioning.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from copartition.groups.live.cluster import Broker, Cluster
+    from copartition.groups.live.wire import Connection
+
+    Partition = tuple[str, int]
+
+_DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS, _LIST_TRANSACTIONS = 61, 65, 66
+_NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND
+_RIGHTS = {
+    29: "this user needs READ on the topic",
+    31: "this user needs DESCRIBE on the cluster",
+    53: "this user needs DESCRIBE on the transactional id",
+}
+OPEN_STATES = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+"""States in which some partition waits for a marker."""
+
+
+class Transaction(NamedTuple):
+    """A transactional id as its coordinator has it; times are milliseconds since 1970."""
+
+    id: str
+    producer: int
+    epoch: int
+    state: str  # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, ..
+    timeout_ms: int  # the producer's transaction.timeout.ms
+    started_ms: int | None  # None where none is open
+    coordinator: int  # the broker's id
+    partitions: frozenset[Partition]
+
+    @property
+    def open(self) -> bool:
+        """Whether some partition waits for a marker."""
+        return self.state in OPEN_STATES
+
+
+class OpenProducer(NamedTuple):
+    """A producer with a transaction that is open in a partition, as the leader has it."""
+
+    producer: int
+    epoch: int
+    first_offset: int  # of the transaction in this partition
+    wrote_ms: int  # the time of its last record there
+
+
+class PartitionLook(NamedTuple):
+    """How far a partition can be read; None where its leader did not say."""
+
+    topic: str
+    partition: int
+    end: int | None  # the high watermark
+    stable: int | None  # the last stable offset: readers with read_committed stop here
+    committed: int | None  # of the group that was asked for
+    producers: tuple[OpenProducer, ...] | None
+
+    @property
+    def place(self) -> Partition:
+        """Topic and number."""
+        return self.topic, self.partition
+
+    @property
+    def behind(self) -> int | None:
+        """How many offsets an open transaction keeps from readers with read_committed."""
+        return None if self.end is None or self.stable is None else max(self.end - self.stable, 0)
+
+
+class Look(NamedTuple):
+    """What a cluster knew at one time."""
+
+    at_ms: float
+    transactions: tuple[Transaction, ...]
+    partitions: tuple[PartitionLook, ...]  # held ones, and those of the group
+    unanswered: tuple[str, ...]  # what could not be asked, and why
+
+
+def look_at(cluster: Cluster, topics: Collection[str], group: str | None) -> Look:
+    """All transactions that this user may see, and the partitions of these topics that one holds."""
+    unanswered: list[str] = []
+    transactions = []
+    for broker in cluster.brokers.values():
+        try:
+            transactions += transactions_of(broker, cluster.config)
+        except SourceError as error:
+            unanswered.append(f"the transactions of broker {broker.id} at {broker.address}: {error}")
+    committed = {} if group is None else cluster.committed(group)
+    places = {(name, number) for name in topics for number in range(cluster.counts[name])} | set(committed)
+    # First how far is stable: an end that is asked for later is never below it.
+    stable, ends = cluster.ends(places, stable=True), cluster.ends(places)
+    unanswered += [f"the offsets of {name}-{number}" for name, number in sorted(places - ends.keys())]
+    waiting = {place for each in transactions if each.open for place in each.partitions}
+    held = {place for place in places if place in waiting or stable.get(place) != ends.get(place)}
+    producers = _open_producers(cluster, held, unanswered)
+    looks = [
+        PartitionLook(
+            *place,
+            ends.get(place),
+            stable.get(place),
+            committed.get(place),
+            producers.get(place, None if place in held else ()),
+        )
+        for place in sorted(held | committed.keys())
+    ]
+    return Look(1000 * time.time(), tuple(sorted(transactions)), tuple(looks), tuple(unanswered))
+
+
+def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
+    """The transactional ids that a broker coordinates; `SourceError` where it cannot be asked.
+
+    A broker leaves out, without a word, ids that this user may not DESCRIBE.
+    """
+    with failures(), connect_to(broker.host, broker.port, config) as connection:
+        answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
+        answer.int32()
+        _check(answer.int16())
+        for _ in answer.items():
+            answer.text()  # states that it does not know: none was named
+        ids = []
+        for _ in answer.items():
+            ids.append(answer.text())
+            answer.skip(8)
+            answer.text()
+            answer.tags()
+        return _described(connection, ids, broker.id) if ids else []
+
+
+def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
+    answer = connection.ask(
+        _DESCRIBE_TRANSACTIONS, 0, compact_array([compact_text(name) for name in ids]) + NO_TAGS
+    )
+    answer.int32()
+    transactions = []
+    for _ in answer.items():
+        error = answer.int16()
+        name, state, timeout_ms, started_ms = answer.text(), answer.text(), answer.int32(), answer.int64()
+        producer, epoch = answer.int64(), answer.int16()
+        partitions = set()
+        for _ in answer.items():
+            topic = answer.text()
+            partitions |= {(topic, answer.int32()) for _ in answer.items()}
+            answer.tags()
+        answer.tags()
+        if error == _NOT_FOUND:
+            continue  # it expired since it was listed
+        _check(error)
+        since = started_ms if started_ms >= 0 and state in OPEN_STATES else None
+        transactions.append(
+            Transaction(name, producer, epoch, state, timeout_ms, since, coordinator, frozenset(partitions))
+        )
+    return transactions
+
+
+def _open_producers(
+    cluster: Cluster, places: Iterable[Partition], unanswered: list[str]
+) -> dict[Partition, tuple[OpenProducer, ...]]:
+    by_leader: dict[Broker, list[Partition]] = defaultdict(list)
+    leaders = {
+        topic: cluster.leaders(topic) for topic in {topic for topic, _ in places} & set(cluster.counts)
+    }
+    for topic, number in sorted(places):
+        leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
+        if leader is None:
+            unanswered.append(f"the producers of {topic}-{number}: it has no leader")
+        else:
+            by_leader[leader].append((topic, number))
+    producers: dict[Partition, tuple[OpenProducer, ...]] = {}
+    for leader, mine in by_leader.items():
+        try:
+            producers |= _producers_of(leader, mine, cluster.config, unanswered)
+        except SourceError as error:
+            unanswered.append(f"the producers at broker {leader.id}: {error}")
+    return producers
+
+
+def _producers_of(
+    broker: Broker, places: Sequence[Partition], config: Mapping[str, str], unanswered: list[str]
+) -> dict[Partition, tuple[OpenProducer, ...]]:
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for topic, number in places:
+        numbers[topic].append(number)
+    topics = [
+        compact_text(topic) + compact_array([struct.pack(">i", number) for number in mine]) + NO_TAGS
+        for topic, mine in numbers.items()
+    ]
+    producers = {}
+    with failures(), connect_to(broker.host, broker.port, config) as connection:
+        answer = connection.ask(_DESCRIBE_PRODUCERS, 0, compact_array(topics) + NO_TAGS)
+        answer.int32()
+        for _ in answer.items():
+            topic = answer.text()
+            for _ in answer.items():
+                number, error, message = answer.int32(), answer.int16(), answer.compact()
+                active = []
+                for _ in answer.items():
+                    producer, epoch = answer.int64(), answer.int32()
+                    answer.skip(4)  # its last sequence number
+                    wrote_ms = answer.int64()
+                    answer.skip(4)  # the coordinator's epoch
+                    active.append(OpenProducer(producer, epoch, answer.int64(), wrote_ms))
+                    answer.tags()
+                answer.tags()
+                if error:
+                    reason = _RIGHTS.get(error) or message or f"error {error}"
+                    unanswered.append(f"the producers of {topic}-{number}: {reason}")
+                else:
+                    producers[topic, number] = tuple(each for each in active if each.first_offset >= 0)
+            answer.tags()
+    return producers
+
+
+def _check(error: int) -> None:
+    check_error(error, _RIGHTS.get(error))
