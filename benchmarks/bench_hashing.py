@@ -1,8 +1,8 @@
-"""Hashing columns of keys: ours against the JVM's, ClickHouse's and a loop over C functions.
+"""Hashing columns of keys: ours against the JVM's, ClickHouse's, a loop over C functions and a kernel in C.
 
 The competitor and we take turns of several passes, all of them timed; the table at the end divides its best
 pass by ours.
-`SAVE_TABLES=1 make bench` writes it to `benchmarks/hashing.md`.
+`SAVE_TABLES=1 make bench` writes it to `benchmarks/hashing.md`, whose part about the kernel stays.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ from __future__ import annotations
 import os
 import platform
 import random
+import shutil
 import struct
 import subprocess
+import sysconfig
 import time
 import zlib
 from functools import cache
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import mmh3
 import numpy as np
 import pytest
 from confluent_kafka import fnv1a, murmur2
@@ -54,6 +59,7 @@ LOOPS = {
     "murmur2": (lambda keys: [murmur2(key, ANY_PARTITION) for key in keys], "mask"),
     "crc32": (lambda keys: [zlib.crc32(key) % ANY_PARTITION for key in keys], "unsigned"),
     "fnv1a": (lambda keys: [fnv1a(key, ANY_PARTITION) for key in keys], "absolute"),
+    "murmur3": (lambda keys: [mmh3.hash(key, signed=False) % ANY_PARTITION for key in keys], "unsigned"),
 }
 
 
@@ -87,6 +93,10 @@ class External:
         """The hashes of the last pass; ends the process."""
         self._process.communicate()
         return np.fromfile(self._answer, dtype=">u4")
+
+
+DECISION = "## Why there is no kernel in C"
+"""The heading of the part of the page that stays."""
 
 
 class Row(NamedTuple):
@@ -147,7 +157,8 @@ def table(request) -> Iterator[Table]:
     with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         print(f"\n\n{made}")
     if os.environ.get("SAVE_TABLES"):
-        (HERE / "hashing.md").write_text(str(made))
+        page = HERE / "hashing.md"
+        page.write_text(f"{made}\n{DECISION}{page.read_text().partition(DECISION)[2]}")
 
 
 def timed(call: Callable[[], object]) -> Callable[[], float]:
@@ -228,3 +239,66 @@ def test_one_key_against_a_bare_c_call(benchmark, table, shape):
 
     assert ours() == bare()
     table.race(benchmark, "partition_for_key", shape, "confluent_kafka.murmur2", timed(ours), timed(bare))
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """`competitors/kernel.c`, compiled."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a compiler of C")
+    library = tmp_path_factory.mktemp("kernel") / "kernel.abi3.so"
+    headers = sysconfig.get_path("include")
+    source = HERE / "competitors" / "kernel.c"
+    subprocess.run([compiler, "-O3", "-shared", "-fPIC", f"-I{headers}", source, "-o", library], check=True)
+    spec = spec_from_file_location("kernel", library, loader=ExtensionFileLoader("kernel", str(library)))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@shapes
+@pytest.mark.parametrize(
+    ("name", "rule", "against"),
+    [
+        ("murmur2", "murmur2", "a kernel in C"),
+        ("murmur2", "murmur2 in turn", "a plain loop in C"),
+        ("fnv1a", "fnv1a", "a kernel in C"),
+    ],
+)
+def test_a_column_against_c(benchmark, table, kernel, shape, name, rule, against):
+    column = key_column(keys_of(shape))
+    out = np.empty(len(column), np.int32)
+
+    def ours():
+        return HASHES[name].column(column.offsets, column.data)
+
+    def theirs():
+        kernel.column(rule, column.offsets, column.data, out, 0, 0)
+
+    table.race(benchmark, name, shape, against, timed(ours), timed(theirs))
+    np.testing.assert_array_equal(out, ours())
+
+
+@shapes
+def test_a_column_against_a_copy_of_its_bytes(benchmark, table, shape):
+    column = key_column(keys_of(shape))
+
+    def ours():
+        return HASHES["murmur2"].column(column.offsets, column.data)
+
+    table.race(benchmark, "murmur2", shape, "a copy of the bytes", timed(ours), timed(column.data.copy))
+
+
+@pytest.mark.parametrize("shape", ["16"])
+def test_one_key_against_the_kernel(benchmark, table, kernel, shape):
+    keys = keys_of(shape)
+
+    def ours():
+        return [partition_for_key(key, 12) for key in keys]
+
+    def theirs():
+        return [kernel.place_murmur2(key, 12) for key in keys]
+
+    assert ours() == theirs()
+    table.race(benchmark, "partition_for_key", shape, "a kernel in C", timed(ours), timed(theirs))

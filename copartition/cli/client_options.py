@@ -138,37 +138,14 @@ def _unescape(text: str) -> str:
     )
 
 
-_WITHOUT_EFFECT = frozenset(
-    {
-        "auto.include.jmx.reporter",
-        "auto.offset.reset",
-        "buffer.memory",
-        "default.api.timeout.ms",
-        "exclude.internal.topics",
-        "fetch.max.wait.ms",
-        "interceptor.classes",
-        "key.deserializer",
-        "key.serializer",
-        "max.block.ms",
-        "max.request.size",
-        "metadata.max.idle.ms",
-        "metric.reporters",
-        "metrics.num.samples",
-        "metrics.recording.level",
-        "metrics.sample.window.ms",
-        "partition.assignment.strategy",
-        "partitioner.class",
-        "receive.buffer.bytes",
-        "send.buffer.bytes",
-        "socket.connection.setup.timeout.max.ms",
-        "ssl.enabled.protocols",
-        "ssl.keymanager.algorithm",
-        "ssl.protocol",
-        "ssl.secure.random.implementation",
-        "ssl.trustmanager.algorithm",
-        "value.deserializer",
-        "value.serializer",
-    }
+_WITHOUT_EFFECT = (
+    "auto.include.jmx.reporter auto.offset.reset buffer.memory default.api.timeout.ms "
+    "exclude.internal.topics fetch.max.wait.ms interceptor.classes key.deserializer key.serializer "
+    "max.block.ms max.request.size metadata.max.idle.ms metric.reporters metrics.num.samples "
+    "metrics.recording.level metrics.sample.window.ms partition.assignment.strategy partitioner.class "
+    "receive.buffer.bytes send.buffer.bytes socket.connection.setup.timeout.max.ms "
+    "ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol ssl.secure.random.implementation "
+    "ssl.trustmanager.algorithm value.deserializer value.serializer"
 )
 """What Java clients have and librdkafka has not, or has with other values, and who only asks does without."""
 
@@ -180,8 +157,7 @@ def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
     whom we trust and that cannot be translated raises `click.BadParameter`.
     """
     try:
-        return librdkafka_security(
-            {name: value for name, value in config.items() if name not in _WITHOUT_EFFECT}
-        )
+        ignored = _WITHOUT_EFFECT.split()
+        return librdkafka_security({name: value for name, value in config.items() if name not in ignored})
     except InvalidConfigError as error:
         raise click.BadParameter(str(error), param_hint="--command-config") from None

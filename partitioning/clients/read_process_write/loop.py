@@ -5,10 +5,12 @@ from __future__ import annotations
 import faulthandler
 import logging
 import re
+import sys
 import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from functools import partial
+from logging.handlers import BufferingHandler
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -306,9 +308,9 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
         UnsupportedBrokerError: offsets in a transaction take no generation, so they fence nobody.
         BrokerUnreachableError: no broker answers, or none lets us in.
     """
-    log_lines: list[str] = []
+    kept = BufferingHandler(sys.maxsize)
     logger = logging.Logger("versions")  # noqa: LOG001 - no other part of the program is to hear of it
-    logger.addHandler(_Keeping(log_lines))
+    logger.addHandler(kept)
     errors: list[KafkaError] = []
     own = {name: value for name, value in config.items() if not name.startswith("transaction")}
     asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": errors.append})
@@ -321,18 +323,10 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
         raise UnknownTopicError(
             f"dead_letters is {dead_letters!r}: the cluster has no such topic, or hides it: create it first"
         )
-    newest_versions = {int(request): int(newest) for request, newest in _KNOWS.findall("\n".join(log_lines))}
+    log_text = "\n".join(record.getMessage() for record in kept.buffer)
+    newest_versions = {int(request): int(newest) for request, newest in _KNOWS.findall(log_text)}
     if newest_versions and newest_versions.get(_TXN_OFFSET_COMMIT, -1) < _WITH_GENERATION:
         raise UnsupportedBrokerError(
             f"the brokers at {config.get('bootstrap.servers')} are older than 2.5: they take offsets in a "
             "transaction from members that the group has lost, so that records would be doubled. Upgrade them"
         )
-
-
-class _Keeping(logging.Handler):
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__()
-        self._lines = lines
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._lines.append(record.getMessage())
