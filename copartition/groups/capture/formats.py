@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,9 +13,6 @@ from copartition.groups.capture.group import describe
 from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, realign, scan
 from partitioning.errors import SourceError
 
-_REASSIGNMENT = re.compile(r'"topic"\s*:\s*"([A-Za-z0-9._-]+)"\s*,\s*"partition"\s*:\s*([0-9]{1,10})\b')
-_HEAD = 10_000
-"""Characters in which a format shows itself."""
 _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
 """One of them is in the JSON of a snapshot or scenario, and not far from its start."""
 
@@ -54,8 +50,6 @@ def _reread(state: GroupState) -> GroupState:
 
 
 def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]:
-    if _is_reassignment(text):
-        raise SourceError(_about_reassignment(text))
     if connect.is_status(text):
         return connect.parse_status(text), None
     groups = scan(text)
@@ -72,14 +66,9 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
     return state, target
 
 
-def is_capture(text: str) -> bool:
-    """Whether JSON or YAML is what a tool printed, and no file of this package."""
-    return connect.is_status(text) or _is_reassignment(text)
-
-
 def check_head(text: str) -> None:
     """Refuse, from how it begins, what is neither JSON of a kind that is read nor the output of a tool."""
-    if is_capture(text):
+    if connect.is_status(text):
         return
     if text.lstrip().startswith("{"):
         if not any(key in text for key in _JSON_KEYS):
@@ -99,20 +88,3 @@ def _pick(groups: dict[str | None, Scanned], group: str | None) -> str | None:
     if group is None and len(groups) > 1:
         raise SourceError(f"the capture holds {len(groups)} groups ({held}); name one with --group")
     return next(iter(groups)) if group is None else group
-
-
-def _is_reassignment(text: str) -> bool:
-    head = text[:_HEAD]
-    return "{" in head and '"replicas"' in head and bool(_REASSIGNMENT.search(head))
-
-
-def _about_reassignment(text: str) -> str:
-    counts: dict[str, int] = {}
-    for topic, partition in _REASSIGNMENT.findall(text):
-        counts[topic] = max(counts.get(topic, 0), int(partition) + 1)
-    options = " ".join(f"--grow {topic}={count}" for topic, count in [*counts.items()][:3])
-    return (
-        "this is JSON of kafka-reassign-partitions: it tells which brokers keep replicas, not which members "
-        "have partitions; capture the group with kafka-consumer-groups --describe. To plan with the "
-        f"partitions that it lists, add {options}{' ...' if len(counts) > 3 else ''}"
-    )

@@ -57,27 +57,6 @@ def test_of_several_groups_of_rpk_one_must_be_named():
         parse_capture(captured("rpk-groups"))
 
 
-REASSIGNMENT = (
-    '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["any","any"]},'
-    '{"topic":"t","partition":1,"replicas":[2,1],"log_dirs":["any","any"]}]}'
-)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        REASSIGNMENT,
-        f"Current partition replica assignment\n{REASSIGNMENT}\n\nProposed partition\n{REASSIGNMENT}",
-    ],
-)
-@pytest.mark.parametrize("suffix", ["json", "txt"])
-def test_a_reassignment_is_named_and_what_it_tells(tmp_path, text, suffix):
-    path = tmp_path / f"plan.{suffix}"
-    path.write_text(text)
-    with pytest.raises(SourceError, match=r"kafka-reassign-partitions.* brokers .*--grow t=2"):
-        read_source(str(path))
-
-
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_a_capture_is_read_in_any_width_and_with_any_line_ends(tmp_path, encoding):
     path = tmp_path / "group.txt"
