@@ -270,4 +270,6 @@ def parse_check(text: str, numbers: type = Summary) -> Check:
     if name not in names:
         close = get_close_matches(name, names) or names
         raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
+    if not math.isfinite(float(limit)):
+        raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")
     return Check(name, comparison, float(limit))

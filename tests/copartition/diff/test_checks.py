@@ -53,6 +53,7 @@ def test_every_number_can_be_checked(name):
         ("__import__('os')<=1", "not of the form"),
         ("moved<=1 or 1", "not of the form"),
         ("mooved<=1", "did you mean moved"),
+        (f"moved<={'9' * 400}", "larger than a number can be"),
     ],
 )
 def test_anything_else_is_refused(text, fault):
