@@ -290,7 +290,7 @@ PYTHON = _patterns(
 _JAVA_PREFIX = re.compile(
     r"\[Consumer (?:instanceId=(?P<instance>[^,]+), )?clientId=(?P<client>[^,]+), groupId=(?P<group>.+?)\] "
 )
-_LIBRDKAFKA_CLIENT = re.compile(r"(?P<client>[^\s|\[\]#]+)#consumer-\d+")
+_LIBRDKAFKA_CLIENT = re.compile(r"(?<![^\s|\[\]#])(?P<client>[^\s|\[\]#]+)#consumer-\d+")
 _ANY_GROUP = re.compile(r'Group "(?P<group>.+?)"')
 HINTS = (b"roup", b" poll ", b"eartbeat", b"member_id", b"Metadata for topic", b"FencedInstance")
 """In every line that a pattern fits is one of these, and in few others: they are looked for in gigabytes."""

@@ -1,6 +1,6 @@
 """Every target by name, and its share of the cases: the quick ones get the most."""
 
-from tools.fuzz import commands, groups, keys, scenarios, settings, sink, sources, weights, wire
+from tools.fuzz import commands, groups, keys, logs, scenarios, settings, sink, sources, weights, wire
 from tools.fuzz.runner import Target
 
 TARGETS: dict[str, Target] = (
@@ -13,6 +13,7 @@ TARGETS: dict[str, Target] = (
     | settings.TARGETS
     | weights.TARGETS
     | commands.TARGETS
+    | logs.TARGETS
 )
 SHARES = {
     "captures": 8,
@@ -35,4 +36,5 @@ SHARES = {
     "deliveries": 1,
     "weights-files": 2,
     "rates": 3,
+    "logs": 1,
 }

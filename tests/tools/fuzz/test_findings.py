@@ -3,6 +3,7 @@
 So do some that a bound could do wrong: an alias of itself, one long word.
 """
 
+import gzip
 import re
 import tracemalloc
 
@@ -13,6 +14,7 @@ from assignors.state import UNKNOWN_LAG
 from copartition.groups import parse_snapshot, read_pair
 from copartition.simulation import Scenario
 from partitioning.errors import CopartitionError
+from tools.fuzz.logs import RECORDED, check_logs
 from tools.fuzz.runner import attempt
 
 MEGABYTES = 100
@@ -176,3 +178,10 @@ def test_long_numbers_in_names_are_compared(tmp_path):
 
     pair = read_pair(written(tmp_path, "names.txt", rows), "plan:range")
     assert [change.name[:4] for change in diff(pair.before, pair.after).members] == ["c-9", "c-10", "c-99"]
+
+
+def test_a_long_word_in_a_log_takes_no_time():
+    """A pattern that begins anew at each of its characters needed ten seconds."""
+    log = (RECORDED / "librdkafka-range" / "c0-0.log.gz").read_bytes()
+    line = next(line for line in gzip.decompress(log).splitlines() if b"#consumer-" in line)
+    assert attempt(check_logs, [line.replace(b"#consumer-", b"x" * 20_000)]) is None
