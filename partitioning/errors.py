@@ -1,43 +1,4 @@
-"""What can go wrong: one tree for all packages, whose classes are caught by cause.
-
-On the right: which built-in error a class is, too.
-
-CopartitionError                   every error that these packages raise on purpose
- |- InvalidConfigError             a setting that is missing, unknown or meaningless     ValueError
- |- UnknownStrategyError           no partitioner, profile or assignor has this name     LookupError
- |- StrategyConflictError          a name is taken already                               ValueError
- |- BrokenPluginError              a plug-in cannot be loaded, or is none                ImportError
- |- MissingDependencyError         an optional package is not installed                  ImportError
- |- ClusterError                   brokers do not answer, refuse, or changed something
- |   |- BrokerUnreachableError     no broker answers                                     ConnectionError
- |   |- RegistryError              a schema registry does not answer, or refuses us      ConnectionError
- |   |- UnknownTopicError          the cluster has no such topic, or hides it from us    LookupError
- |   |- TopicChangedError          a topic was deleted, made anew, or grew amid the work
- |   |- AccessError                we may not use a group or a transactional id          PermissionError
- |   |   `- TopicAccessError       we may not read, write or describe a topic
- |   |- DeliveryError              records were not acknowledged
- |   |- NotEnoughReplicasError     too few replicas are in sync to accept a record
- |   |- FencedError                another process has our transactional id or place in the group
- |   |- GaveUpError                a batch was aborted too often, or the cluster was silent too long
- |   `- UnsupportedBrokerError     brokers are older than a feature that is needed
- |- PartitioningError              a record cannot be placed
- |   |- InvalidKeyError            a key, or a key column, of the wrong type             TypeError
- |   |- InvalidPartitionCountError a partition count outside 1 .. 2**31 - 1              ValueError
- |   |- InvalidLayoutError         a topic layout that no broker can report              ValueError
- |   |- MisplacedRecordError       a strategy chose a partition that does not exist      ValueError
- |   `- TreeBinError               keys collide so often that Java itself has no one order
- |- AssignmentError                a group cannot be assigned
- |   |- InvalidGroupError          no coordinator can have such a group                  ValueError
- |   |- AssignorError              the strategy cannot answer; names the exception of the JVM
- |   `- ProtocolError              bytes of the consumer protocol cannot be read        ValueError
- |- ToolError                      a tool cannot do what was asked
- |   |- DiffError                  two groups cannot be compared as asked                ValueError
- |   |- ScenarioError              a scenario cannot be simulated                        ValueError
- |   |- MigrationError             no client can be configured with these strategies     ValueError
- |   `- SourceError                a snapshot, capture or live group cannot be read      ValueError
- |       `- GroupNotFoundError     the cluster has no such group
- `- SparkIntegrationError          rows, columns or a ledger do not fit: `spark_integration.errors`
-"""
+"""What can go wrong: one tree for all packages, caught by cause; docs/errors.md draws it."""
 
 
 class CopartitionError(Exception):

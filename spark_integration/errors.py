@@ -1,20 +1,4 @@
-"""What can go wrong between Spark and Kafka; what all packages share is in `partitioning.errors`.
-
-SparkIntegrationError
- |- ColumnError            a column that is missing, misspelt or of the wrong type      (also ValueError)
- |- PartitionCountError    a column that was computed for another partition count      (also ValueError)
- |- RoutingError           rows that are not where Kafka would put them                (also ValueError)
- |- NotCoPartitionedError  DataFrames that may not be joined by their Kafka partitions (also ValueError)
- |- RecordError            a row that cannot be a record of its topic                  (also ValueError)
- |- ConnectorError         Spark's own Kafka connector is missing, or a part of it
- |- DataLossError          offsets that were to be read and are gone                   (also LookupError)
- |- ReadError              records that the brokers do not send
- `- ExactlyOnceError       a write whose ledger does not allow it
-     |- LedgerMissingError no entry of earlier versions: expired, or another topic
-     |- LedgerAheadError   the ledger holds a later version
-     |- LedgerInUseError   somebody else commits to the ledger's group
-     |- HalfWrittenError   an earlier version is in only in part
-     `- RerunDiffersError  other records, or in another order, than were written before
+"""What can go wrong between Spark and Kafka; docs/errors.md draws the tree.
 
 Raised here and shared with the other packages: InvalidConfigError, and those below ClusterError.
 """

@@ -1,12 +1,7 @@
 """Lay a DataFrame out as its topic is: Spark partition i holds exactly Kafka partition i.
 
-Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; it
-is lost by `coalesce`, `repartition`, `orderBy`, `limit`, `union`, and by a join, aggregation or window that
-shuffles again. `assert_routed` finds such a loss.
-
-A join or aggregation whose keys include the partition column needs no further exchange since Spark 4.1; an
-older Spark shuffles again. Without the column among the keys every Spark does: it cannot know that the
-partition follows from the key.
+Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; any
+operation that shuffles or merges partitions loses it, which `assert_routed` finds. `docs/spark.md` has joins.
 """
 
 import difflib

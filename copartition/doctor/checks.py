@@ -13,7 +13,7 @@ from copartition.diff.needed import balance_of
 from copartition.words import count, duration, list_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from copartition.doctor.examination import Examination
 
@@ -326,16 +326,13 @@ def _joined(group: Examination, limits: Limits) -> Seen:
     if len({*sizes.values()}) > 1:
         text = ", ".join(f"{name} {size}" for name, size in sizes.items())
         return Seen("found", f"the topics differ in partitions: {text}")
-    apart = [number for number in sorted(numbers[limits.joined[0]]) if _apart(owners, limits.joined, number)]
+    everywhere = numbers[limits.joined[0]]
+    apart = [each for each in everywhere if len({owners.get((name, each), -1) for name in limits.joined}) > 1]
     if apart:
         return Seen(
             "found", f"{count(len(apart), 'partition number')} of the topics are with different members"
         )
     return Seen("ok", "equal partition numbers of the topics are with one member")
-
-
-def _apart(owners: Mapping[tuple[str, int], int], topics: tuple[str, ...], number: int) -> bool:
-    return len({owners.get((topic, number), -1) for topic in topics}) > 1
 
 
 def _coordinator(group: Examination, _: Limits) -> Seen:

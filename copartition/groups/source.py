@@ -12,7 +12,7 @@ import numpy as np
 from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.diff import diff
-from copartition.groups.capture import check_head, is_capture, parse_capture
+from copartition.groups.capture import check_head, is_status, parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import WhatIf, as_complete, plan
 from copartition.groups.plan.members import subscribed_members
@@ -236,10 +236,10 @@ def _file(name: str, group: str | None) -> Source:
     except SourceError as error:
         raise SourceError(f"{_source_label(name)}: {error}") from error
     snapshot = '"group-snapshot"' in text
-    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
+    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_status(text)):
         return _scenario(name)
     try:
-        if snapshot or (text.lstrip().startswith("{") and not is_capture(text)):
+        if snapshot or (text.lstrip().startswith("{") and not is_status(text)):
             return _one_group(Source(*parse_snapshot(text)), group)
         return Source(*parse_capture(text, group))
     except SourceError as error:

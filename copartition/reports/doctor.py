@@ -82,35 +82,27 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
 def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
     """The checks and the lag in the text format that Prometheus scrapes (version 0.0.4)."""
     group = {"group": examination.state.name or ""}
-    lines = _gauge(
-        "copartition_doctor_found", "1 where the check found something, 0 where not; none if unknown."
+    statuses = [({**group, "check": each.check.name}, each.status) for each in results]
+    decided = [(labels, int(status == "found")) for labels, status in statuses if status != "unknown"]
+    unknown = [(labels, int(status == "unknown")) for labels, status in statuses]
+    lags = [
+        ({**group, "topic": topic, "partition": str(number)}, lag)
+        for (topic, number), lag in sorted((examination.lags or {}).items())
+    ]
+    return (
+        _gauge("found", "1 where the check found something, 0 where not; none if unknown.", decided)
+        + _gauge("unknown", "1 where the source does not tell what the check needs.", unknown)
+        + _gauge("lag", "Records between the committed offset and the end.", lags)
     )
-    decided = [each for each in results if each.status != "unknown"]
-    lines += [
-        _sample("copartition_doctor_found", {**group, "check": each.check.name}, int(each.status == "found"))
-        for each in decided
-    ]
-    lines += _gauge("copartition_doctor_unknown", "1 where the source does not tell what the check needs.")
-    lines += [
-        _sample(
-            "copartition_doctor_unknown", {**group, "check": each.check.name}, int(each.status == "unknown")
-        )
-        for each in results
-    ]
-    lines += _gauge("copartition_doctor_lag", "Records between the committed offset and the end.")
-    for (topic, number), lag in sorted((examination.lags or {}).items()):
-        labels = {**group, "topic": topic, "partition": str(number)}
-        lines.append(_sample("copartition_doctor_lag", labels, lag))
-    return "\n".join(lines) + "\n"
-
-
-def _gauge(name: str, text: str) -> list[str]:
-    return [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
 
 
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def _sample(name: str, labels: Mapping[str, str], value: int) -> str:
-    inside = ",".join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())
-    return f"{name}{{{inside}}} {value}"
+def _gauge(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], int]]) -> str:
+    full = f"copartition_doctor_{name}"
+    lines = [f"# HELP {full} {text}", f"# TYPE {full} gauge"]
+    for labels, value in samples:
+        inside = ",".join(f'{key}="{label.translate(_ESCAPES)}"' for key, label in labels.items())
+        lines.append(f"{full}{{{inside}}} {value}")
+    return "\n".join(lines) + "\n"

@@ -40,7 +40,6 @@ def transactions_json(look: Look, problems: Sequence[Finding], group: str | None
 def _transaction(each: Transaction) -> dict[str, Any]:
     return {
         **each._asdict(),
-        "started_ms": each.started_ms,
         "started": None if each.started_ms is None else utc_time(each.started_ms / 1000),
         "partitions": _names(sorted(each.partitions)),
     }
@@ -95,12 +94,7 @@ def print_transactions(look: Look, problems: Sequence[Finding], console: Console
         console.print()
         titles = [
             Column("PARTITION", "name"),
-            Column("COMMITTED"),
-            Column("STABLE"),
-            Column("END"),
-            Column("LAG"),
-            Column("READABLE"),
-            Column("HELD"),
+            *map(Column, ("COMMITTED", "STABLE", "END", "LAG", "READABLE", "HELD")),
             Column("HELD BY", "list"),
         ]
         console.print(Grid(titles, [_partition_row(each, look) for each in held], full=full))

@@ -77,6 +77,10 @@ def _fenced(earlier: Transaction, each: Transaction, transaction_version: int | 
     return each.state in _ABORTED or (earlier.open and (each.state == "Empty" or by_producers_only))
 
 
+def _of(each: Transaction, kind: str, what: str, action: str) -> Finding:
+    return Finding(kind, each.id, each.producer, tuple(sorted(each.partitions)), what, action)
+
+
 def _open_long(each: Transaction, look: Look, servers: str) -> Finding:
     assert each.started_ms is not None
     held = sum(place.behind or 0 for place in look.partitions if place.place in each.partitions)
@@ -89,11 +93,9 @@ def _open_long(each: Transaction, look: Look, servers: str) -> Finding:
         else f"its transaction.timeout.ms of {each.timeout_ms:,} is over; broker {each.coordinator} "
         "aborts it within transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
     )
-    return Finding(
+    return _of(
+        each,
         "open long",
-        each.id,
-        each.producer,
-        tuple(sorted(each.partitions)),
         f"{each.id} has been open for {duration(age_ms)} in {count(len(each.partitions), 'partition')}; "
         f"read_committed readers wait for {count(held, 'offset')} behind it",
         f"{ends}. Sooner: restart its producer, whose init_transactions aborts it, or "
@@ -103,11 +105,9 @@ def _open_long(each: Transaction, look: Look, servers: str) -> Finding:
 
 
 def _marker_missing(each: Transaction, between_ms: float) -> Finding:
-    return Finding(
+    return _of(
+        each,
         "marker missing",
-        each.id,
-        each.producer,
-        tuple(sorted(each.partitions)),
         f"{each.id} is decided ({each.state}), but {count(len(each.partitions), 'partition')} had no marker "
         f"in two looks {duration(between_ms)} apart",
         f"broker {each.coordinator} writes markers as soon as the leaders answer: see whether the "
@@ -117,11 +117,9 @@ def _marker_missing(each: Transaction, between_ms: float) -> Finding:
 
 
 def _fencing(earlier: Transaction, each: Transaction) -> Finding:
-    return Finding(
+    return _of(
+        each,
         "fenced",
-        each.id,
-        each.producer,
-        (),
         f"a transaction of {each.id} was aborted: it went from producer {earlier.producer} epoch "
         f"{earlier.epoch} to producer {each.producer} epoch {each.epoch}. A second process uses this id, its "
         "process was started again, or it aborted by itself",
@@ -151,27 +149,19 @@ def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: 
         f"producer {producer.producer} (epoch {producer.epoch}) has a transaction open in {name} from offset "
         f"{producer.first_offset:,} that no coordinator knows; it wrote last {duration(age_ms)} ago"
     )
-    if not hanging:
-        why = (
-            "a coordinator did not answer"
-            if look.unanswered
-            else "its transactional id is hidden from this user"
+    if hanging:
+        kind = "hanging"
+        what += (
+            f", and a coordinator would have ended it after {duration(MOST_TIMEOUT_MS)} "
+            "(transaction.max.timeout.ms, its default is assumed): nothing ends it"
         )
-        return Finding(
-            "unknown owner",
-            None,
-            producer.producer,
-            (place.place,),
-            f"{what}: it hangs, or {why}",
-            "ask again as a user with DESCRIBE on all transactional ids",
+        action = (
+            f"kafka-transactions.sh --bootstrap-server {servers} abort --topic {place.topic} "
+            f"--partition {place.partition} --start-offset {producer.first_offset}"
         )
-    return Finding(
-        "hanging",
-        None,
-        producer.producer,
-        (place.place,),
-        f"{what}, and a coordinator would have ended it after {duration(MOST_TIMEOUT_MS)} "
-        "(transaction.max.timeout.ms, its default is assumed): nothing ends it",
-        f"kafka-transactions.sh --bootstrap-server {servers} abort --topic {place.topic} --partition "
-        f"{place.partition} --start-offset {producer.first_offset}",
-    )
+    else:
+        kind = "unknown owner"
+        hidden = "a coordinator did not answer" if look.unanswered else "its id is hidden from this user"
+        what += f": it hangs, or {hidden}"
+        action = "ask again as a user with DESCRIBE on all transactional ids"
+    return Finding(kind, None, producer.producer, (place.place,), what, action)

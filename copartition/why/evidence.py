@@ -1,9 +1,7 @@
 """What a line of a log says of a group: patterns of Kafka's brokers and of four clients.
 
-Brokers: kafka.coordinator.group.GroupCoordinator up to 3.9, and since 3.7
-org.apache.kafka.coordinator.group.GroupMetadataManager (classic groups and KIP-848). Clients: Java's
-AbstractCoordinator, ConsumerCoordinator and membership managers, librdkafka's (`debug=cgrp`, and warnings
-without), kafka-python and aiokafka.
+Brokers: GroupCoordinator (to 3.9) and GroupMetadataManager (since 3.7). Clients: Java's coordinators and
+membership managers, librdkafka's (`debug=cgrp`, and warnings without), kafka-python and aiokafka.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """The ledger of exactly-once writes: how much of which version each partition of a topic holds.
 
-It is kept where the records are: as the offset of a consumer group, committed in the same transaction as the
-records that it tells of. An application has one group; each partition of each of its topics has an entry. The
-offset is the version, the rest stands in the offset's metadata. The broker forgets an entry that no version
-has renewed for `offsets.retention.minutes` (seven days unless set).
-
-Spark's executors get this module by value, so it needs nothing else of this package.
+Its entries are offsets of a consumer group, committed in the transaction of the records that they describe:
+the offset is the version, the rest stands in its metadata. Spark's executors get this module by value, so it
+needs nothing else of this package.
 """
 
 from __future__ import annotations

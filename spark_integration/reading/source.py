@@ -1,27 +1,9 @@
 """Reading back: `spark.read` and `spark.readStream` with `format("copartition")`.
 
-Columns are those of Spark's own Kafka source: `key`, `value` (binary), `topic`, `partition` (int), `offset`
-(bigint), `timestamp`, `timestampType` (int), and `headers` where asked for. Give `.schema("key binary,
-partition int, offset bigint")` and only these are carried from the Python worker to the JVM: an audit needs
-no values.
-
-Options, which mean what they mean to Spark's source:
-    kafka.bootstrap.servers: the brokers (also `bootstrap.servers`, or the variable KAFKA_BOOTSTRAP_SERVERS).
-    subscribe: a topic, or several with commas between.
-    startingOffsets: "earliest" (of a batch by default), "latest" (of a stream by default), or an offset for
-        every partition, {"orders": {"0": 23, "1": -2}}, where -2 is earliest and -1 latest.
-    endingOffsets: of a batch only; "latest" by default, or as above.
-    failOnDataLoss: whether offsets that are gone fail the read (true by default).
-    includeHeaders: whether there is a column `headers` (false by default).
-    minPartitions: cut Kafka partitions into as many input partitions at least; by default each is one.
-    maxOffsetsPerTrigger: of a micro-batch; needs Spark 4.2, where a source is asked for a part.
-    kafka.*: any setting of librdkafka's consumer. By default all records are read, as by Java's consumer:
-        set kafka.isolation.level to read_committed to leave out those of aborted or open transactions.
-
-The offsets in a stream's checkpoint are exact: they say what was read, {"orders": {"0": 23}}, in the form of
-Spark's Kafka source. The topic is not created, no group is joined and nothing is committed. A range is read
-by one consumer in one task, which holds at most 64 MiB of fetched records
-(`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB.
+Columns and options mean what they mean to Spark's own Kafka source; `docs/spark.md` lists them. The offsets
+in a stream's checkpoint are exact, in the form of that source. The topic is not created, no group is joined
+and nothing is committed. A range is read by one consumer in one task, which holds at most 64 MiB of fetched
+records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB.
 """
 
 from __future__ import annotations

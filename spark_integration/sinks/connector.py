@@ -1,9 +1,6 @@
 """Writing with Spark's own Kafka connector: what it does not check, checked before.
 
-The connector is at least once. A task waits until all its rows are acknowledged (flush), and fails where one
-is not within `kafka.delivery.timeout.ms` (two minutes). What Spark runs again is sent again: a task, and in
-`foreachBatch` the whole of a batch that the checkpoint does not hold as finished; what a failed task had
-buffered may still arrive. The tasks of an executor share a producer, whose buffer holds 32 MiB
+The connector is at least once. The tasks of an executor share a producer, whose buffer holds 32 MiB
 (`kafka.buffer.memory`).
 """
 

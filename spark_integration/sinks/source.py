@@ -1,6 +1,7 @@
 """The data source behind `format("copartition")`: Spark's interface around `deliver`.
 
-docs/spark-sink.md has its options, what it checks, what it promises, order and memory.
+`docs/spark-sink.md` has its options, what it checks and promises, order and memory.
+Options are read in `options.py`, records are made in `records.py`, and producers are kept in `delivery.py`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 
 class KafkaSink(datasource.DataSource):
-    """The data source; docs/spark-sink.md has its options."""
+    """The data source; `docs/spark-sink.md` has its options."""
 
     @classmethod
     def name(cls) -> str:

@@ -1,19 +1,25 @@
-"""The trees of errors that are drawn in docstrings are those of the classes."""
+"""The trees of errors that docs/errors.md draws are those of the classes."""
 
 import re
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 import partitioning.errors
 from partitioning.errors import CopartitionError
 
+TEXT = (Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf-8")
+DRAWN = dict(
+    zip(["partitioning", "spark_integration"], re.findall(r"(?s)```text\n(.*?)```", TEXT), strict=True)
+)
 
-def drawn(module):
+
+def drawn(package):
     """Each name of the drawn tree with the one it hangs on; None for the root."""
     path, tree = [], {}
-    for line in module.__doc__.splitlines():
+    for line in DRAWN[package].splitlines():
         if match := re.match(r"([ |`-]*)([A-Z]\w+Error)\b", line):
             depth = len(match[1]) // 4
             path[depth:] = [match[2]]
@@ -27,7 +33,7 @@ PACKAGES = ["partitioning", *(["spark_integration"] if find_spec("pyspark") else
 @pytest.mark.parametrize("name", PACKAGES)
 def test_the_drawn_tree_is_that_of_the_classes(name):
     module = import_module(f"{name}.errors")
-    tree = drawn(module)
+    tree = drawn(name)
     classes = {
         each
         for each in vars(module).values()

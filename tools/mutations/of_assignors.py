@@ -329,12 +329,6 @@ ROWS = [
         "if table is not None and table.header == line:",
         CAPTURE,
     ),
-    (
-        "copartition/groups/capture/kafkactl.py",
-        "or topic <= max(last.partitions):",
-        "or topic in last.partitions:",
-        CAPTURE,
-    ),
     # The best loads, the fewest moves, the most even spread.
     (
         "assignors/optimal/levels.py",

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from assignors.state import GroupState
-from copartition.groups.capture import connect, kafkactl
+from copartition.groups.capture import connect
 from copartition.groups.capture.group import describe
 from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, realign, scan
 from partitioning.errors import SourceError
 
-_KAFKACTL_JSON = re.compile(r'\s*\{\s*"Group":\s*\{\s*"Name":')
-_REASSIGNMENT = re.compile(r'"topic"\s*:\s*"([A-Za-z0-9._-]+)"\s*,\s*"partition"\s*:\s*([0-9]{1,10})\b')
-_HEAD = 10_000
-"""Characters in which a format shows itself."""
 _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
 """One of them is in the JSON of a snapshot or scenario, and not far from its start."""
 
@@ -29,8 +24,8 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
     without topics (Kafka 3.8 and 3.9), the offsets name them; the state tells the strategy.
 
     Args:
-        text: what `kafka-consumer-groups --describe`, `rpk group describe` or `kafkactl describe
-            consumer-group` printed, or what Connect answers to `GET /connectors?expand=status`.
+        text: what `kafka-consumer-groups --describe` or `rpk group describe` printed, or what Connect
+            answers to `GET /connectors?expand=status`.
         group: which group, where it holds several, as with `--all-groups`.
 
     Raises:
@@ -55,12 +50,6 @@ def _reread(state: GroupState) -> GroupState:
 
 
 def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]:
-    if _is_reassignment(text):
-        raise SourceError(_about_reassignment(text))
-    if is_kafkactl(text):
-        state = kafkactl.parse_object(text)
-        _pick({state.name: Scanned()}, group)
-        return state, None
     if connect.is_status(text):
         return connect.parse_status(text), None
     groups = scan(text)
@@ -71,34 +60,19 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
     if not scanned.tables and scanned.status == "Empty":
         nothing = np.empty(0, np.int32)
         return GroupState((), (), nothing, nothing, nothing, name=name, status="Empty"), None
-    if any(kind.startswith("kafkactl") for kind in scanned.tables):
-        state, target = kafkactl.parse_tables(scanned.tables), None
-    else:
-        state, target = describe(scanned, name)
+    state, target = describe(scanned, name)
     if group is not None and name is None:
         state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))
     return state, target
 
 
-def is_capture(text: str) -> bool:
-    """Whether JSON or YAML is what a tool printed, and no file of this package."""
-    return is_kafkactl(text) or connect.is_status(text) or _is_reassignment(text)
-
-
-def is_kafkactl(text: str) -> bool:
-    """Whether a text is the JSON or YAML of kafkactl."""
-    return bool(_KAFKACTL_JSON.match(text) or kafkactl.YAML.match(text))
-
-
 def check_head(text: str) -> None:
     """Refuse, from how it begins, what is neither JSON of a kind that is read nor the output of a tool."""
-    if is_capture(text):
+    if connect.is_status(text):
         return
     if text.lstrip().startswith("{"):
         if not any(key in text for key in _JSON_KEYS):
-            raise SourceError(
-                "this JSON is no group snapshot, scenario, output of kafkactl or status of connectors"
-            )
+            raise SourceError("this JSON is no group snapshot, scenario or status of connectors")
     elif not any(is_header(line) for line in text.split("\n", MOST_NOTICES)[:MOST_NOTICES]):
         raise SourceError(NO_OUTPUT)
 
@@ -114,20 +88,3 @@ def _pick(groups: dict[str | None, Scanned], group: str | None) -> str | None:
     if group is None and len(groups) > 1:
         raise SourceError(f"the capture holds {len(groups)} groups ({held}); name one with --group")
     return next(iter(groups)) if group is None else group
-
-
-def _is_reassignment(text: str) -> bool:
-    head = text[:_HEAD]
-    return "{" in head and '"replicas"' in head and bool(_REASSIGNMENT.search(head))
-
-
-def _about_reassignment(text: str) -> str:
-    counts: dict[str, int] = {}
-    for topic, partition in _REASSIGNMENT.findall(text):
-        counts[topic] = max(counts.get(topic, 0), int(partition) + 1)
-    options = " ".join(f"--grow {topic}={count}" for topic, count in [*counts.items()][:3])
-    return (
-        "this is JSON of kafka-reassign-partitions: it tells which brokers keep replicas, not which members "
-        "have partitions; capture the group with kafka-consumer-groups --describe. To plan with the "
-        f"partitions that it lists, add {options}{' ...' if len(counts) > 3 else ''}"
-    )

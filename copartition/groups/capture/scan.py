@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 NO_OUTPUT = (
-    "this is no output of kafka-consumer-groups --describe, rpk group describe or kafkactl describe "
-    "consumer-group: no header with TOPIC or CONSUMER-ID"
+    "this is no output of kafka-consumer-groups --describe or rpk group describe: no header with TOPIC or "
+    "CONSUMER-ID"
 )
 MOST_NOTICES = 1_000
 """Lines, such as warnings of the tool, in which the first header is looked for."""
@@ -35,11 +35,9 @@ _KINDS = [
     ("offsets", {"TOPIC", "PARTITION", "LAG", "MEMBER-ID", "HOST", "CLIENT-ID"}),  # of rpk
     ("members", {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
     ("state", {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
-    ("kafkactl offsets", {"TOPIC", "PARTITION", "CONSUMER_OFFSET", "LAG"}),
-    ("kafkactl members", {"CLIENT_HOST", "CLIENT_ID", "TOPIC", "ASSIGNED_PARTITIONS"}),
 ]
 _WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
-_HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "CLIENT_HOST ")
+_HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ")
 _NOTICES = ("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... ", "Caused by: ")
 _MARKS = (*_HEADERS, *_NOTICES, "```")
 _INITIALS = {"", " ", *(start[0] for start in _MARKS)}
@@ -221,7 +219,7 @@ def realign(text: str) -> str | None:
     for line in [*lines, ""]:
         words = " ".join(_BLANKS.split(line.strip(" \t")))
         kind, columns = find_header(words)
-        if kind in {"offsets", "members", "state"} or not words or _NOTICE.match(line):
+        if kind or not words or _NOTICE.match(line):
             positions += _aligned(rows)
             rows = [[*columns]] if kind and words else []
             positions += [] if rows else [line]

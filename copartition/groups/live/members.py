@@ -1,13 +1,9 @@
 """Who is in a live group, what each member has and asked for, and which client library it runs.
 
 The library shows in the bytes that a member leaves with the coordinator, read off real groups of each client.
-An assignment is the leader's work:
-
-- Java and what follows its protocol classes: version 1 to 3, user data null;
-- kafka-python under "cooperative-sticky": version 1 to 3, user data there and empty;
-- librdkafka, kafka-python otherwise, aiokafka: version 0, user data there.
-
-A subscription is the member's own:
+An assignment is the leader's: version 1 to 3 with user data null is Java's, and that of what follows its
+protocol classes; with empty user data, under "cooperative-sticky", kafka-python's; version 0 with user data
+librdkafka's, kafka-python's or aiokafka's. A subscription is the member's own:
 
 - librdkafka: version 1 to 3, user data empty, under "cooperative-sticky" a list of 8 bytes or more;
 - Java, and kafka-python where it assigns with this project's assignors: user data null, under

@@ -1,10 +1,8 @@
 """The classic group coordinator: who is in, who waits for whom, who gets what.
 
-Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
-(cooperative), and the classic group of the broker's `GroupMetadataManager`.
-
 A rebalance is a few operations on columns: everybody hears at its next heartbeat, joins, is answered, opens
-what it got. What befalls a single member meanwhile edits its row.
+what it got. What befalls a single member meanwhile edits its row. Sources: KIP-62 (heartbeats), KIP-134
+(initial delay), KIP-345 and KIP-814 (static members), KIP-429 (cooperative), `GroupMetadataManager`.
 """
 
 from __future__ import annotations

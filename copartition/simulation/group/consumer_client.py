@@ -2,9 +2,7 @@
 
 A client of the classic protocol is in such a group while that is migrated: its heartbeat tells it to join
 again, once for each new target and whenever it could get more. JoinGroup and SyncGroup are answered at once.
-
-Sources: ConsumerMembershipManager and ConsumerHeartbeatRequestManager of Kafka's own clients, and
-`benchmarks/rebalances/facts.md`.
+Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `benchmarks/rebalances/facts.md`.
 """
 
 from __future__ import annotations

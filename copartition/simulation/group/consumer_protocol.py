@@ -1,10 +1,7 @@
 """A group of the consumer protocol (KIP-848), as the main loop sees it.
 
-Sources: `copartition.simulation.group.consumer_group` for the coordinator; for clients Kafka's own
-ConsumerMembershipManager and ConsumerHeartbeatRequestManager, and `benchmarks/rebalances/facts.md`.
-
 A heartbeat is simulated only where it may tell a member something, or moves the group; all others only prove
-that somebody is alive.
+that somebody is alive. Sources: `consumer_group` and `consumer_client` beside this module name theirs.
 """
 
 from __future__ import annotations

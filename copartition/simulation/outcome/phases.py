@@ -1,9 +1,7 @@
 """What every partition is doing now, and how long they have stood still so far, by cause.
 
-Under the consumer protocol (KIP-848) every member gives up and opens partitions at heartbeats of its own,
-each time a call about the handful that this member has, and NumPy needs as long for five partitions as for
-five hundred. Only the order of calls about the same partition matters. So the first calls about each
-partition are made together, then the second ones, and so on.
+NumPy needs as long for five partitions as for five hundred, and only the order of calls about the same
+partition matters: so the first calls about each partition are made together, then the second ones, and so on.
 """
 
 from __future__ import annotations

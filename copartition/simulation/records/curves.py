@@ -4,10 +4,8 @@ Sharing is max-min fair, in closed form. A partition that is `behind` by b recor
 drained at time t if it was given b + r t records by then. All partitions of a consumer that are not drained
 have been given the same s(t), so that sum(min(s(t), b + r t)) = capacity x t; s is convex, since what a
 drained partition leaves over goes to the others. So only the order in which partitions are drained matters,
-and no steps in time are needed.
-
-Arrays have an element for each partition; `group` holds the consumer that reads it. Times count from the
-moment at which the partitions were `behind` by so much, in milliseconds.
+and no steps in time are needed. Arrays have an element for each partition; `group` holds the consumer that
+reads it. Times count from when the partitions were `behind` by so much, in milliseconds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Which keys several topics share, and whether each is at one partition number: hashes by columns.
 
 A key is identified by 64 bits: murmur3 above, murmur2 below. Two keys that share them can only make a key
-seem to be at more partitions than it is, never at fewer, so no collision hides a key that is apart.
-
-What is kept is bounded: of a topic with more keys than fit, those with the lowest hashes are kept, of all
-topics by the same bound, so that each key is compared in every topic or in none.
+seem to be at more partitions than it is, so no collision hides a key that is apart. What is kept is bounded:
+those with the lowest hashes, of all topics by the same bound, so that each key is compared in every topic or
+in none.
 """
 
 from __future__ import annotations

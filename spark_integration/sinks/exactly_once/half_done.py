@@ -1,9 +1,8 @@
 """What dead tasks and restarted brokers can leave of a transaction: open, though nobody has it any more.
 
-The next producer with the same id ends what a dead task has left. But a coordinator of Kafka 4.3 that has
-just restarted may end a transaction without a word to partitions whose leaders it does not know yet. Readers
-of committed records then stand still there, and an entry of the ledger cannot be read, until a producer with
-the same id ends another transaction in the same places.
+A coordinator of Kafka 4.3 may end a transaction without a marker where it does not know the leader (see
+docs/transactions.md). Readers of committed records then stand still there, and an entry of the ledger cannot
+be read, until a producer with the same id ends another transaction in the same places.
 """
 
 from __future__ import annotations

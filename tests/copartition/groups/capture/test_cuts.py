@@ -13,7 +13,7 @@ NAMES = [
     *(f"{kind}-{release}" for kind in ("offsets", "members") for release in ("3.7.2", "3.9.1", "4.3.1")),
     *(f"tables-{release}" for release in ("3.7.2", "3.9.1", "4.3.1")),
     *("ahead-4.3.1", "empty-4.3.1", "offsets-verbose-4.3.1", "reconciling-4.3.1", "tables-reconciling-4.3.1"),
-    *("rpk", "kafkactl-text", "kafkactl-yaml", "kafkactl-json", "kafkactl-empty-json"),
+    "rpk",
 ]
 NAMES.remove("members-3.9.1")
 NOTES = ("newline", "empty line, which is missing")

@@ -1,9 +1,9 @@
-"""Take the captures in this folder from a real broker with tools of three Kafka releases, kafkactl and rpk.
+"""Take the captures in this folder from a real broker with tools of three Kafka releases and rpk.
 
     KAFKA_BOOTSTRAP_SERVERS=localhost:9092 python -m tests.copartition.groups.captures.make [NAME...]
 
 Only those that are named, or all. The broker must be 4.0 or newer and hold no group or topic of these names;
-Maven fetches Kafka's tools, `kafkactl` and `rpk` must be on the path.
+Maven fetches Kafka's tools, `rpk` must be on the path.
 """
 
 import os
@@ -59,11 +59,6 @@ def capture(name: str, version: str, *options: str) -> None:
     tool = ["java", "-cp", f"{jars}/*", TOOLS[version], "--bootstrap-server", SERVERS, "--describe"]
     tables = " ".join(options).split(" then ")
     keep(name, [[*tool, *table.split()] for table in tables])
-
-
-def capture_kafkactl(name: str, group: str, *options: str) -> None:
-    if wanted(name):
-        keep(name, [["kafkactl", "describe", "consumer-group", group, *options]])
 
 
 def capture_rpk(name: str, *groups: str) -> None:
@@ -128,10 +123,6 @@ def main() -> None:
     capture("ahead-4.3.1", "4.3.1", "--group ahead")
     capture("unknown-3.9.1", "3.9.1", "--group no-such-group")
     capture("unknown-4.3.1", "4.3.1", "--group no-such-group")
-    capture_kafkactl("kafkactl-text", "billing")
-    capture_kafkactl("kafkactl-yaml", "billing", "-o", "yaml")
-    capture_kafkactl("kafkactl-json", "billing", "-o", "json")
-    capture_kafkactl("kafkactl-empty-json", "empty", "-o", "json")
 
     capture_rpk("rpk", "billing")
     capture_rpk("rpk-groups", "ahead", "billing", "empty")
