@@ -91,8 +91,8 @@ def register(spark: SparkSession) -> None:
     (DATA_SOURCE_NOT_FOUND) until one is made the thread's, which this does and an `InheritableThread` does
     not.
 
-    Executors need confluent-kafka and PyArrow, not this package. See `spark_integration.sinks.source` for the
-    sink's options and guarantees, `spark_integration.reading.source` for the source's.
+    Executors need confluent-kafka and PyArrow, not this package. `docs/spark-sink.md` has the
+    sink's options and guarantees, `docs/spark.md` the source's options.
 
     Raises:
         MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no

@@ -1,10 +1,7 @@
 """The data source behind `format("copartition")`: Spark's interface around `deliver`.
 
-`docs/spark.md` has its columns and options, and what is lost or doubled when; `docs/exactly-once.md` has
-`txnAppId`, `txnVersion`, `txnFirstVersion` and `exactlyOnce`, the ledger, and the rights that a write needs.
+`docs/spark-sink.md` has its options, what it checks and promises, order and memory.
 Options are read in `options.py`, records are made in `records.py`, and producers are kept in `delivery.py`.
-A task holds what Spark hands it, an Arrow batch of rows, makes records of 16 MiB of it at a time, and keeps
-at most 64 MiB of them unsent (`kafka.queue.buffering.max.kbytes`); while that is full it waits.
 """
 
 from __future__ import annotations
@@ -64,7 +61,7 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 
 class KafkaSink(datasource.DataSource):
-    """The data source; see the module for its options."""
+    """The data source; `docs/spark-sink.md` has its options."""
 
     @classmethod
     def name(cls) -> str:
