@@ -1,7 +1,4 @@
-"""What can go wrong between Spark and Kafka; docs/errors.md draws the tree.
-
-Raised here and shared with the other packages: InvalidConfigError, and those below ClusterError.
-"""
+"""What can go wrong between Spark and Kafka; docs/errors.md draws the tree."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -108,8 +108,8 @@ def _patterns(*rows: tuple[str, Kind, str]) -> tuple[Pattern, ...]:
 
 _GROUP, _MEMBER, _CLIENT = r"(?P<group>.+?)", r"(?P<member>\S+)", r"(?P<client>\S+)"
 _GENERATION, _TEXT = r"(?P<generation>\d+)", r"(?P<text>.*?)"
-_END = r"\.?(?: \((?:kafka|org\.apache)\.\S+\))?$"
-"""log4j writes the logger's name after the message."""
+_END = r"\.?(?: \((?:kafka|org\.apache)\.\S+\)(?: \[\S+\])?)?$"
+"""log4j writes the logger's name after the message, and as Strimzi has it the thread's."""
 
 _REASON = rf"(?: .*?\(reason: {_TEXT}\))?(?: \(__consumer_offsets-\d+\))?"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import sys
 import zlib
@@ -78,11 +79,21 @@ def read_lines(path: str, hints: Sequence[bytes]) -> Iterator[Line]:
         with _open(path) as file:
             for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                 if any(hint in raw for hint in hints):
-                    yield Line(path, number, raw.decode(errors="backslashreplace").rstrip("\r\n"))
+                    yield Line(path, number, _unpacked(raw).decode(errors="backslashreplace").rstrip("\r\n"))
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(
             f"{path}: {error.strerror or error if isinstance(error, OSError) else error}"
         ) from error
+
+
+def _unpacked(raw: bytes) -> bytes:
+    """The line that Docker's json-file driver has packed; any other as it is."""
+    if not raw.startswith(b'{"log":"'):
+        return raw
+    try:
+        return str(json.loads(raw)["log"]).encode(errors="backslashreplace")
+    except ValueError:
+        return raw
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 Where all keys have one length of full words, a word position is a strided column of the data. Otherwise keys
 are taken in chunks, sorted by length, longest first, and copied into rows of equal width, so that the keys
-that still have a word at some position are the first ones. A hash that can begin before some zeros has them
-in front of each key whose bytes do not fill its words; any other takes its last bytes apart.
+that still have a word at some position come first. A hash that can begin before some zeros has them in front
+of each key whose bytes do not fill its words; any other takes its last bytes apart.
 """
 
 from __future__ import annotations
