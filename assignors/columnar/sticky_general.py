@@ -415,18 +415,8 @@ class Load:
     """The sizes of members, which are ranks, with a heap of members for each audience.
 
     A heap's key is size * members + rank. Keys lag behind while sizes grow and are repaired when they come to
-    the top; a size that shrinks gets a new key.
-
-    Args:
-        size: how many partitions each member has.
-        takes_part: which members give or get partitions.
-        readers: who subscribes to what.
-
-    Attributes:
-        size: the same, brought up to date.
-        takes_part: the same as a list.
-        least: the smallest size of a member that takes part.
-        most: the largest size of a member that takes part.
+    the top; a size that shrinks gets a new key. `size` is how many partitions each member has, and is kept up
+    to date; `least` and `most` are the sizes among members that give or get partitions (`takes_part`).
     """
 
     def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Readers) -> None:

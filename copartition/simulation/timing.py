@@ -42,14 +42,10 @@ def mean_barrier(
     apart since, by how late those of each member are. A barrier also waits for members that are silent, until
     their sessions are over. Drawn, always the same, for many moments spread over a heartbeat interval.
 
-    Args:
-        members: how many hear.
-        settings: timeouts.
-        silent: of each member that fell silent, how long ago it may have committed: 0 where it did last of
-            all, else `auto.commit.interval.ms`; infinite where it has nothing to commit.
-        announced: whether the rebalance begins at once, or only when the first silent member is missed.
-        settled_ms: how long ago the last rebalance was answered.
-        client: whose members they are, see `Consumer.client`.
+    `silent` has of each member that fell silent how long ago it may have committed: 0 where it did last of
+    all, else `auto.commit.interval.ms`; infinite where it has nothing to commit. `announced`: the rebalance
+    begins at once, not when the first silent member is missed. `settled_ms`: how long ago the last one was
+    answered. `client`: see `Consumer.client`.
     """
     fewest, most = _DRAWS
     draws = max(fewest, min(most, _NUMBERS // max(1, members + len(silent))))

@@ -154,18 +154,10 @@ def cluster_metadata(
     """The brokers and the topics that this client may see, or at once why it may not come in.
 
     librdkafka tries again and again until the time is up, whatever the error; this listens in between.
-
-    Args:
-        client: a producer, consumer or admin client, as yet unused.
-        config: its settings.
-        errors: what its `error_cb` was called with, so far and from now on.
-        timeout_s: how long to wait for a cluster that says nothing.
-        patience_s: how long to wait for one whose brokers are down or hang up; None for as long.
-        topic: the only topic to ask for; it is created where brokers do so and the client's setting
-            `allow.auto.create.topics`, which is true for a producer, is not false.
-
-    Raises:
-        BrokerUnreachableError: nobody answers; the message says why, and which settings to look at.
+    `errors` has what the `error_cb` of the client, as yet unused, was and is called with. `timeout_s` is for
+    a cluster that says nothing, `patience_s` for one whose brokers are down or hang up (None: as long). Of a
+    `topic` only that one is asked for, which brokers may create (`allow.auto.create.topics`). Where nobody
+    answers, BrokerUnreachableError says why, and which settings to look at.
     """
     begun = time.monotonic()
     wait_s = _FIRST_WAIT_S

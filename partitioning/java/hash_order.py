@@ -153,18 +153,13 @@ def hash_map_order(
 ) -> NDArray[np.intp]:
     """In which order a `HashMap` iterates over keys that were put one after the other.
 
-    Args:
-        hashes: `hashCode` of each key, in the order the keys were put; the keys are distinct. The hash of an
-            integer is its value.
-        capacity: argument of `new HashMap(capacity)`; 16 is what `new HashMap()` has.
-        insert: "tail" for `put`, `putIfAbsent`, `HashSet.add`, `toMap` and `toSet`; "head" for
-            `computeIfAbsent`, `compute`, `merge` and `groupingBy`.
-        called_again: with "head", whether a call for a key that was there followed the last new one: it
-            doubles a table that is too full, which a call does before it puts.
-        keys: the keys where Java can compare them: strings, or int64 of shape (n, k) with rows that compare
-            as they do.
-        apart: a number for each key, where only the order among keys with the same number is asked for.
-        sure: whether the keys were put in exactly this order.
+    `hashes` are the `hashCode` of distinct keys in the order they were put; an integer's is its value.
+    `capacity` is the argument of `new HashMap(capacity)`; 16 is what `new HashMap()` has. `insert` is "tail"
+    for `put`, `putIfAbsent`, `HashSet.add`, `toMap` and `toSet`, "head" for `computeIfAbsent`, `compute`,
+    `merge` and `groupingBy`. `called_again`: with "head", a call for a key that was there followed the last
+    new one, which doubles a table that is too full before it puts. `keys` are the keys where Java can compare
+    them: strings, or int64 of shape (n, k) with rows that compare as they do. `apart` has a number for each
+    key where only the order among equal numbers is asked for. `sure`: keys were put in exactly this order.
 
     Returns:
         intp array of shape (n,): positions in `hashes`, in iteration order.

@@ -102,22 +102,12 @@ def deliver(
     """Produce every row and return once the broker has acknowledged all of them.
 
     Memory is bounded by librdkafka's queue: while it is full, this waits. After an error rows of earlier
-    batches may have been written; what was still queued is dropped.
+    batches may have been written; what was still queued is dropped. `counts` has the partition count of every
+    topic that may be written; `topic` is None where the rows name theirs; `computed_for`, the count of the
+    partition column, and `rule`, where keyed rows have to be, are None where that is not known.
 
-    Args:
-        batches: rows whose columns have been checked.
-        config: librdkafka's producer configuration.
-        counts: partition count of every topic that may be written.
-        topic: topic of every record; None where the rows name theirs.
-        computed_for: the count of the partition column; None where that is not known.
-        rule: where keyed rows have to be; None where that is not known.
-
-    Raises:
-        RecordError: a row that cannot be a record.
-        RoutingError: a keyed row is elsewhere than `rule` says.
-        PartitionCountError: a row's topic has another count than its partition was computed for, or than
-            `counts` say.
-        DeliveryError: a record was not acknowledged.
+    Raises RecordError, RoutingError (a keyed row is elsewhere than `rule` says), PartitionCountError (a topic
+    has another count than its rows' partitions were computed for, or than `counts` say), DeliveryError.
     """
     filled = (batch for batch in batches if batch.num_rows)
     first = next(filled, None)
