@@ -4,6 +4,7 @@ import gc
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from os import PathLike
 
 from copartition.simulation.agenda import Agenda
 from copartition.simulation.group.classic_protocol import ClassicProtocol
@@ -75,8 +76,8 @@ MOST_STEPS = 2**20
 """The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
 
 
-def simulate(scenario: Scenario) -> SimulationResult:
-    """Run a scenario until nothing is left to happen; the same scenario and seed give the same result.
+def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
+    """Run a scenario, or a scenario file, until nothing is left to happen; one seed gives one result.
 
     The model: a rebalance starts when the coordinator hears of its cause. Members learn of it at their next
     heartbeat, join as soon as their application polls, and the barrier waits for the last of them, or for the
@@ -88,11 +89,12 @@ def simulate(scenario: Scenario) -> SimulationResult:
 
     Raises:
         ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
-            come to rest.
+            come to rest; or the file is at fault, see `Scenario.from_file`.
         UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign such a group.
     """
-    return _run(scenario, Decisions(shared=False))
+    plan = scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
+    return _run(plan, Decisions(shared=False))
 
 
 def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[SimulationResult]:

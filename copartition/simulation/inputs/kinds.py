@@ -115,7 +115,7 @@ class _Number(Kind):
         }
         self._time = re.compile(TIME) if high == LATEST_MS else None
         if self._time:
-            self.expected += " (in a file also text such as '30 s')"
+            self.expected += f" (in a file also text such as '30 s'; units are {', '.join(UNITS)})"
             self.schema = {"anyOf": [self.schema, {"type": "string", "pattern": f"^{TIME}$"}]}
 
     def fits(self, value: Any) -> bool:

@@ -39,7 +39,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refusal, write_condition
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
-from partitioning.kit.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
+from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
 
 QUIET_MS = 3_600_000.0
 """How long a group has been quiet where a scenario does not say: an hour."""
@@ -114,6 +114,8 @@ class Scenario:
 BROKER_SIDE = frozenset({UniformAssignor.name, BrokerRangeAssignor.name})
 """Assignors of the protocol of KIP-848; a consumer of it has no other."""
 _TOPIC = {"name": kind_of(str), "partitions": kind_of(Count)}
+BROKER_SESSIONS_MS = (6_000, 1_800_000)
+"""Defaults of `group.min.session.timeout.ms` and `group.max.session.timeout.ms` of the broker."""
 LOOK_MS = 1_000
 """How often conditions are looked at."""
 
@@ -225,6 +227,15 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
             )
         case ScaleTo(consumers=consumers):
             check_members(consumers, partial(ScenarioError, path=f"{path}.consumers"), occurrence(event))
+        case Autoscaler() if too_many := [
+            name for name in ("fewest", "most") if (getattr(event, name) or 0) > MAX_GROUP_MEMBERS
+        ]:
+            name = too_many[0]
+            raise ScenarioError(
+                f"{occurrence(event)}: {name} is {getattr(event, name):,}; "
+                f"{MAX_GROUP_MEMBERS:,} consumers are the most that are worked on",
+                path=f"{path}.{name}",
+            )
         case Autoscaler(fewest=fewest, most=most) if most is not None and fewest > most:
             raise ScenarioError(f"fewest is {fewest} and most is {most}", path=f"{path}.fewest")
         case Autoscaler() if scenario.load is None:
@@ -277,6 +288,20 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
         f"{plain(getattr(settings, session))}: few lost heartbeats expel a member"
         for beat, session in pairs
         if 3 * getattr(settings, beat) > getattr(settings, session)
+    ]
+    low, high = BROKER_SESSIONS_MS
+    session_ms = settings.session_timeout_ms
+    if scenario.assignor not in BROKER_SIDE and not low <= session_ms <= high:
+        warnings.append(
+            f"session.timeout.ms is {plain(session_ms)}; a broker refuses members with less than "
+            f"group.min.session.timeout.ms, {low} by default, or more than group.max.session.timeout.ms, {high}"
+        )
+    partitions = sum(_topics(scenario).values())
+    warnings += [
+        f"{occurrence(event)}: {event.consumers:,} consumers for {partitions:,} partitions, so at least "
+        f"{event.consumers - partitions:,} of them read nothing"
+        for event in scenario.events
+        if isinstance(event, ScaleTo) and event.consumers > partitions
     ]
     if scenario.until_ms is not None:
         late = [

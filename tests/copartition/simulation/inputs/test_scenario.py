@@ -103,6 +103,9 @@ def fault_of(make):
         ([Autoscaler(0, 0)], "[0].lag_per_consumer", "give a number above 0"),
         ([Autoscaler(0, 1, 0.5)], "[0].polling_ms", "from 1 to"),
         ([Autoscaler(0, 1, fewest=3, most=2)], "[0].fewest", "fewest is 3 and most is 2"),
+        ([Autoscaler(0, 1, most=2_147_483_646)], "[0].most",
+         "most is 2,147,483,646; 1,048,576 consumers are the most"),
+        ([Autoscaler(0, 1, fewest=2**20 + 1)], "[0].fewest", "fewest is 1,048,577; 1,048,576 consumers"),
         ([Deployment(0, 0, 0)], "[0].surge", "both 0"),
         ([ScaleTo(0, 2**20 + 1)], "[0].consumers", "scale-to at 0 ms has 1,048,577 members"),
         ([CrashLoop(0, "a", 2**21)], "", "2,097,153 events"),
@@ -236,6 +239,23 @@ def test_numbers_of_numpy_are_numbers():
         (
             {"until_ms": 5, "events": (Leave(4, "b"), Leave(5, "a"))},
             ["the run ends at until_ms, 5, before 1 of its events, the first of them leave at 5 ms"],
+        ),
+        ({"settings": Settings(session_timeout_ms=6_000, heartbeat_interval_ms=2_000)}, []),
+        ({"settings": Settings(session_timeout_ms=1_800_000)}, []),
+        (
+            {"settings": Settings(session_timeout_ms=45, heartbeat_interval_ms=10)},
+            ["session.timeout.ms is 45; a broker refuses members with less than group.min.session.timeout.ms"],
+        ),
+        ({"settings": Settings(session_timeout_ms=7_200_000)}, ["session.timeout.ms is 7200000; a broker"]),
+        ({"settings": Settings(session_timeout_ms=7_200_000), "assignor": "uniform"}, []),
+        ({"events": (ScaleTo(5, 4),)}, []),
+        (
+            {"events": (ScaleTo(5, 50),)},
+            ["scale-to at 5 ms: 50 consumers for 4 partitions, so at least 46 of them read nothing"],
+        ),
+        (
+            {"events": (ScaleTo(5, 50), Grow(6, "orders", 49))},
+            ["scale-to at 5 ms: 50 consumers for 49 partitions, so at least 1 of them read nothing"],
         ),
     ],
 )

@@ -219,6 +219,7 @@ MISSHAPEN = [
     ({"seed": 1.5}, "$.seed", "seed is 1.5"),
     ({"settings": {"session.timeout": 1}}, "$.settings", "did you mean 'session.timeout.ms'?"),
     ({"settings": {"session.timeout.ms": "1 day"}}, "$.settings.session.timeout.ms", "is '1 day'; give"),
+    ({"settled_ms": "5m"}, "$.settled_ms", "such as '30 s'; units are ms, s, min, h)"),
     ({"settings": 3}, "$.settings", "3 is no mapping"),
     ({"costs": {"pol_ms": 1}}, "$.costs", "did you mean 'poll_ms'?"),
     ({"costs": {"poll_ms": {"uniform": [1]}}}, "$.costs.poll_ms", "or uniform (low, high)"),
@@ -288,3 +289,11 @@ def test_a_missing_file_and_an_unknown_ending_are_named(tmp_path):
         Scenario.from_file(tmp_path / "none.yaml")
     with pytest.raises(ScenarioError, match=r"ends in \.json, \.toml, \.yaml, \.yml"):
         Scenario.from_file(written(tmp_path, "x.ini", ""))
+
+
+def test_simulate_takes_a_path(tmp_path):
+    path = tmp_path / "deploy.yaml"
+    path.write_text("topics: {orders: 4}\nconsumers: 2\nevents: [{event: crash, at_ms: 5, consumer: worker-0}]")
+    result = simulate(path)
+    assert result.scenario == Scenario.from_file(path)
+    assert (simulate(str(path)).summary, result.summary.rebalances) == (result.summary, 1)
