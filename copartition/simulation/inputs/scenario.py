@@ -39,7 +39,13 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refusal, write_condition
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
-from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
+from partitioning.kit.limits import (
+    MAX_GROUP_MEMBERS,
+    MAX_SCENARIO_EVENTS,
+    MAX_SCENARIO_LOOKS,
+    check_members,
+    check_partitions,
+)
 
 QUIET_MS = 3_600_000.0
 """How long a group has been quiet where a scenario does not say: an hour."""
