@@ -233,20 +233,23 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
             )
         case ScaleTo(consumers=consumers):
             check_members(consumers, partial(ScenarioError, path=f"{path}.consumers"), occurrence(event))
-        case Autoscaler() if too_many := [
-            name for name in ("fewest", "most") if (getattr(event, name) or 0) > MAX_GROUP_MEMBERS
-        ]:
-            name = too_many[0]
+        case Autoscaler():
+            _check_autoscaler(event, scenario, path)
+    _check_strategies(getattr(event, "assignors", None), f"{path}.assignors")
+
+
+def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
+    for name, limit in (("fewest", event.fewest), ("most", event.most or 0)):
+        if limit > MAX_GROUP_MEMBERS:
             raise ScenarioError(
-                f"{occurrence(event)}: {name} is {getattr(event, name):,}; "
-                f"{MAX_GROUP_MEMBERS:,} consumers are the most that are worked on",
+                f"{occurrence(event)}: {name} is {limit:,}; {MAX_GROUP_MEMBERS:,} consumers are the most "
+                "that are worked on",
                 path=f"{path}.{name}",
             )
-        case Autoscaler(fewest=fewest, most=most) if most is not None and fewest > most:
-            raise ScenarioError(f"fewest is {fewest} and most is {most}", path=f"{path}.fewest")
-        case Autoscaler() if scenario.load is None:
-            raise ScenarioError("an autoscaler looks at the lag; give the scenario a load", path=path)
-    _check_strategies(getattr(event, "assignors", None), f"{path}.assignors")
+    if event.most is not None and event.fewest > event.most:
+        raise ScenarioError(f"fewest is {event.fewest} and most is {event.most}", path=f"{path}.fewest")
+    if scenario.load is None:
+        raise ScenarioError("an autoscaler looks at the lag; give the scenario a load", path=path)
 
 
 def _check_length(scenario: Scenario, people: int) -> None:
@@ -299,8 +302,8 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
     session_ms = settings.session_timeout_ms
     if scenario.assignor not in BROKER_SIDE and not low <= session_ms <= high:
         warnings.append(
-            f"session.timeout.ms is {plain(session_ms)}; a broker refuses members with less than "
-            f"group.min.session.timeout.ms, {low} by default, or more than group.max.session.timeout.ms, {high}"
+            f"session.timeout.ms is {plain(session_ms)}; a broker refuses members below its "
+            f"group.min.session.timeout.ms, {low} by default, and above group.max.session.timeout.ms, {high}"
         )
     partitions = sum(_topics(scenario).values())
     warnings += [

@@ -244,7 +244,7 @@ def test_numbers_of_numpy_are_numbers():
         ({"settings": Settings(session_timeout_ms=1_800_000)}, []),
         (
             {"settings": Settings(session_timeout_ms=45, heartbeat_interval_ms=10)},
-            ["session.timeout.ms is 45; a broker refuses members with less than group.min.session.timeout.ms"],
+            ["session.timeout.ms is 45; a broker refuses members below its group.min.session.timeout.ms"],
         ),
         ({"settings": Settings(session_timeout_ms=7_200_000)}, ["session.timeout.ms is 7200000; a broker"]),
         ({"settings": Settings(session_timeout_ms=7_200_000), "assignor": "uniform"}, []),

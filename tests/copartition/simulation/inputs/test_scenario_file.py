@@ -293,7 +293,9 @@ def test_a_missing_file_and_an_unknown_ending_are_named(tmp_path):
 
 def test_simulate_takes_a_path(tmp_path):
     path = tmp_path / "deploy.yaml"
-    path.write_text("topics: {orders: 4}\nconsumers: 2\nevents: [{event: crash, at_ms: 5, consumer: worker-0}]")
+    path.write_text(
+        "topics: {orders: 4}\nconsumers: 2\nevents: [{event: crash, at_ms: 5, consumer: worker-0}]"
+    )
     result = simulate(path)
     assert result.scenario == Scenario.from_file(path)
     assert (simulate(str(path)).summary, result.summary.rebalances) == (result.summary, 1)
