@@ -241,6 +241,7 @@ LIBRDKAFKA = _patterns(
     ("pplication maximum poll interval", Kind.POLL, r"(?P<text>maximum poll interval \(\d+ms\) exceeded)"),
     ("group session timed out", Kind.COORDINATOR, r"(?P<text>session timed out)"),
     ("Broker: Unknown member", Kind.EXPIRED, rf'Group "{_GROUP}" heartbeat error'),
+    ("subscription updated from metadata", Kind.METADATA, rf'Group "{_GROUP}": '),
     ("fenced by other consumer with same group", Kind.FENCED, r"fenced"),
     ("nconsistent group protocol", Kind.MISMATCH, r"protocol"),
     (
@@ -337,7 +338,7 @@ def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
         voice = voices.setdefault(name, _Voice())
         voice.group = prefix["group"]
         yield from _client(line, JAVA, text[prefix.end() :], name, voice)
-    elif "[thrd:" in text:  # applications write librdkafka's lines in forms of their own
+    elif "[thrd:" in text or ("#consumer-" in text and 'Group "' in text):  # librdkafka, in whatever form
         named = _LIBRDKAFKA_CLIENT.search(text)
         client = named["client"] if named else None
         voice = voices.setdefault(client or "", _Voice())

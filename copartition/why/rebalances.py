@@ -344,9 +344,11 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         )
         since = until + 1
     # Of what came after the last generation nobody has logged the end.
-    cause, first = _first_cause(evidence[since:], here)
+    rest = evidence[since:]
+    cause, first = _first_cause(rest, here)
+    first = first or next(filter(_follows, rest), None)
     if first is not None:
-        member = first.client or name_of(first.member)
+        member = None if cause is Cause.UNKNOWN else first.client or name_of(first.member)
         yield Rebalance(None, cause, member, first.text or cause.value, first.line, first.line.at)
 
 
@@ -367,9 +369,19 @@ def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evi
             here.discard(_who(each))
         elif cause is Cause.JOINED:
             cause = None  # its join tells the same
+        elif _follows(each):
+            here.add(_who(each))  # only a member hears that
         if first[1] is None and cause is not None:
             first = (cause, each)
     return first
+
+
+def _follows(each: Evidence) -> bool:
+    """Whether a member says that its group rebalances, which others caused."""
+    return (
+        each.kind is Kind.REJOINING
+        and re.search(r"is (?:already )?rebalancing|rebalance in", each.text) is not None
+    )
 
 
 _BY_KIND = {Kind.POLL: Cause.POLL, Kind.EXPIRED: Cause.EXPIRED, Kind.METADATA: Cause.TOPICS}
