@@ -33,15 +33,8 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
 def partition_count(topic: str, config: Mapping[str, str]) -> int:
     """How many partitions a topic has, by the cluster's own account; asking does not create it.
 
-    Args:
-        topic: its name.
-        config: librdkafka's settings to reach the cluster with, "bootstrap.servers" at least; those of
-            security may be Java's.
-
-    Raises:
-        UnknownTopicError: the cluster has no such topic.
-        BrokerUnreachableError: no broker answers within 10 seconds.
-        InvalidConfigError: librdkafka refuses the settings, or they name no broker.
+    `config` has librdkafka's settings, "bootstrap.servers" at least; those of security may be Java's. Errors
+    are those of `partition_counts`, and UnknownTopicError where the cluster has no such topic.
     """
     metadata = _topics(config, ANSWER_WITHIN_S, topic)[topic]
     if not metadata.partitions:

@@ -71,13 +71,9 @@ def records(
     headers, two without meaning follow, then timestamp in ms (0: now) and headers.
 
     Where each row names its partition the records come partition by partition, which costs librdkafka a third
-    less; those of a partition keep their order. Arguments as of `delivery.deliver`.
-
-    Raises:
-        RecordError: a row without a topic, with a topic or partition the cluster does not have, with a
-            timestamp that Kafka does not take, or with a header without a name.
-        PartitionCountError: a row's topic has another count than its partition was computed for.
-        RoutingError: a keyed row is elsewhere than `rule` says.
+    less; those of a partition keep their order. Arguments and errors as of `delivery.deliver`; RecordError is
+    of a row without a topic, with a topic or partition the cluster does not have, with a timestamp that Kafka
+    does not take, or with a header without a name.
     """
     columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
     names, which = _topics(columns.get("topic"), topic, counts, batch.num_rows)
