@@ -368,8 +368,8 @@ def _grant(
 
     A member gives up last what would be its own from nothing, and first what would be of one that is short.
 
-    `holder` has each partition, `fresh` would get it from nothing (-1: nobody). `keeps`: of each partition that
-    somebody has the group, how many there are of each group, and how many of them are kept; `gets`: of each
+    `holder` has each partition, `fresh` would get it from nothing (-1: nobody). `keeps`: of each partition
+    that somebody has the group, how many there are of each group, how many of them are kept; `gets`: of each
     other partition the group, and how many of each group are given. `short` members get fewer of their own
     back than they need.
     """
