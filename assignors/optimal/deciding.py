@@ -368,10 +368,10 @@ def _grant(
 
     A member gives up last what would be its own from nothing, and first what would be of one that is short.
 
-    `holder` has each partition, `fresh` would get it from nothing (-1: nobody). `keeps`: of each partition
-    that somebody has the group, how many there are of each group, how many of them are kept; `gets`: of each
-    other partition the group, and how many of each group are given. `short` members get fewer of their own
-    back than they need.
+    `holder` is the member that has each partition, `fresh` the member that would get the partition if nobody
+    had any; -1 is nobody. `keeps` is about partitions with a holder: the group of each, the size of each
+    group, and how many of each group are kept. `gets` is about the others: the group of each, and how many of
+    each group are given. `short` marks members that get fewer of their own partitions back than they need.
     """
     owner = holder.copy()
     held = holder >= 0

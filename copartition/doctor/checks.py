@@ -26,7 +26,7 @@ class Limits(NamedTuple):
     """What is still healthy."""
 
     lag: int = 10_000  # records, of one partition
-    hot: float = 0.5  # part of the new records that one of at least four partitions gets
+    hot: float = 0.5  # the largest share of the new records that one partition may get
     written: int = 1_000  # fewer new records say nothing of hot partitions
     joined: tuple[str, ...] = ()  # topics that are joined partition by partition
 

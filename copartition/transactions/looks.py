@@ -123,7 +123,8 @@ def look_at(cluster: Cluster, topics: Collection[str], group: str | None) -> Loo
         )
         for place in sorted(held | committed.keys())
     ]
-    return Look(1000 * time.time(), tuple(sorted(transactions)), tuple(looks), tuple(unanswered))
+    transactions.sort(key=lambda each: each.id)
+    return Look(1000 * time.time(), tuple(transactions), tuple(looks), tuple(unanswered))
 
 
 def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
@@ -176,9 +177,8 @@ def _open_producers(
     cluster: Cluster, places: Iterable[Partition], unanswered: list[str]
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
     by_leader: dict[Broker, list[Partition]] = defaultdict(list)
-    leaders = {
-        topic: cluster.leaders(topic) for topic in {topic for topic, _ in places} & set(cluster.counts)
-    }
+    topics = {topic for topic, _ in places} & cluster.counts.keys()
+    leaders = {topic: cluster.leaders(topic) for topic in topics}
     for topic, number in sorted(places):
         leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
         if leader is None:
