@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -68,7 +70,9 @@ def doctor(
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):
-        examination = examine_live(source.removeprefix("live:"), config, interval, changes)
+        examination = examine_live(
+            source.removeprefix("live:"), config, partial(time.sleep, interval / 1000), changes
+        )
     else:
         from copartition.groups import read_source  # noqa: PLC0415 - a cluster does without
 
