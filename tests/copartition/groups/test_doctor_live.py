@@ -7,8 +7,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from copartition.doctor.checks import Limits, exit_code, findings
 from copartition.doctor.examination import examine_live
@@ -225,10 +224,9 @@ def test_a_planted_fault_is_found(broker, workers, name, plant):
 def test_a_broker_that_coordinates_every_group_is_found():
     with Broker(racks=("a", "b", "c")) as running:
         kafka = Kafka(running.bootstrap_servers)
-        topic, admin = kafka.create_topic(1), AdminClient(settings(kafka))
+        topic = kafka.create_topic(1)
         for number in range(21):
-            offset = ConsumerGroupTopicPartitions(f"group-{number}", [TopicPartition(topic, 0, 0)])
-            admin.alter_consumer_group_offsets([offset])[f"group-{number}"].result(30)
+            commit(kafka, f"group-{number}", topic, 0)
         every = results(kafka, "group-0", between=lambda: None)
     assert "coordinator" in {each.check.name for each in every if each.status == "found"}
 

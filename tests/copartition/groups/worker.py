@@ -20,7 +20,8 @@ class Worker:
         self, servers: str, group: str, topics: Sequence[str], client_id: str, **config: object
     ) -> None:
         self._consumer = self._connect(servers, group, client_id, config)
-        self.subscribe(topics)
+        self._consumer.subscribe(list(topics))
+        self._new_topics: list[str] = []
         self._stopped = Event()
         self.still = Event()
         self._thread = Thread(target=self._poll, daemon=True)
@@ -30,11 +31,14 @@ class Worker:
         return Consumer({"bootstrap.servers": servers, "group.id": group, "client.id": client_id, **config})
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Read these topics instead."""
-        self._consumer.subscribe(list(topics))
+        """Read these topics instead, from the next poll on."""
+        self._new_topics = list(topics)
 
     def _poll(self) -> None:
         while not self._stopped.is_set():
+            if self._new_topics:
+                self._consumer.subscribe(self._new_topics)
+                self._new_topics = []
             if self.still.is_set():
                 time.sleep(0.1)
             else:
