@@ -78,10 +78,9 @@ def doctor(
 
         examination = Examination(read_source(source, group=group).state, settings=changes)
     results = findings(examination, Limits(lag=lag, hot=hot, joined=joined))
-    if output.form == "json":
-        output.write(doctor_json(examination, results))
-    elif output.form == "prometheus":
-        output.write(doctor_metrics(examination, results))
-    else:
-        output.paint(lambda console: print_doctor(examination, results, console))
+    output.show(
+        partial(print_doctor, examination, results),
+        json=partial(doctor_json, examination, results),
+        prometheus=partial(doctor_metrics, examination, results),
+    )
     ctx.exit(exit_code(results))
