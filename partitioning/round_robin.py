@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from partitioning.errors import InvalidConfigError
-from partitioning.java import hash_map_order, string_hash, string_hashes, topic_partition_hashes
+from partitioning.java import hash_map_order, string_hash, topic_partition_hashes
 from partitioning.strategy import UnkeyedTopic, check_keyed, to_positive
-from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
     from partitioning.interface import TopicLayout
@@ -28,8 +25,8 @@ class RoundRobin:
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
         order: "metadata" is Java's: that of the layout's `available`, and where that is None, the HashMap
-            order of a client that knows this topic only, which is not ascending; `metadata.MetadataOrder`
-            tells the order of one that knows more. "ascending" is that of other clients: 0, 1, 2.
+            order of a client that knows this topic only, which is not ascending. "ascending" is that of other
+            clients: 0, 1, 2.
         double_advance: as in kafka-clients 2.4 to 3.9.1, be asked again for a record that opens a batch
             (`BatchAware`), which skips a partition (KAFKA-9965).
         start: the counter's first value.
@@ -104,45 +101,3 @@ def metadata_order(topic: str, partitions: int) -> NDArray[np.int32]:
     order = hash_map_order(hashes, capacity=partitions).astype(np.int32)
     order.flags.writeable = False
     return order
-
-
-class MetadataOrder:
-    """The Java client's metadata cache, as far as the order of partitions goes.
-
-    The client keeps the partitions of all topics it knows in one HashMap, sized by the number of partitions;
-    `RoundRobinPartitioner` follows its order.
-    """
-
-    def __init__(self) -> None:
-        self._partitions: list[TopicPartition] = []
-
-    def update(self, partitions: Iterable[tuple[str, int]], *, partial: bool) -> None:
-        """A metadata response has come, which names these partitions in this order.
-
-        If `partial`, the client asked for new topics only, and keeps what it knows of the others.
-        TreeBinError where partitions of a topic come in another order in every run of the JVM.
-        """
-        named = [TopicPartition(*partition) for partition in partitions]
-        if partial:
-            kept = dict.fromkeys([*named, *self._partitions])
-            named = _order(list(kept), capacity=len(named), sure=False)
-        self._partitions = _order(named, capacity=len(named), sure=not partial)
-
-    def partitions(self, topic: str) -> list[int]:
-        """The topic's partitions in the client's order."""
-        return [partition for name, partition in self._partitions if name == topic]
-
-
-def _order(partitions: Sequence[TopicPartition], *, capacity: int, sure: bool) -> list[TopicPartition]:
-    """Distinct partitions in the order of a HashMap of this capacity they were put into.
-
-    Java cannot compare partitions, so where they crowd, those of different topics may come in any order. Then
-    a map that is filled from another one (not `sure`) is filled in any order too.
-    """
-    number = {topic: i for i, topic in enumerate({topic: None for topic, _ in partitions})}
-    topics = [number[topic] for topic, _ in partitions]
-    hashes = topic_partition_hashes(
-        string_hashes(list(number))[topics], np.array([partition for _, partition in partitions], np.int32)
-    )
-    order = hash_map_order(hashes, capacity=capacity, apart=topics, sure=sure)
-    return [partitions[i] for i in order.tolist()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from uuid import UUID  # noqa: TC003 - msgspec looks at it
 
 import numpy as np
@@ -29,6 +29,11 @@ with needs("a snapshot", "cli"):
 
 FORMAT_VERSION = "1.3"
 
+_IN_COMMON = (
+    *("members_complete", "strategy", "protocol", "generation", "leading_client", "clients"),
+    *("group_version", "warnings", "assumed"),
+)
+
 _T = TypeVar("_T")
 _Partition = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_GROUP_PARTITIONS)]
@@ -46,7 +51,7 @@ class SnapshotMember(msgspec.Struct, omit_defaults=True):
     client_id: _Id | None = None
     host: _Id | None = None
     rack: _Id | None = None
-    topics: list[_Name] | None = None
+    topics: tuple[_Name, ...] | None = None
     partitions: dict[_Name, list[_Partition]] = {}
     target: dict[_Name, list[_Partition]] = {}
 
@@ -67,10 +72,10 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     strategy: str | None = None
     protocol: str | None = None
     topic_ids: dict[_Name, UUID] = {}
-    racks: dict[_Name, list[list[_Id]]] = {}
+    racks: dict[_Name, tuple[tuple[_Id, ...], ...]] = {}
     """The racks of the replicas of each partition."""
-    assumed: list[str] = []
-    warnings: list[str] = []
+    assumed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     has_target: bool = False
     """Whether the members' targets are known, which may be empty."""
     target_unassigned: dict[_Name, list[_Partition]] = {}
@@ -78,7 +83,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     """The lowest that the group's generation can be."""
     leading_client: _Id | None = None
     """The client library of the member that made the assignments."""
-    clients: list[_Id] = []
+    clients: tuple[_Id, ...] = ()
     """The client libraries of the members, as far as known."""
     group_version: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The cluster's level of the feature group.version."""
@@ -149,18 +154,15 @@ def _state(
     return replace(
         state,
         complete=complete,
-        members_complete=snapshot.members_complete,
-        strategy=snapshot.strategy,
-        protocol=snapshot.protocol,
-        generation=snapshot.generation,
-        leading_client=snapshot.leading_client,
-        clients=tuple(snapshot.clients),
-        group_version=snapshot.group_version,
         topic_ids=_by_topic(state, snapshot.topic_ids),
-        racks=_by_topic(state, {name: tuple(map(tuple, racks)) for name, racks in snapshot.racks.items()}),
-        warnings=tuple(snapshot.warnings),
-        assumed=tuple(snapshot.assumed),
+        racks=_by_topic(state, snapshot.racks),
+        **_in_common(snapshot),
     )
+
+
+def _in_common(group: Snapshot | GroupState) -> dict[str, Any]:
+    """What a snapshot and a state have under the same names."""
+    return {name: getattr(group, name) for name in _IN_COMMON}
 
 
 def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, ...]:
@@ -177,10 +179,7 @@ class _Collected:
 
     def member(self, member: SnapshotMember) -> None:
         """A member of the group."""
-        topics = None if member.topics is None else tuple(member.topics)
-        self._rows.member(
-            MemberIdentity(member.id, member.instance_id, member.client_id, member.host, topics, member.rack)
-        )
+        self._rows.member(MemberIdentity(*(getattr(member, name) for name in MemberIdentity._fields)))
 
     def add(self, topic: str, partitions: list[int], owner: str | None, place: str) -> None:
         """Partitions of one topic that one member has, or nobody."""
@@ -235,16 +234,7 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
     return Snapshot(
         format_version=FORMAT_VERSION,
         members=[
-            SnapshotMember(
-                id=identity.id,
-                instance_id=identity.instance_id,
-                client_id=identity.client_id,
-                host=identity.host,
-                rack=identity.rack,
-                topics=None if identity.topics is None else list(identity.topics),
-                partitions=partitions,
-                target=wanted,
-            )
+            SnapshotMember(**identity._asdict(), partitions=partitions, target=wanted)
             for identity, partitions, wanted in zip(state.members, lists, targets, strict=True)
         ],
         group=state.name,
@@ -252,21 +242,11 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
         topics={name: counts[name] for name in sorted(counts)} if complete else {},
         unassigned={} if complete else unassigned,
         lag=_lags(state),
-        members_complete=state.members_complete,
-        strategy=state.strategy,
-        protocol=state.protocol,
         topic_ids=_without_unknown(state.topics, state.topic_ids),
-        racks={
-            name: [*map(list, racks)] for name, racks in _without_unknown(state.topics, state.racks).items()
-        },
-        assumed=list(state.assumed),
-        warnings=list(state.warnings),
+        racks=_without_unknown(state.topics, state.racks),
         has_target=target is not None,
         target_unassigned={} if complete else target_unassigned,
-        generation=state.generation,
-        leading_client=state.leading_client,
-        clients=list(state.clients),
-        group_version=state.group_version,
+        **_in_common(state),
     )
 
 
@@ -309,9 +289,6 @@ def _lags(state: GroupState) -> dict[str, dict[int, int]]:
         lag.setdefault(state.topics[topic], {})[partition] = records
     return lag
 
-
-with needs("a record of a group", "cli"):
-    import msgspec
 
 SUFFIX = ".ndjson"
 

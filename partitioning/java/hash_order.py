@@ -77,20 +77,12 @@ class Tree(NamedTuple):
         table.grow_to(lengths[-1])
         return list(table)
 
-    def order_without_ranks(self, apart: Sequence[int] | None, *, sure: bool) -> list[int]:
-        """The order where Java cannot compare the keys; TreeBinError if their identity hashes decide it.
-
-        `apart` and `sure` are as in `hash_map_order`.
-        """
+    def order_without_ranks(self) -> list[int]:
+        """The order where Java cannot compare the keys; TreeBinError if their identity hashes decide it."""
         tied = self._tied()
         order = self.order([(row,) for row in self.rows])
-        if not tied or not self._has_neighbours(apart):
-            return order
-        requested = _requested_order(order, apart)
-        few = sure and prod(factorial(len(group)) for group in tied) <= _MOST_RANKINGS
-        if few and all(
-            _requested_order(self.order(ranks), apart) == requested for ranks in self._rankings(tied)
-        ):
+        few = prod(factorial(len(group)) for group in tied) <= _MOST_RANKINGS
+        if few and all(self.order(ranks) == order for ranks in self._rankings(tied)):
             return order
         length = self.growth.lengths[-1]
         raise TreeBinError(
@@ -115,14 +107,6 @@ class Tree(NamedTuple):
                     ranks[position] = (place,)
             yield ranks
 
-    def _has_neighbours(self, apart: Sequence[int] | None) -> bool:
-        """Whether keys share a bin in the end whose order is asked for."""
-        if apart is None:
-            return True
-        mask = self.growth.lengths[-1] - 1
-        places = {(code & mask, apart[row]) for row, code in zip(self.rows, self.spread, strict=True)}
-        return len(places) < len(self.rows)
-
 
 class _Excerpt(HashTable[int]):
     """Some bins of a map: the keys that fall into others are left out, and it grows when told."""
@@ -136,11 +120,6 @@ class _Excerpt(HashTable[int]):
         """Whether the whole map has, keys of other bins decide too."""
 
 
-def _requested_order(order: list[int], apart: Sequence[int] | None) -> list[int]:
-    """What of an order is asked for."""
-    return order if apart is None else sorted(order, key=apart.__getitem__)
-
-
 def hash_map_order(
     hashes: ArrayLike,
     *,
@@ -148,8 +127,6 @@ def hash_map_order(
     insert: Literal["tail", "head"] = "tail",
     called_again: bool = False,
     keys: Sequence[str] | NDArray[np.int64] | None = None,
-    apart: Sequence[int] | None = None,
-    sure: bool = True,
 ) -> NDArray[np.intp]:
     """In which order a `HashMap` iterates over keys that were put one after the other.
 
@@ -158,8 +135,7 @@ def hash_map_order(
     for `put`, `putIfAbsent`, `HashSet.add`, `toMap` and `toSet`, "head" for `computeIfAbsent`, `compute`,
     `merge` and `groupingBy`. `called_again`: with "head", a call for a key that was there followed the last
     new one, which doubles a table that is too full before it puts. `keys` are the keys where Java can compare
-    them: strings, or int64 of shape (n, k) with rows that compare as they do. `apart` has a number for each
-    key where only the order among equal numbers is asked for. `sure`: keys were put in exactly this order.
+    them: strings, or int64 of shape (n, k) with rows that compare as they do.
 
     Returns:
         intp array of shape (n,): positions in `hashes`, in iteration order.
@@ -186,7 +162,7 @@ def hash_map_order(
         for rows in growth.tree_rows(mixed):
             tree = Tree(rows.tolist(), mixed.view(np.int32)[rows].tolist(), growth, insert)
             if keys is None:
-                tree_order = tree.order_without_ranks(apart, sure=sure)
+                tree_order = tree.order_without_ranks()
             else:
                 tree_order = tree.order([_rank(keys[row]) for row in tree.rows])
             order[np.sort(place[rows])] = tree_order

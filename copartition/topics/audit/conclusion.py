@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from copartition.topics.audit.ranges import NEVER, ranges
+from copartition.topics.audit.ranges import NEVER, ranges, widened
 from copartition.topics.audit.topic_audit import Share, Span, TopicAudit
 
 if TYPE_CHECKING:
@@ -74,11 +74,13 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 
 
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
+    """Where no writer was found, a span a partition, as by a candidate that explains nothing."""
+    if not len(tally.blocks.rows):
+        return []
     counts = [writer.num_partitions for writer in tally.writers]
-    if not counts:
-        return _nobodys(tally)
+    blocks = tally.blocks if counts else widened(tally.blocks, (), 1)
     spans = []
-    for range_ in ranges(tally.blocks, counts):
+    for range_ in ranges(blocks, counts or [1]):
         writer = tally.writers[range_.candidate] if range_.explained else None
         spans.append(
             Span(
@@ -91,30 +93,8 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
                 rows=range_.rows,
                 keyless=range_.keyless,
                 explained=range_.explained,
-                missed=tuple(range_.missed),
+                missed=tuple(range_.missed) if counts else (),
                 rivals=() if writer is None else rivals[writer],
-            )
-        )
-    return spans
-
-
-def _nobodys(tally: Tally) -> list[Span]:
-    """A span a partition, where no writer was found."""
-    blocks, spans = tally.blocks, []
-    for partition in sorted({*blocks.partition.tolist()}):
-        own = blocks.partition == partition
-        first_ms, last_ms = int(blocks.first_ms[own].min()), int(blocks.last_ms[own].max())
-        spans.append(
-            Span(
-                partition=partition,
-                first=int(blocks.first[own].min()),
-                last=int(blocks.last[own].max()),
-                first_ms=None if first_ms == NEVER else first_ms,
-                last_ms=None if last_ms < 0 else last_ms,
-                writer=None,
-                rows=int(blocks.rows[own].sum()),
-                keyless=int(blocks.keyless[own].sum()),
-                explained=0,
             )
         )
     return spans

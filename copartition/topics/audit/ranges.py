@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -143,6 +143,20 @@ def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Block
             break
         shift += 1
     return blocks, shift
+
+
+def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
+    """The blocks under more candidates, which explain nothing there; `numbers` renumbers their own."""
+    where = [*numbers]
+    shape = (len(blocks.rows), width)
+    keyed = (blocks.rows > blocks.keyless)[:, None]
+    explained = np.zeros(shape, np.int64)
+    first = np.broadcast_to(np.where(keyed, blocks.first[:, None], NEVER), shape).copy()
+    last = np.broadcast_to(np.where(keyed, blocks.last[:, None], -1), shape).copy()
+    explained[:, where] = blocks.explained
+    first[:, where] = blocks.first_missed
+    last[:, where] = blocks.last_missed
+    return blocks._replace(explained=explained, first_missed=first, last_missed=last)
 
 
 def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:

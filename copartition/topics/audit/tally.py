@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.topics.audit.ranges import NEVER, Blocks, Rows, count_hits, merge_blocks
+from copartition.topics.audit.ranges import Blocks, Rows, count_hits, merge_blocks, widened
 from copartition.topics.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
 from copartition.topics.audit.topic_audit import Records, Writer, concatenate, pick_records
 from partitioning.hashing import HASHES
@@ -97,7 +97,7 @@ class Tally:
         self.in_vain = 0  # distinct keys for which a writer was looked for without success, at most
         for writer in writers:
             self._grow_groups([writer], from_records=False)
-        self.blocks = _widened(self.blocks, (), len(self.writers))
+        self.blocks = widened(self.blocks, (), len(self.writers))
 
     @property
     def num_partitions(self) -> int:
@@ -134,8 +134,8 @@ class Tally:
             mine.rows += group.rows
             mine.proof = np.unique(np.concatenate([mine.proof, group.proof]))[:_PROOF]
         width = len(self.writers)
-        own = _widened(self.blocks, range(self.blocks.explained.shape[1]), width)
-        theirs = _widened(other.blocks, numbers, width)
+        own = widened(self.blocks, range(self.blocks.explained.shape[1]), width)
+        theirs = widened(other.blocks, numbers, width)
         self.blocks, self._shift = merge_blocks([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
@@ -150,7 +150,7 @@ class Tally:
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
         tally.groups = [Group([*group.writers], group.from_records) for group in self.groups]
-        tally.blocks = _widened(tally.blocks, (), len(self.writers))
+        tally.blocks = widened(tally.blocks, (), len(self.writers))
         return tally
 
     def shrink(self, most_blocks: int = MOST_BLOCKS) -> None:
@@ -357,7 +357,7 @@ class Tally:
         self._grow_groups(new, from_records=True)
         if own not in self.writers and self.num_partitions in self.trials.counts:
             self._grow_groups([own], from_records=False)
-        self.blocks = _widened(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
+        self.blocks = widened(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
 
     def _grow_groups(self, new: Sequence[Writer], *, from_records: bool) -> None:
         if new:
@@ -368,17 +368,3 @@ class Tally:
 def _many(parts: Sequence[Records], rows: int, size: int) -> bool:
     """Whether these are more records, or more bytes of keys, than that."""
     return sum(len(part.offset) for part in parts) > rows or sum(len(part.keys.data) for part in parts) > size
-
-
-def _widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
-    """The blocks under more candidates, which explain nothing there; `numbers` renumbers their own."""
-    where = [*numbers]
-    shape = (len(blocks.rows), width)
-    keyed = (blocks.rows > blocks.keyless)[:, None]
-    explained = np.zeros(shape, np.int64)
-    first = np.broadcast_to(np.where(keyed, blocks.first[:, None], NEVER), shape).copy()
-    last = np.broadcast_to(np.where(keyed, blocks.last[:, None], -1), shape).copy()
-    explained[:, where] = blocks.explained
-    first[:, where] = blocks.first_missed
-    last[:, where] = blocks.last_missed
-    return blocks._replace(explained=explained, first_missed=first, last_missed=last)

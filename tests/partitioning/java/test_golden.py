@@ -19,7 +19,6 @@ from partitioning.java import (
     topic_partition_hashes,
     uuid_hash,
 )
-from partitioning.round_robin import MetadataOrder
 from partitioning.topic_partition import TopicPartition
 from tests.support.golden import Json, golden_lines
 from tests.support.tiers import sample
@@ -168,39 +167,7 @@ def test_an_order_that_no_two_runs_of_a_jvm_share_is_refused() -> None:
     assert_all(VARYING, holds)
 
 
-def test_order_within_each_topic() -> None:
-    def holds(case: Json) -> object:
-        topics = list(dict.fromkeys(topic for topic, _ in case["keys"]))
-        apart = [topics.index(topic) for topic, _ in case["keys"]]
-        if case["order_by_topic"] is None:
-            return refuses(lambda: order_of(case, apart=apart))
-        order = order_of(case, apart=apart)
-        return sorted(order, key=apart.__getitem__) == case["order_by_topic"]
-
-    assert_all([case for case in CASES.values() if "order_by_topic" in case], holds)
-
-
-def test_a_client_that_knows_a_hundred_topics() -> None:
-    case = CASES["a_hundred_topics"]
-    keys = [TopicPartition(*key) for key in case["keys"]]
-    metadata = MetadataOrder()
-    metadata.update(keys, partial=False)
-    for topic in dict.fromkeys(topic for topic, _ in keys):
-        expected = [keys[i].partition for i in case["order_by_topic"] if keys[i].topic == topic]
-        assert metadata.partitions(topic) == expected
-
-
-def test_a_map_filled_from_one_in_any_order_has_no_order_either() -> None:
-    case = CASES["ties_20"]
-    topics = list(dict.fromkeys(topic for topic, _ in case["keys"]))
-    apart = [topics.index(topic) for topic, _ in case["keys"]]
-    order_of(case, apart=apart)
-    with pytest.raises(TreeBinError):
-        order_of(case, apart=apart, sure=False)
-
-
 def test_trees_are_among_the_cases() -> None:
     assert sum(case["tree"] for case in SETTLED if case["kind"] == "string") > 200
     assert sum(case["tree"] for case in SETTLED if case["kind"] == "topic_partition") > 10
     assert len(VARYING) > 20
-    assert sum(case["order_by_topic"] is not None for case in VARYING) > 5
