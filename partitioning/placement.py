@@ -224,7 +224,7 @@ def _native_rule(profile: Profile) -> _Rule | None:
 # The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError
 # for what is not a key and a partition count.
 _rules: dict[str, _Rule] = {}
-# To import confluent-kafka takes as long as to place some 20,000 keys without it.
+# To import confluent-kafka takes about as long as to place 10,000 keys without it.
 _IMPORT_PAYS_AT = 10_000
 _first_keys = itertools.count()
 
