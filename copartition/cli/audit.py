@@ -9,7 +9,7 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, schema_option
-from copartition.cli.shell import Output, command, complain, write
+from copartition.cli.shell import Output, command, complain
 from copartition.cli.topic_options import key_format_options, reading_options
 
 if TYPE_CHECKING:
@@ -67,12 +67,11 @@ def audit(
         audit_topic(topic, config, wanted.selection, committed=wanted.committed, decode=keys(topic))
         for topic in dict.fromkeys(topics)
     ]
-    if output.form == "json":
-        write(report.audit_json(audits))
-    elif output.form == "markdown":
-        write(report.audit_markdown(audits, every=every))
-    else:
-        output.paint(partial(report.print_audits, audits, every=every))
+    output.show(
+        partial(report.print_audits, audits, every=every),
+        json=partial(report.audit_json, audits),
+        markdown=partial(report.audit_markdown, audits, every=every),
+    )
     for line in keys.undecoded():
         complain(ctx, line)
     ctx.exit(report.exit_code(audits))

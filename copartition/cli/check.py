@@ -191,15 +191,10 @@ def _write(report: JoinReport, limits: Sequence[Check], output: Output, html: st
         from copartition.reports.join_page import join_html  # noqa: PLC0415 - needs the extra "report"
 
         write(join_html(report), html)
-    if output.form == "text":
-        from copartition.reports.join import print_join  # noqa: PLC0415 - needs rich
+    from copartition.reports.join import check_json, join_markdown, print_join  # noqa: PLC0415 - as above
 
-        output.paint(partial(print_join, report))
-    elif output.form == "markdown":
-        from copartition.reports.join import join_markdown  # noqa: PLC0415 - one format of several
-
-        output.write(join_markdown(report))
-    else:
-        from copartition.reports.join import check_json  # noqa: PLC0415 - one format of several
-
-        output.write(check_json(report, limits))
+    output.show(
+        partial(print_join, report),
+        json=partial(check_json, report, limits),
+        markdown=partial(join_markdown, report),
+    )

@@ -272,7 +272,9 @@ def diff(
     for conflict in change.conflicts[:_CONFLICTS]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if html is not None:
-        _write_page(change, view, html)
+        from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(diff_html(change, reasons=view.reasons), html)
     if not quiet:
         _report(change, view, limits, output)
     for limit in failed:
@@ -306,27 +308,18 @@ def _check_rows(form: str, by: str | None) -> None:
         raise click.UsageError("-o stat counts partitions; --by is member or topic")
 
 
-def _write_page(change: AssignmentDiff, view: View, path: str) -> None:
-    from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
-
-    write(diff_html(change, reasons=view.reasons), path)
-
-
 def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
     if output.form in {"text", "stat"}:
         from copartition.reports.diff.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
 
         output.paint(partial(print_diff if output.form == "text" else print_stat, change, view=view))
-    elif output.form == "markdown":
-        from copartition.reports.diff.markdown import diff_markdown  # noqa: PLC0415 - one format of several
+        return
+    from copartition.reports.diff.json import diff_csv, diff_json, diff_lines  # noqa: PLC0415 - one of several
+    from copartition.reports.diff.markdown import diff_markdown  # noqa: PLC0415 - as above
 
-        output.write(diff_markdown(change, view))
+    if output.form == "json":
+        output.write(diff_json(change, view, limits))
+    elif output.form == "ndjson":
+        output.write("".join(diff_lines(change, view)))
     else:
-        from copartition.reports.diff.json import diff_csv, diff_json, diff_lines  # noqa: PLC0415 - as above
-
-        if output.form == "json":
-            output.write(diff_json(change, view, limits))
-        elif output.form == "csv":
-            output.write(diff_csv(change, view))
-        else:
-            output.write("".join(diff_lines(change, view)))
+        output.write((diff_csv if output.form == "csv" else diff_markdown)(change, view))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -68,16 +70,17 @@ def doctor(
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):
-        examination = examine_live(source.removeprefix("live:"), config, interval, changes)
+        examination = examine_live(
+            source.removeprefix("live:"), config, partial(time.sleep, interval / 1000), changes
+        )
     else:
         from copartition.groups import read_source  # noqa: PLC0415 - a cluster does without
 
         examination = Examination(read_source(source, group=group).state, settings=changes)
     results = findings(examination, Limits(lag=lag, hot=hot, joined=joined))
-    if output.form == "json":
-        output.write(doctor_json(examination, results))
-    elif output.form == "prometheus":
-        output.write(doctor_metrics(examination, results))
-    else:
-        output.paint(lambda console: print_doctor(examination, results, console))
+    output.show(
+        partial(print_doctor, examination, results),
+        json=partial(doctor_json, examination, results),
+        prometheus=partial(doctor_metrics, examination, results),
+    )
     ctx.exit(exit_code(results))

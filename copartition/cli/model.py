@@ -143,10 +143,9 @@ def batching(
     assumed = (*stream.assumed, report.BATCHING_LIMITS)
     if html is not None:
         write(report.tuning_html(tunings, assumed), html)
-    if output.form == "json":
-        write(report.tuning_json(tunings, assumed))
-    else:
-        output.paint(partial(report.print_tunings, tunings, assumed))
+    output.show(
+        partial(report.print_tunings, tunings, assumed), json=partial(report.tuning_json, tunings, assumed)
+    )
 
 
 def _share_option(name: str, text: str) -> Decorator:
@@ -248,7 +247,6 @@ def delivery(
         batches, runs, settings=settings, faults=faults, seed=seed, client=client, **times
     )
     case = report.Case(client, settings, faults, times, seed)
-    if output.form == "json":
-        write(report.delivery_json(case, assessment))
-        return
-    output.paint(partial(report.print_delivery, case, assessment))
+    output.show(
+        partial(report.print_delivery, case, assessment), json=partial(report.delivery_json, case, assessment)
+    )

@@ -180,6 +180,13 @@ class Output(NamedTuple):
         # Tables pad their last column; nobody needs those blanks.
         self.write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE))
 
+    def show(self, draw: Callable[[Console], None], **texts: Callable[[], str]) -> None:
+        """Write a report in its form: what `texts` has for that one, else what `draw` prints."""
+        if self.form in texts:
+            self.write(texts[self.form]())
+        else:
+            self.paint(draw)
+
     def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a listing, a mapping a row, as JSON or as a table of its texts."""
         if self.form == "json":

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from assignors.state import GroupState
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
-    from copartition.watch.replay import Replay
 
 _RECORD = ".ndjson"
 _SHOWN = 100
@@ -122,11 +121,14 @@ def simulate(
             raise click.UsageError(
                 "a record is compared with one model: no other file or assignor, no -o ndjson, no --html"
             )
-        from copartition.watch.replay import SEEDS, replay_record  # noqa: PLC0415 - as below
+        from copartition.watch.replay import SEEDS, replay_record  # noqa: PLC0415 - only a record needs it
 
         seeds = range(seed or 0, (seed or 0) + (runs or SEEDS))
         comparison = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
-        ctx.exit(_report_replay(comparison, output))
+        from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - as above
+
+        output.show(partial(print_replay, comparison), json=partial(replay_json, comparison))
+        ctx.exit(not comparison.agrees)
     if listing:
         from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
@@ -137,16 +139,6 @@ def simulate(
     else:
         scenarios = _scenarios(plans, changes, assignors, seed)
         _report(scenarios, runs, output, html)
-
-
-def _report_replay(comparison: Replay, output: Output) -> int:
-    from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
-
-    if output.form == "json":
-        write(replay_json(comparison))
-    else:
-        output.paint(partial(print_replay, comparison))
-    return 0 if comparison.agrees else 1
 
 
 def _scenarios(
@@ -227,12 +219,10 @@ def _report(
         from copartition.simulation.outcome.log import log_lines  # noqa: PLC0415
 
         write("".join(line for result in results for line in log_lines(result)))
-    elif output.form == "json":
-        write(runs_json(plans) if plans else simulation_json(results))
     elif plans:
-        output.paint(partial(print_runs, plans))
+        output.show(partial(print_runs, plans), json=partial(runs_json, plans))
     else:
-        output.paint(partial(print_simulation, results))
+        output.show(partial(print_simulation, results), json=partial(simulation_json, results))
 
 
 def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:

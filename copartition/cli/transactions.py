@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -68,8 +69,8 @@ def transactions(
         servers=config["bootstrap.servers"],
         transaction_version=read_transaction_version(config),
     )
-    if output.form == "json":
-        output.write(transactions_json(last, problems, group))
-    else:
-        output.paint(lambda console: print_transactions(last, problems, console, full=full))
+    output.show(
+        partial(print_transactions, last, problems, full=full),
+        json=partial(transactions_json, last, problems, group),
+    )
     ctx.exit(2 if last.unanswered else 1 if problems else 0)

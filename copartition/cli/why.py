@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -77,10 +78,7 @@ def why(
     if as_scenario:
         _write_scenario(groups, dict(topics), assignor, changes, output)
         return
-    if output.form == "json":
-        output.write(why_json(groups))
-    else:
-        output.paint(lambda console: print_why(groups, console, full=full))
+    output.show(partial(print_why, groups, full=full), json=partial(why_json, groups))
     if any(each.rebalances for each in groups):
         ctx.exit(1)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from copartition.doctor.examination import Examination
 
 Status: TypeAlias = Literal["ok", "found", "unknown"]
+Seen: TypeAlias = tuple[Status, str]
 
 _SHOWN = 5
 
@@ -29,13 +30,6 @@ class Limits(NamedTuple):
     hot: float = 0.5  # the largest share of the new records that one partition may get
     written: int = 1_000  # fewer new records say nothing of hot partitions
     joined: tuple[str, ...] = ()  # topics that are joined partition by partition
-
-
-class Seen(NamedTuple):
-    """What a check sees."""
-
-    status: Status
-    text: str
 
 
 class Check(NamedTuple):
@@ -77,26 +71,26 @@ def _names(partitions: Iterable[tuple[str, int]]) -> str:
 def _state(group: Examination, _: Limits) -> Seen:
     status = group.state.status
     if status is None:
-        return Seen("unknown", "the source does not say in which state the group is")
+        return ("unknown", "the source does not say in which state the group is")
     if status == "Stable" or status.startswith("generation "):
         protocol, strategy = group.state.protocol or "unknown", group.state.strategy or "unknown"
         members = count(len(group.state.members), "member")
-        return Seen("ok", f"{status}, {members}, protocol {protocol}, strategy {strategy}")
-    return Seen("found", f"the group is {status} with {count(len(group.state.members), 'member')}")
+        return ("ok", f"{status}, {members}, protocol {protocol}, strategy {strategy}")
+    return ("found", f"the group is {status} with {count(len(group.state.members), 'member')}")
 
 
 def _clients(group: Examination, _: Limits) -> Seen:
     if group.state.protocol == "consumer":
-        return Seen("ok", "the coordinator assigns, whatever the members' client libraries are")
+        return ("ok", "the coordinator assigns, whatever the members' client libraries are")
     clients = group.state.clients
     if not clients:
-        return Seen("unknown", "the source does not show the members' client libraries")
-    return Seen("found" if len(clients) > 1 else "ok", f"the members run {list_names(clients)}")
+        return ("unknown", "the source does not show the members' client libraries")
+    return ("found" if len(clients) > 1 else "ok", f"the members run {list_names(clients)}")
 
 
 def _idle(group: Examination, _: Limits) -> Seen:
     if not group.state.members_complete:
-        return Seen("unknown", "the source does not show members without partitions")
+        return ("unknown", "the source does not show members without partitions")
     loads = np.bincount(group.state.member[group.state.member >= 0], minlength=len(group.state.members))
     idle = [
         member.client_id or member.id
@@ -104,8 +98,8 @@ def _idle(group: Examination, _: Limits) -> Seen:
         if not load
     ]
     if idle:
-        return Seen("found", f"{count(len(idle), 'member')} without a partition: {list_names(idle, _SHOWN)}")
-    return Seen("ok", "every member has partitions")
+        return ("found", f"{count(len(idle), 'member')} without a partition: {list_names(idle, _SHOWN)}")
+    return ("ok", "every member has partitions")
 
 
 def _unclear(group: Examination) -> str | None:
@@ -120,22 +114,22 @@ def _unclear(group: Examination) -> str | None:
 
 def _load(group: Examination, _: Limits) -> Seen:
     if (reason := _unclear(group)) is not None:
-        return Seen("unknown", reason)
+        return ("unknown", reason)
     balance = balance_of(group.state)
     if balance is None:
-        return Seen("found", "a partition has two owners, or one that does not subscribe to its topic")
+        return ("found", "a partition has two owners, or one that does not subscribe to its topic")
     most, best = max(balance.loads, default=0), max(balance.best_loads, default=0)
     text = f"the fullest member has {count(most, 'partition')}, {best} where loads are spread best"
-    return Seen("found" if most > best else "ok", text)
+    return ("found" if most > best else "ok", text)
 
 
 def _spread(group: Examination, _: Limits) -> Seen:
     balance = None if _unclear(group) else balance_of(group.state)
     if balance is None:
-        return Seen("unknown", _unclear(group) or "a partition has two owners")
+        return ("unknown", _unclear(group) or "a partition has two owners")
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
     text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
-    return Seen("found" if balance.topic_excess > 1 else "ok", text)
+    return ("found" if balance.topic_excess > 1 else "ok", text)
 
 
 def _subscriptions(group: Examination, _: Limits) -> Seen:
@@ -143,10 +137,10 @@ def _subscriptions(group: Examination, _: Limits) -> Seen:
     if len(subscribed) > 1:
         common = set.intersection(*map(set, subscribed))
         some = sorted({name for topics in subscribed for name in topics} - common)
-        return Seen("found", f"only some members subscribe to {list_names(some, _SHOWN)}")
+        return ("found", f"only some members subscribe to {list_names(some, _SHOWN)}")
     if any(member.topics is None for member in group.state.members):
-        return Seen("unknown", "the source does not show what every member subscribes to")
-    return Seen("ok", "all members subscribe to the same topics")
+        return ("unknown", "the source does not show what every member subscribes to")
+    return ("ok", "all members subscribe to the same topics")
 
 
 def _static(group: Examination, _: Limits) -> Seen:
@@ -159,16 +153,16 @@ def _static(group: Examination, _: Limits) -> Seen:
         if member.instance_id and group.static.get(member.instance_id, member.id) != member.id
     }
     if twice:
-        return Seen("found", f"two members have the group.instance.id {list_names(sorted(twice), _SHOWN)}")
+        return ("found", f"two members have the group.instance.id {list_names(sorted(twice), _SHOWN)}")
     if moved:
         names_moved = list_names(sorted(moved), _SHOWN)
         text = "it restarted, or two processes have that id"
-        return Seen("found", f"between the looks {names_moved} got another member id: {text}")
+        return ("found", f"between the looks {names_moved} got another member id: {text}")
     if names and len(names) < len(ids):
-        return Seen("found", f"{len(names)} of {count(len(ids), 'member')} have a group.instance.id")
+        return ("found", f"{len(names)} of {count(len(ids), 'member')} have a group.instance.id")
     if not names and group.first is None:
-        return Seen("unknown", "the source shows no group.instance.id; not every capture has them")
-    return Seen("ok", f"{len(names)} of {count(len(ids), 'member')} are static")
+        return ("unknown", "the source shows no group.instance.id; not every capture has them")
+    return ("ok", f"{len(names)} of {count(len(ids), 'member')} are static")
 
 
 _TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.ms")
@@ -178,14 +172,15 @@ def _timeouts(group: Examination, _: Limits) -> Seen:
     try:
         heartbeat, session, poll = (float(group.settings[name]) for name in _TIMEOUTS)
     except (KeyError, ValueError):
-        return Seen("unknown", f"no broker tells them; give {', '.join(_TIMEOUTS)} with --set")
+        return ("unknown", f"no broker tells them; give {', '.join(_TIMEOUTS)} with --set")
     if 3 * heartbeat > session:
-        return Seen(
-            "found", f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}"
+        return (
+            "found",
+            f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}",
         )
     if session > poll:
-        return Seen("found", f"session.timeout.ms {session:,.0f} is above max.poll.interval.ms {poll:,.0f}")
-    return Seen("ok", f"heartbeat {duration(heartbeat)}, session {duration(session)}, poll {duration(poll)}")
+        return ("found", f"session.timeout.ms {session:,.0f} is above max.poll.interval.ms {poll:,.0f}")
+    return ("ok", f"heartbeat {duration(heartbeat)}, session {duration(session)}, poll {duration(poll)}")
 
 
 def _read_topics(group: Examination) -> set[str]:
@@ -196,48 +191,46 @@ def _read_topics(group: Examination) -> set[str]:
 
 def _unread(group: Examination, _: Limits) -> Seen:
     if not group.state.complete:
-        return Seen("unknown", "the source does not show all partitions of the topics")
+        return ("unknown", "the source does not show all partitions of the topics")
     if not group.state.members:
-        return Seen("found", "no member is there, so nobody reads")
+        return ("found", "no member is there, so nobody reads")
     topics = _read_topics(group)
     free = [each for each, member in group.owners.items() if member < 0 and each[0] in topics]
     if free:
-        return Seen("found", f"nobody reads {count(len(free), 'partition')}: {_names(free)}")
-    return Seen("ok", f"every partition of {count(len(topics), 'topic')} has a reader")
+        return ("found", f"nobody reads {count(len(free), 'partition')}: {_names(free)}")
+    return ("ok", f"every partition of {count(len(topics), 'topic')} has a reader")
 
 
 def _left(group: Examination, _: Limits) -> Seen:
     lags = group.lags if group.last is None else group.last.committed
     if lags is None:
-        return Seen("unknown", "the source shows no committed offsets")
+        return ("unknown", "the source shows no committed offsets")
     left = sorted({topic for topic, _ in lags} - _read_topics(group)) if group.state.members else []
     if left:
-        return Seen("found", f"offsets are committed of {list_names(left, _SHOWN)}, which no member reads")
-    return Seen("ok", "no offsets of topics that no member reads")
+        return ("found", f"offsets are committed of {list_names(left, _SHOWN)}, which no member reads")
+    return ("ok", "no offsets of topics that no member reads")
 
 
 def _lag(group: Examination, limits: Limits) -> Seen:
     lags = group.lags
     if lags is None:
-        return Seen("unknown", "the source shows no lag")
+        return ("unknown", "the source shows no lag")
     worst = max(lags, key=lags.__getitem__, default=None)
     if worst is None:
-        return Seen("ok", "nothing is committed, so nothing lags")
+        return ("ok", "nothing is committed, so nothing lags")
     behind = [each for each, lag in lags.items() if lag > limits.lag]
     total = sum(max(lag, 0) for lag in lags.values())
     text = f"{total:,} records wait, {max(lags[worst], 0):,} of them in {_names([worst])}"
-    return Seen(
-        "found" if behind else "ok", f"{text}; above {limits.lag:,}: {count(len(behind), 'partition')}"
-    )
+    return ("found" if behind else "ok", f"{text}; above {limits.lag:,}: {count(len(behind), 'partition')}")
 
 
 def _beyond(group: Examination, _: Limits) -> Seen:
     if group.lags is None:
-        return Seen("unknown", "the source shows no lag")
+        return ("unknown", "the source shows no lag")
     beyond = [each for each, lag in group.lags.items() if lag < 0]
     if beyond:
-        return Seen("found", f"the commit is beyond the end of {_names(beyond)}")
-    return Seen("ok", "no commit is beyond the end")
+        return ("found", f"the commit is beyond the end of {_names(beyond)}")
+    return ("ok", "no commit is beyond the end")
 
 
 _TWO_LOOKS = "it takes two looks at a cluster"
@@ -254,94 +247,90 @@ def _both(group: Examination, pick: Callable[[int, int], bool]) -> list[tuple[st
 def _trend(group: Examination, limits: Limits) -> Seen:
     growing = _both(group, lambda before, after: after > limits.lag and after > before)
     if growing is None or group.first is None or group.last is None:
-        return Seen("unknown", _TWO_LOOKS)
+        return ("unknown", _TWO_LOOKS)
     change = sum(
         group.last.lags[each] - lag for each, lag in group.first.lags.items() if each in group.last.lags
     )
     text = f"the lag changed by {change:+,} records in {duration(group.elapsed_ms)}"
     if growing:
-        return Seen("found", f"{text}; above {limits.lag:,} and growing: {_names(growing)}")
-    return Seen("ok", text)
+        return ("found", f"{text}; above {limits.lag:,} and growing: {_names(growing)}")
+    return ("ok", text)
 
 
 def _standstill(group: Examination, _: Limits) -> Seen:
     if group.first is None or group.last is None:
-        return Seen("unknown", _TWO_LOOKS)
+        return ("unknown", _TWO_LOOKS)
     waiting = _both(group, lambda before, after: before > 0 and after > 0) or []
     still = [each for each in waiting if group.first.committed[each] == group.last.committed[each]]
     if still:
         text = f"records wait and no offset was committed in {duration(group.elapsed_ms)}"
-        return Seen("found", f"{text}: {_names(still)}")
-    return Seen("ok", "commits move wherever records wait")
+        return ("found", f"{text}: {_names(still)}")
+    return ("ok", "commits move wherever records wait")
 
 
 def _hot(group: Examination, limits: Limits) -> Seen:
     if group.first is None or group.last is None:
-        return Seen("unknown", _TWO_LOOKS)
+        return ("unknown", _TWO_LOOKS)
     before = group.first.ends
     fresh = {each: end - before[each] for each, end in group.last.ends.items() if each in before}
     total = sum(fresh.values())
     if total < limits.written or len(fresh) < 4:
-        return Seen(
-            "ok", f"{count(total, 'new record')} in {count(len(fresh), 'partition')}: too few to judge"
-        )
+        return ("ok", f"{count(total, 'new record')} in {count(len(fresh), 'partition')}: too few to judge")
     hottest = max(fresh, key=fresh.__getitem__)
     text = f"{_names([hottest])} got {fresh[hottest] / total:.0%} of {total:,} new records"
-    return Seen("found" if fresh[hottest] > limits.hot * total else "ok", text)
+    return ("found" if fresh[hottest] > limits.hot * total else "ok", text)
 
 
 def _uncommitted(group: Examination, _: Limits) -> Seen:
     if group.last is None:
-        return Seen("unknown", "the source does not tell partitions without a commit from empty ones")
+        return ("unknown", "the source does not tell partitions without a commit from empty ones")
     last = group.last
     owned = [each for each, member in group.owners.items() if member >= 0 and last.ends.get(each)]
     without = [each for each in owned if each not in last.committed]
     if without:
-        return Seen("found", f"records were written, and no offset is committed of {_names(without)}")
-    return Seen("ok", "every partition with an owner and records has a committed offset")
+        return ("found", f"records were written, and no offset is committed of {_names(without)}")
+    return ("ok", "every partition with an owner and records has a committed offset")
 
 
 def _expiring(group: Examination, _: Limits) -> Seen:
     if group.state.members:
-        return Seen("ok", "offsets do not expire while the group has members that subscribe to their topics")
+        return ("ok", "offsets do not expire while the group has members that subscribe to their topics")
     if group.state.status is None:
-        return Seen("unknown", "the source does not say in which state the group is")
+        return ("unknown", "the source does not say in which state the group is")
     if group.retention_ms is None:
-        return Seen("unknown", "no broker says what offsets.retention.minutes is")
+        return ("unknown", "no broker says what offsets.retention.minutes is")
     text = f"no member is there; offsets expire {duration(group.retention_ms)} after the last one left"
-    return Seen("found", f"{text}, and when that was is unknown")
+    return ("found", f"{text}, and when that was is unknown")
 
 
 def _joined(group: Examination, limits: Limits) -> Seen:
     if not limits.joined:
-        return Seen("unknown", "no source tells which topics are joined; name them with --joined")
+        return ("unknown", "no source tells which topics are joined; name them with --joined")
     owners = group.owners
     numbers: dict[str, set[int]] = {name: set() for name in limits.joined}
     for topic, number in owners:
         if topic in numbers:
             numbers[topic].add(number)
     if missing := sorted(name for name, found_numbers in numbers.items() if not found_numbers):
-        return Seen("unknown", f"the group shows nothing of {list_names(missing)}")
+        return ("unknown", f"the group shows nothing of {list_names(missing)}")
     sizes = {name: len(each) for name, each in numbers.items()}
     if len({*sizes.values()}) > 1:
         text = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        return Seen("found", f"the topics differ in partitions: {text}")
+        return ("found", f"the topics differ in partitions: {text}")
     everywhere = numbers[limits.joined[0]]
     apart = [each for each in everywhere if len({owners.get((name, each), -1) for name in limits.joined}) > 1]
     if apart:
-        return Seen(
-            "found", f"{count(len(apart), 'partition number')} of the topics are with different members"
-        )
-    return Seen("ok", "equal partition numbers of the topics are with one member")
+        return ("found", f"{count(len(apart), 'partition number')} of the topics are with different members")
+    return ("ok", "equal partition numbers of the topics are with one member")
 
 
 def _coordinator(group: Examination, _: Limits) -> Seen:
     if group.coordinator is None:
-        return Seen("unknown", "the source does not show the coordinators of the cluster's groups")
+        return ("unknown", "the source does not show the coordinators of the cluster's groups")
     broker, here, others, brokers = group.coordinator
     text = f"broker {broker} looks after {here} of {count(here + others, 'group')} that this user may see"
     crowded = brokers > 1 and here > 20 and here * brokers > 2 * (here + others)
-    return Seen("found" if crowded else "ok", text)
+    return ("found" if crowded else "ok", text)
 
 
 CHECKS = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.state import UNKNOWN_LAG
@@ -13,7 +15,7 @@ from partitioning.errors import SourceError
 from partitioning.placement import coordinator_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from assignors.state import GroupState
     from copartition.groups.live.cluster import Cluster
@@ -22,13 +24,14 @@ if TYPE_CHECKING:
 _OFFSETS = "__consumer_offsets"
 
 
-class Offsets(NamedTuple):
+@dataclass(frozen=True)
+class Offsets:
     """Offsets of one look, by topic and partition."""
 
     committed: Mapping[tuple[str, int], int]
     ends: Mapping[tuple[str, int], int]  # of the partitions with a commit or an owner
 
-    @property
+    @cached_property
     def lags(self) -> dict[tuple[str, int], int]:
         """Records between the committed offset and the end, where both are known."""
         return {
@@ -45,19 +48,21 @@ class Coordinator(NamedTuple):
     brokers: int
 
 
-class Examination(NamedTuple):
+@dataclass(frozen=True)
+class Examination:
     """A group as its source shows it; None is what the source does not tell."""
 
     state: GroupState
     first: Offsets | None = None
     last: Offsets | None = None  # `elapsed_ms` after the first
     elapsed_ms: float = 0
-    static: Mapping[str, str] = {}  # the member id of each group.instance.id at the first look
+    # The member id of each group.instance.id at the first look.
+    static: Mapping[str, str] = field(default_factory=dict)
     retention_ms: int | None = None  # offsets.retention.minutes of the coordinator
     coordinator: Coordinator | None = None
-    settings: Mapping[str, str] = {}  # of the consumers, as their owner says
+    settings: Mapping[str, str] = field(default_factory=dict)  # of the consumers, as their owner says
 
-    @property
+    @cached_property
     def lags(self) -> dict[tuple[str, int], int] | None:
         """The lag of each partition where it is known; None where the source tells none."""
         if self.last is not None:
@@ -68,7 +73,7 @@ class Examination(NamedTuple):
         rows = zip(state.topic.tolist(), state.partition.tolist(), state.lag.tolist(), strict=True)
         return {(state.topics[topic], number): lag for topic, number, lag in rows if lag != UNKNOWN_LAG}
 
-    @property
+    @cached_property
     def owners(self) -> dict[tuple[str, int], int]:
         """The index of each partition's owner, -1 where nobody has it."""
         state = self.state
@@ -77,9 +82,9 @@ class Examination(NamedTuple):
 
 
 def examine_live(
-    group: str, config: Mapping[str, str], interval_ms: float, settings: Mapping[str, str]
+    group: str, config: Mapping[str, str], between: Callable[[], object], settings: Mapping[str, str]
 ) -> Examination:
-    """Look at a group of a cluster twice; it is read and never written.
+    """Look at a group of a cluster, call `between`, and look again; it is read and never written.
 
     Raises:
         SourceError: see `read_live`.
@@ -87,7 +92,7 @@ def examine_live(
     cluster = connect(group, config)
     before = with_subscriptions(cluster, describe_group(cluster, group))
     first, begun = _offsets(cluster, before), time.monotonic()
-    time.sleep(interval_ms / 1000)
+    between()
     after = with_subscriptions(cluster, describe_group(cluster, group))
     last, ended = _offsets(cluster, after), time.monotonic()
     names = {*after.topics, *(topic for topic, _ in last.committed)}

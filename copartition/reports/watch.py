@@ -44,9 +44,6 @@ def change_text(change: Change) -> str:
 def change_json(change: Change) -> str:
     """The change for programs."""
     state = change.state
-    partitions: dict[str, list[int]] = {}
-    for topic, number in change.partitions:
-        partitions.setdefault(topic, []).append(number)
     row: dict[str, Any] = {
         "at": utc_time(change.at, "milliseconds"),
         "step": change.step,
@@ -60,7 +57,7 @@ def change_json(change: Change) -> str:
         "after": change.after,
         "source": change.source,
         "target": change.target,
-        "partitions": partitions,
+        "partitions": _by_topic(change.partitions),
         "least_ms": milliseconds(change.least_s),
         "most_ms": milliseconds(change.most_s),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.diff.model import flow_rows, member_rows, presence
+from copartition.reports.diff.model import Shown, View, named_places, presence, reason
 from copartition.reports.diff.pictures import FEW, HEIGHT, heat, load, ownership
 from copartition.reports.diff.verdict import answer, fates, heading, notes, stop_remark
 from copartition.reports.page import WIDTH, Tick, Window, render, ticks
@@ -63,6 +63,8 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
     )
 
 
+ROWS = 100
+"""The most rows of a table."""
 _RIBBONS = 150
 """More ribbons than this are a tangle."""
 
@@ -72,6 +74,8 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
     picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
     if picture is not None and len(picture.ribbons) > _RIBBONS:
         picture = None
+    shown = Shown(diff, View(reasons=reasons))
+    members = shown.largest_members(ROWS)
     has_moves = bool((diff.source != diff.target).any())
     return render(
         "diff.html.j2",
@@ -85,9 +89,13 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         load=load(diff),
         timeline=timeline(diff),
         stop_remark=stop_remark(diff),
-        members=member_rows(diff),
-        flows=flow_rows(diff, reasons=reasons),
+        members=members,
+        more_members=len(shown.members) - len(members),
+        unchanged=shown.unchanged,
+        flows=shown.largest_flows(ROWS),
         reasons=reasons,
+        reason=reason,
         presence=presence,
+        named_places=named_places,
         spread_height=HEIGHT,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -273,63 +273,11 @@ def renames(diff: AssignmentDiff) -> list[str]:
     ]
 
 
-ROWS = 100
-"""The most rows of a table."""
 _RUNS = 24
 """The most runs of neighbouring partitions that a row names."""
 
 
-class MemberRows(NamedTuple):
-    """Members that changed: those shown, how many more, and how many did not."""
-
-    shown: list[MemberChange]
-    more: int
-    unchanged: int
-
-
-class FlowRow(NamedTuple):
-    """Partitions that went from one member to another, and how many of them are not named."""
-
-    source: str
-    target: str
-    because: str
-    number: int
-    places: str
-    unnamed: int
-
-
-class FlowRows(NamedTuple):
-    """Flows: those shown, how many more, and how many partitions are in those."""
-
-    shown: list[FlowRow]
-    more: int
-    partitions: int
-
-
-def member_rows(diff: AssignmentDiff) -> MemberRows:
-    """The members that came, went, lost or gained."""
-    shown = Shown(diff)
-    rows = shown.largest_members(ROWS)
-    return MemberRows(rows, len(shown.members) - len(rows), shown.unchanged)
-
-
-def flow_rows(diff: AssignmentDiff, *, reasons: bool) -> FlowRows:
-    """The flows, apart by what set them in motion where that is asked for."""
-    flows, more, partitions = Shown(diff, View(reasons=reasons)).largest_flows(ROWS)
-    rows = [
-        FlowRow(
-            flow.source or "nobody",
-            flow.target or "nobody",
-            reason(flow),
-            len(flow.partitions),
-            *_named_places(flow.partitions),
-        )
-        for flow in flows
-    ]
-    return FlowRows(rows, more, partitions)
-
-
-def _named_places(partitions: PartitionList) -> tuple[str, int]:
+def named_places(partitions: PartitionList) -> tuple[str, int]:
     """Which partitions, and how many more than there is room for."""
     breaks = np.flatnonzero((np.diff(partitions.partitions) != 1) | (np.diff(partitions.topics) != 0)) + 1
     end = len(partitions) if len(breaks) < _RUNS else int(breaks[_RUNS - 1])

@@ -58,7 +58,7 @@ def members(**changes: Any) -> GroupState:
 
 
 def with_state(state: GroupState) -> Examination:
-    return HEALTHY._replace(state=state)
+    return replace(HEALTHY, state=state)
 
 
 HOT = Offsets(dict.fromkeys(PLACES, 195), {**dict.fromkeys(PLACES, 200), PLACES[0]: 5_000})
@@ -83,26 +83,27 @@ FAULTS = [
     ("static", with_state(members(instance_id="s1"))),
     (
         "static",
-        HEALTHY._replace(
+        replace(
+            HEALTHY,
             state=replace(
                 group(), members=tuple(each._replace(instance_id=f"s-{each.id}") for each in group().members)
             ),
             static={"s-m0": "m0", "s-m1": "before"},
         ),
     ),
-    ("timeouts", HEALTHY._replace(settings={**SETTINGS, "heartbeat.interval.ms": "20000"})),
-    ("timeouts", HEALTHY._replace(settings={**SETTINGS, "max.poll.interval.ms": "30000"})),
+    ("timeouts", replace(HEALTHY, settings={**SETTINGS, "heartbeat.interval.ms": "20000"})),
+    ("timeouts", replace(HEALTHY, settings={**SETTINGS, "max.poll.interval.ms": "30000"})),
     ("unread", with_state(group((0, 1, 0, -1)))),
-    ("left over", HEALTHY._replace(last=offsets(195, 200, [*PLACES, ("old", 0)]))),
-    ("lag", HEALTHY._replace(last=offsets(95, 2_000))),
-    ("beyond the end", HEALTHY._replace(last=offsets(300, 200))),
-    ("trend", HEALTHY._replace(last=offsets(95, 2_000))),
-    ("standstill", HEALTHY._replace(last=offsets(90, 200))),
-    ("hot partition", HEALTHY._replace(last=HOT)),
-    ("uncommitted", HEALTHY._replace(last=offsets(195, 200)._replace(committed={PLACES[0]: 195}))),
+    ("left over", replace(HEALTHY, last=offsets(195, 200, [*PLACES, ("old", 0)]))),
+    ("lag", replace(HEALTHY, last=offsets(95, 2_000))),
+    ("beyond the end", replace(HEALTHY, last=offsets(300, 200))),
+    ("trend", replace(HEALTHY, last=offsets(95, 2_000))),
+    ("standstill", replace(HEALTHY, last=offsets(90, 200))),
+    ("hot partition", replace(HEALTHY, last=HOT)),
+    ("uncommitted", replace(HEALTHY, last=replace(offsets(195, 200), committed={PLACES[0]: 195}))),
     ("expiring", with_state(EMPTY)),
     ("joined", with_state(group((0, 1, 1, 0)))),
-    ("coordinator", HEALTHY._replace(coordinator=Coordinator(1, 40, 10, 3))),
+    ("coordinator", replace(HEALTHY, coordinator=Coordinator(1, 40, 10, 3))),
 ]
 
 

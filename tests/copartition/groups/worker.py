@@ -3,8 +3,10 @@
 import time
 from collections.abc import Sequence
 from threading import Event, Thread
+from typing import Any
 
 from confluent_kafka import Consumer
+from kafka import KafkaConsumer
 
 from copartition.diff import diff
 from copartition.groups import read_live
@@ -17,17 +19,26 @@ class Worker:
     def __init__(
         self, servers: str, group: str, topics: Sequence[str], client_id: str, **config: object
     ) -> None:
-        self._consumer = Consumer(
-            {"bootstrap.servers": servers, "group.id": group, "client.id": client_id, **config}
-        )
+        self._consumer = self._connect(servers, group, client_id, config)
         self._consumer.subscribe(list(topics))
+        self._new_topics: list[str] = []
         self._stopped = Event()
         self.still = Event()
         self._thread = Thread(target=self._poll, daemon=True)
         self._thread.start()
 
+    def _connect(self, servers: str, group: str, client_id: str, config: dict[str, object]) -> Any:
+        return Consumer({"bootstrap.servers": servers, "group.id": group, "client.id": client_id, **config})
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Read these topics instead, from the next poll on."""
+        self._new_topics = list(topics)
+
     def _poll(self) -> None:
         while not self._stopped.is_set():
+            if self._new_topics:
+                self._consumer.subscribe(self._new_topics)
+                self._new_topics = []
             if self.still.is_set():
                 time.sleep(0.1)
             else:
@@ -38,6 +49,22 @@ class Worker:
         self._stopped.set()
         self._thread.join()
         self._consumer.close()
+
+
+class PythonWorker(Worker):
+    """A member that runs kafka-python."""
+
+    def _connect(self, servers: str, group: str, client_id: str, config: dict[str, object]) -> Any:
+        consumer = KafkaConsumer(
+            bootstrap_servers=servers,
+            group_id=group,
+            client_id=client_id,
+            auto_commit_interval_ms=200,
+            **config,
+        )
+        poll = consumer.poll
+        consumer.poll = lambda seconds: poll(timeout_ms=int(1000 * seconds))
+        return consumer
 
 
 def settings(broker):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from copartition.diff import Stop, diff
-from copartition.reports.diff.html import diff_html, timeline
-from copartition.reports.diff.model import ROWS, flow_rows, member_rows
+from copartition.reports.diff.html import ROWS, diff_html, timeline
+from copartition.reports.diff.model import Shown, named_places
 from copartition.reports.diff.pictures import groups, heat, load, ownership
 from copartition.reports.diff.verdict import fates, notes
 from tests.support.diffs import joined, shuffled, state
@@ -273,28 +273,28 @@ def test_members_that_changed_are_shown_and_the_rest_are_counted():
     before = np.arange(30) // 3
     after = before.copy()
     after[:3], after[3] = 9, 8
-    rows = member_rows(diff(state(before), state(after, members=10), match="member-id"))
-    assert [member.name for member in rows.shown] == ["m-0", "m-1", "m-8", "m-9"]
-    assert (rows.more, rows.unchanged) == (0, 6)
+    page = Page(diff_html(diff(state(before), state(after, members=10), match="member-id")))
+    assert [row[0] for row in page.cells("Members that changed")[1:]] == ["m-0", "m-1", "m-8", "m-9"]
+    assert "6 members unchanged." in page.text
 
 
 @pytest.mark.heavy
 def test_long_tables_are_cut_and_say_so(large):
-    members, flows = member_rows(large), flow_rows(large, reasons=False)
-    assert (len(members.shown), members.more) == (ROWS, 1_900)
-    assert len(flows.shown) + flows.more == len(large.flows)
-    assert sum(row.number for row in flows.shown) + flows.partitions == large.summary.moved
+    flows, more, partitions = Shown(large).largest_flows(ROWS)
+    assert len(flows) + more == len(large.flows)
+    assert sum(len(flow.partitions) for flow in flows) + partitions == large.summary.moved
     text = Page(diff_html(large)).text
     assert "And 1,900 more members that changed, by no more. 0 members unchanged." in text
-    assert f"And {flows.more:,} more flows with {flows.partitions:,} partitions" in text
+    assert f"And {more:,} more flows with {partitions:,} partitions" in text
 
 
 def test_scattered_partitions_of_a_flow_are_cut_and_counted():
     before = np.tile([0, 1], 100)
     after = np.ones(200, np.int32)
-    (row,) = flow_rows(diff(state(before), state(after), match="member-id"), reasons=False).shown
-    assert row.places == "orders:" + ",".join(str(number) for number in range(0, 48, 2))
-    assert (row.number, row.unnamed) == (100, 76)
+    (flow,) = diff(state(before), state(after), match="member-id").flows
+    places, unnamed = named_places(flow.partitions)
+    assert places == "orders:" + ",".join(str(number) for number in range(0, 48, 2))
+    assert (len(flow.partitions), unnamed) == (100, 76)
 
 
 def test_a_page_of_an_unchanged_group_says_so(unchanged):
