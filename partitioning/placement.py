@@ -1,5 +1,7 @@
 """Where a keyed record goes under a profile: one key, or a column."""
 
+import itertools
+import sys
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -125,9 +127,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
         return _rules[profile](key, num_partitions)
     except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
         rule = PROFILES.get(profile)
-    except KeyError:  # the first time, or a plug-in
+    except KeyError:  # one of the first keys, or a plug-in
         rule = PROFILES.get(profile)
-        if rule is not None:
+        if rule is not None and ("confluent_kafka" in sys.modules or next(_first_keys) > _IMPORT_PAYS_AT):
             _rules[profile] = _native_rule(rule) or partial(_place, rule)
     if rule is None:
         return _place_by_plug_in(profile, key, num_partitions)
@@ -222,6 +224,9 @@ def _native_rule(profile: Profile) -> _Rule | None:
 # The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError
 # for what is not a key and a partition count.
 _rules: dict[str, _Rule] = {}
+# To import confluent-kafka takes as long as to place some 20,000 keys without it.
+_IMPORT_PAYS_AT = 10_000
+_first_keys = itertools.count()
 
 
 def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 50) -> int:

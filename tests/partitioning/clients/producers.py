@@ -34,6 +34,10 @@ def producer_for(
     )
 
 
-def unwatched_producer(cluster: Cluster) -> PartitioningProducer:
-    config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+def unwatched_producer(cluster: Cluster, *, only_errors: bool = False) -> PartitioningProducer:
+    config = {
+        "bootstrap.servers": cluster.bootstrap_servers,
+        "log_level": 0,
+        "delivery.report.only.error": only_errors,
+    }
     return PartitioningProducer(config, partitioner=Strategy(last))

@@ -60,8 +60,9 @@ def test_what_nobody_watches_is_not_lost_unnoticed(mocked: Cluster, finish: str)
         FINISH[finish](producer)
 
 
-def test_what_nobody_watches_is_counted(mocked: Cluster) -> None:
-    producer = unwatched_producer(mocked)
+@pytest.mark.parametrize("only_errors", [False, True])
+def test_what_nobody_watches_is_counted(mocked: Cluster, only_errors: bool) -> None:
+    producer = unwatched_producer(mocked, only_errors=only_errors)
     for _ in range(2):
         lose(producer, mocked)
     with pytest.raises(DeliveryError, match="2 records without a delivery callback"):
