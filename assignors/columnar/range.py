@@ -41,14 +41,18 @@ def assign_range(group: Group) -> Assignment:
     order = member_order(members)
 
     topics = [existing[name] for name in names]
-    matching = RackMatching.of(topics, members, subscriptions, order)
-    if matching is not None:
+    matched: list[_CoPartitioned] = []
+    if any(topic.racks is not None for topic in topics) and any(member.rack for member in members):
+        matched = _group_co_partitioned(topics, members, subscriptions, order)
+    racks_decide = any(group.needs_racks for group in matched)
+    if racks_decide:
         topics = in_name_order(topics)
     numbering = Numbering.of(members, subscriptions, topics)
-    if matching is None:
-        owner = range_owners(numbering.counts, subscriptions.audiences(numbering.topics, order))
+    if racks_decide:
+        owners = {name: owners for group in matched for name, owners in group.owners()}
+        owner = np.concatenate([owners[topic] for topic in numbering.topics])
     else:
-        owner = matching.owners(numbering.topics)
+        owner = range_owners(numbering.counts, subscriptions.audiences(numbering.topics, order))
     return numbering.assignment_by_owner(owner)
 
 
@@ -82,45 +86,11 @@ def _cut(count: int, members: JoinPosition) -> JoinPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class RackMatching:
-    """The topics of a group in which some need to be near their members, by co-partitioned group.
-
-    A set of racks is an integer with one bit a rack. Topics are co-partitioned, and keep together, if they
-    have the same members and, where some of these have a rack, the same count.
-    """
-
-    groups: list[_CoPartitioned]
-
-    @classmethod
-    def of(
-        cls,
-        topics: Sequence[Topic],
-        members: Sequence[Member],
-        subscriptions: Subscriptions,
-        order: NDArray[np.intp],
-    ) -> RackMatching | None:
-        """The matching to do, or None where racks decide nothing.
-
-        `topics` are subscribed topics that have partitions; `order` is the order in which members get their
-        ranges.
-        """
-        if all(topic.racks is None for topic in topics) or not any(member.rack for member in members):
-            return None
-        groups = _group_co_partitioned(topics, members, subscriptions, order)
-        return cls(groups) if any(group.needs_racks for group in groups) else None
-
-    def owners(self, topics: Sequence[str]) -> NDArray[np.intp]:
-        """The member that gets each partition, topic after topic."""
-        owners = {name: owners for group in self.groups for name, owners in group.owners()}
-        return np.concatenate([owners[topic] for topic in topics])
-
-
-@dataclass(frozen=True, slots=True)
 class _CoPartitioned:
     """Co-partitioned topics, which are cut alike; their counts differ only where no member has a rack.
 
-    `members` are in the order in which they get their ranges. `near` is the rack of each, 0 where it has
-    none; `racks` are those of each topic's partitions.
+    A set of racks is an integer with one bit a rack. `members` are in the order in which they get their
+    ranges. `near` is the rack of each, 0 where it has none; `racks` are those of each topic's partitions.
     """
 
     members: list[int]

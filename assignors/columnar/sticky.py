@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.columnar.numbering import Numbering, OddGroup, Subscriptions, in_name_order, topics_that_exist
 from assignors.columnar.racks import Racks
 from assignors.columnar.sticky_general import assign_general
-from assignors.columnar.sticky_structures import Memory, Outcome, read_claims
+from assignors.columnar.sticky_structures import Outcome, read_claims, recall_owned, recall_user_data
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
-from assignors.protocol import as_it_travels, decode_cooperative_user_data, decode_sticky_user_data
+from assignors.protocol import as_it_travels
 from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
@@ -28,20 +27,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.columnar.numbering import JoinPosition, PartitionId, TopicRow
-    from assignors.columnar.sticky_structures import Claims
-    from assignors.group import Assignment, Group, Member
-    from partitioning.topic_partition import TopicPartition
+    from assignors.columnar.sticky_structures import Claims, Memory
+    from assignors.group import Assignment, Group
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
     """The assignment of "sticky", and the highest generation that the leader has seen after it."""
-    numbering, claims, outcome = _decide(group, highest, recall_user_data)
+    numbering, claims, outcome = _decide(group, highest, recall_as_it_arrives)
     return outcome.assignment(numbering, hold_back=False), claims.highest
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
     """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
-    numbering, claims, outcome = _decide(group, highest, recall_owned)
+    numbering, claims, outcome = _decide(group, highest, lambda numbering: recall_owned(numbering.members))
     if not numbering.subscriptions.are_equal:
         outcome = with_transfers(numbering, claims, outcome)
     return outcome.assignment(numbering, hold_back=True), claims.highest
@@ -61,26 +59,21 @@ def _decide(
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
 
 
-def recall_user_data(numbering: Numbering) -> Memory:
-    """What the members remember."""
-    data = [
-        member.user_data
-        if isinstance(member.user_data, StickyUserData)
-        else StickyUserData(*decode_sticky_user_data(member.user_data or b""))
-        for member in numbering.members
-    ]
-    partitions: list[Sequence[TopicPartition]] = [memory.partitions for memory in data]
-    if not numbering.subscriptions.are_equal:  # else the order of claims does not matter
-        # Rows that share their names, as members of one `Group.next` do.
-        sharing_names: dict[int, list[int]] = {}
-        for row, member in enumerate(numbering.members):
-            if isinstance(member.user_data, StickyUserData):
-                sharing_names.setdefault(id(member.user_data.partitions.names), []).append(row)
-        for rows in sharing_names.values():
-            lists = [cast("PartitionList", partitions[row]) for row in rows]
-            for row, arrived in zip(rows, _as_they_arrive(lists), strict=True):
-                partitions[row] = arrived
-    return Memory(partitions=partitions, generation=[memory.generation for memory in data])
+def recall_as_it_arrives(numbering: Numbering) -> Memory:
+    """What the members remember, in the order in which their leader reads it where that matters."""
+    memory = recall_user_data(numbering.members)
+    if numbering.subscriptions.are_equal:
+        return memory
+    # Rows that share their names, as members of one `Group.next` do.
+    sharing_names: dict[int, list[int]] = {}
+    for row, member in enumerate(numbering.members):
+        if isinstance(member.user_data, StickyUserData):
+            sharing_names.setdefault(id(member.user_data.partitions.names), []).append(row)
+    for rows in sharing_names.values():
+        lists = [memory.partitions[row] for row in rows]
+        for row, arrived in zip(rows, _as_they_arrive(lists), strict=True):
+            memory.partitions[row] = arrived
+    return memory
 
 
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
@@ -113,24 +106,6 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     for row in crowded_maps(owner[first], hashes, lengths).tolist():
         arrived[row] = as_it_travels(lists[row])
     return arrived
-
-
-def recall_owned(numbering: Numbering) -> Memory:
-    """What cooperative members remember: the partitions they own, and since which generation (KIP-792)."""
-    members = numbering.members
-    return Memory(
-        partitions=[member.owned for member in members],
-        generation=[
-            _generation_before_kip_792(member) if generation is None or generation < 0 else generation
-            for member, generation in zip(members, map(attrgetter("generation"), members), strict=True)
-        ],
-    )
-
-
-def _generation_before_kip_792(member: Member) -> int | None:
-    """A member's generation where its subscription has none: from its user data."""
-    data = member.user_data
-    return None if data is None else decode_cooperative_user_data(bytes(data))
 
 
 def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Outcome:

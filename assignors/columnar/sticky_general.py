@@ -16,7 +16,7 @@ import numpy as np
 
 from assignors.columnar.filling import lightest, rounds
 from assignors.columnar.numbering import OddGroup
-from assignors.columnar.sticky_structures import NO_GENERATION, Outcome
+from assignors.columnar.sticky_structures import Outcome
 from partitioning.java import HashSet
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
@@ -316,8 +316,7 @@ def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
     """Who claims each partition from a generation before the highest."""
-    generation = [NO_GENERATION if number is None else number for number in claims.generation]
-    late = np.array([number < claims.highest for number in generation])
+    late = np.array([number < claims.highest for number in claims.generation])
     rows = np.flatnonzero(late[claims.member])
     ranks = numbering.id_rank[claims.member[rows]]
     return dict(zip(claims.id[rows].tolist(), ranks.tolist(), strict=True))

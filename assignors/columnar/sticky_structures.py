@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from assignors.columnar.numbering import OddGroup
-from assignors.group import Assignment
+from assignors.group import Assignment, StickyUserData
 from assignors.partition_list import PartitionList, as_lists, join_lists
+from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
 from partitioning.kit.columns import group_rows
 
 if TYPE_CHECKING:
@@ -18,18 +20,41 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId, TopicRow
-    from partitioning.topic_partition import TopicPartition
+    from assignors.group import Member
 
 
-NO_GENERATION = -1
+class Memory(NamedTuple):
+    """The partitions that members say they had, and since which generation; -1 where they do not say."""
+
+    partitions: list[PartitionList]
+    generation: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What members claim, as their assignor reads it from the subscriptions; generation None: not said."""
+def recall_user_data(members: Sequence[Member]) -> Memory:
+    """What the members of an eager group remember."""
+    partitions, generations = [], []
+    for data in map(attrgetter("user_data"), members):
+        if isinstance(data, StickyUserData):
+            had, generation = data.partitions, data.generation
+        else:
+            had, generation = decode_sticky_user_data(data or b"")
+        partitions.append(had)
+        generations.append(-1 if generation is None else generation)
+    return Memory(partitions, generations)
 
-    partitions: list[Sequence[TopicPartition]]
-    generation: list[int | None]
+
+def recall_owned(members: Sequence[Member]) -> Memory:
+    """What the members of a cooperative group own.
+
+    The generation is in the subscription (KIP-792), or else in the user data, where it was before.
+    """
+    generations = []
+    for member in members:
+        generation = member.generation
+        if (generation is None or generation < 0) and member.user_data is not None:
+            generation = decode_cooperative_user_data(bytes(member.user_data))
+        generations.append(-1 if generation is None else generation)
+    return Memory(as_lists(member.owned for member in members), generations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +69,14 @@ class Claims:
     topic: TopicRow
     number: NDArray[np.int32]
     id: PartitionId
-    generation: list[int | None]
+    generation: list[int]
     highest: int
 
 
 def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     """The claims of a group; OddGroup where a claimed partition does not exist or is claimed twice."""
-    lists = as_lists(memory.partitions)
-    columns, sizes = join_lists(lists)
-    member = np.repeat(np.arange(len(lists), dtype=np.int32), sizes)
+    columns, sizes = join_lists(memory.partitions)
+    member = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
     number = columns.partitions
     exists = topic >= 0
@@ -65,14 +89,13 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
         raise OddGroup
     if np.bincount(ids, minlength=1).max() > 1:
         raise OddGroup
-    generations = [generation for generation in memory.generation if generation is not None]
     return Claims(
         member=member,
         topic=topic,
         number=number,
         id=ids,
         generation=memory.generation,
-        highest=max([highest, *generations]),
+        highest=max([highest, *memory.generation]),
     )
 
 

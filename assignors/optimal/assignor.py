@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.group import Assignment
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import read_group, recall_owned, recall_user_data
+from assignors.optimal.reading import read_group
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.reasons import Reason

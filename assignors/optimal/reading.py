@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.columnar.numbering import topics_that_exist
-from assignors.group import StickyUserData, name_in
+from assignors.columnar.sticky_structures import recall_owned, recall_user_data
+from assignors.group import name_in
 from assignors.optimal.grouping import distinct
-from assignors.partition_list import as_lists, join_lists
-from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
+from assignors.partition_list import join_lists
 from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from assignors.columnar.sticky_structures import Memory
     from assignors.group import Group, Member
     from assignors.optimal.network import Ints
-    from assignors.partition_list import PartitionList
 
 
 class Readers(NamedTuple):
@@ -98,13 +98,6 @@ def rightful_members(
         member, partition = member[alone], partition[alone]
     holder[partition] = member
     return holder
-
-
-class Memory(NamedTuple):
-    """The partitions that members say they had, and since which generation; -1 where they do not say."""
-
-    partitions: list[PartitionList]
-    generation: list[int]
 
 
 class Owned(NamedTuple):
@@ -232,33 +225,6 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
         else:
             keys.append((2, "", owned[start:end], kind, member.rack or "", member.id))
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)
-
-
-def recall_user_data(members: Sequence[Member]) -> Memory:
-    """What the members of an eager group remember."""
-    partitions, generations = [], []
-    for data in map(attrgetter("user_data"), members):
-        if isinstance(data, StickyUserData):
-            had, generation = data.partitions, data.generation
-        else:
-            had, generation = decode_sticky_user_data(data or b"")
-        partitions.append(had)
-        generations.append(-1 if generation is None else generation)
-    return Memory(partitions, generations)
-
-
-def recall_owned(members: Sequence[Member]) -> Memory:
-    """What the members of a cooperative group own.
-
-    The generation is in the subscription (KIP-792), or else in the user data, where it was before.
-    """
-    generations = []
-    for member in members:
-        generation = member.generation
-        if (generation is None or generation < 0) and member.user_data is not None:
-            generation = decode_cooperative_user_data(bytes(member.user_data))
-        generations.append(-1 if generation is None else generation)
-    return Memory(as_lists(member.owned for member in members), generations)
 
 
 def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.assignor import Deciding, Decision, find_held_back
-from assignors.optimal.reading import read_group, recall_owned, recall_user_data
+from assignors.optimal.reading import read_group
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.weighted.improving import Answer, Limits, certify, decide
 from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
@@ -20,8 +21,8 @@ from assignors.weighted.weights import Capacities, GivenWeights, Weights, weight
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from assignors.columnar.sticky_structures import Memory
     from assignors.group import Group
-    from assignors.optimal.reading import Memory
     from assignors.partition_list import PartitionList
 
 _ATTEMPTS = 16

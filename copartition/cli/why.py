@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     multiple=True,
     callback=topic_counts,
     metavar="TOPIC=N",
-    help="--as-scenario: a topic and its partitions; repeatable.",
+    help="A topic and its partitions, for simulations; repeatable.",
 )
-@click.option("--assignor", help="--as-scenario: the group's strategy, where the logs do not name it.")
-@set_option("--as-scenario: a timeout of the group, such as session.timeout.ms=10000")
+@click.option("--assignor", help="The group's strategy, where the logs do not name it.")
+@set_option("A timeout of the group, such as session.timeout.ms=10000")
 @click.option("--full", is_flag=True, help="Every rebalance, not only the last ones.")
 @output_options("text", "json")
 @click.pass_context
@@ -64,8 +64,10 @@ def why(
     The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs show no group.
     """
     from copartition.reports.why import print_why, why_json  # noqa: PLC0415 - help and completion do without
+    from copartition.why.cures import cures  # noqa: PLC0415
     from copartition.why.evidence import read_evidence  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
+    from copartition.why.scenario import scenario_or_why_not  # noqa: PLC0415
 
     groups = histories(read_evidence(logs, group))
     if group is not None:
@@ -78,7 +80,10 @@ def why(
     if as_scenario:
         _write_scenario(groups, dict(topics), assignor, changes, output)
         return
-    output.show(partial(print_why, groups, full=full), json=partial(why_json, groups))
+    answers = [
+        (each, cures(each, scenario_or_why_not(each, dict(topics), assignor, changes))) for each in groups
+    ]
+    output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))
     if any(each.rebalances for each in groups):
         ctx.exit(1)
 

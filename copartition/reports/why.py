@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.json import dump, milliseconds, utc_time
-from copartition.why.cures import DEFAULT_HEARTBEAT_S, cures
+from copartition.why.cures import DEFAULT_HEARTBEAT_S
 from copartition.why.rebalances import Cause
 from copartition.words import count, duration, visible
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from copartition.why.cures import Cure
     from copartition.why.lines import Line
     from copartition.why.rebalances import GroupHistory, Rebalance
 
@@ -24,14 +25,14 @@ MOST_SHOWN = 40
 """Rebalances of a group that are shown without --full; the last ones."""
 
 
-def why_json(groups: Sequence[GroupHistory]) -> str:
+def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
     """All that is known, for programs; times are milliseconds, and unknown ones null."""
     return dump(
-        {"format_version": FORMAT_VERSION, "kind": "why", "groups": [_group(each) for each in groups]}
+        {"format_version": FORMAT_VERSION, "kind": "why", "groups": [_group(*each) for each in groups]}
     )
 
 
-def _group(history: GroupHistory) -> dict[str, Any]:
+def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
     return {
         "name": history.name,
         "protocol": history.protocol,
@@ -41,7 +42,7 @@ def _group(history: GroupHistory) -> dict[str, Any]:
             {"at": at and utc_time(at), "what": what, "member": member, **_source(line)}
             for at, what, member, line in history.others
         ],
-        "cures": [cure._asdict() for cure in cures(history)],
+        "cures": [cure._asdict() for cure in cures],
         "assumed": list(history.assumed),
     }
 
@@ -63,7 +64,7 @@ def _rebalance(each: Rebalance) -> dict[str, Any]:
     }
 
 
-def print_why(groups: Sequence[GroupHistory], console: Console, *, full: bool) -> None:
+def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Console, *, full: bool) -> None:
     """Each group: a line that counts causes, a line a rebalance, then what would have avoided them."""
     from copartition.reports.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
 
@@ -77,7 +78,7 @@ def print_why(groups: Sequence[GroupHistory], console: Console, *, full: bool) -
         Column("MEMBERS"),
         Column("", "list"),
     ]
-    for place, history in enumerate(groups):
+    for place, (history, cures) in enumerate(groups):
         if place:
             console.print()
         console.print(cell(_head(history), "bold"))
@@ -90,10 +91,12 @@ def print_why(groups: Sequence[GroupHistory], console: Console, *, full: bool) -
                 console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
         for at, what, member, _ in history.others if full else history.others[-5:]:
             console.print(note("  ".join(filter(None, (_clock(at), member, what)))))
-        for cure in cures(history):
+        for cure in cures:
             console.print(
                 note(f"{cure.advice} ({count(cure.rebalances, 'rebalance')}; price: {cure.price})", "green")
             )
+            if cure.simulated is not None:
+                console.print(note(cure.simulated))
         for text in _notes(history):
             console.print(note(text))
 

@@ -107,7 +107,7 @@ def _patterns(*rows: tuple[str, Kind, str]) -> tuple[Pattern, ...]:
 
 
 _GROUP, _MEMBER, _CLIENT = r"(?P<group>.+?)", r"(?P<member>\S+)", r"(?P<client>\S+)"
-_GENERATION, _TEXT = r"(?P<generation>\d+)", r"(?P<text>.*?)"
+_GENERATION, _TEXT = r"(?P<generation>\d{1,18}(?!\d))", r"(?P<text>.*?)"
 _END = r"\.?(?: \((?:kafka|org\.apache)\.\S+\)(?: \[\S+\])?)?$"
 """log4j writes the logger's name after the message, and as Strimzi has it the thread's."""
 
@@ -131,7 +131,7 @@ BROKER = _patterns(
     (
         "Stabilized group",
         Kind.STABILIZED,
-        rf"group {_GROUP} generation {_GENERATION} .*?with (?P<text>\d+) mem",
+        rf"group {_GROUP} generation {_GENERATION} .*?with (?P<text>\d{{1,18}}) mem",
     ),
     (
         "Assignment received from leader",
@@ -191,7 +191,7 @@ BROKER = _patterns(
 )
 
 _JAVA_GENERATION = (
-    r"(?:Generation\{generationId=)?(?P<generation>\d+)"
+    r"(?:Generation\{generationId=)?(?P<generation>\d{1,18}(?!\d))"
     r"(?:, memberId='(?P<member>.*?)', protocol='(?P<text>.*?)')?"
 )
 

@@ -460,8 +460,8 @@ def _others(evidence: Sequence[Evidence]) -> Iterator[Other]:
         yield Other(first.line.at, words[kind], member, first.line)
 
 
-def restarts(rebalances: Sequence[Rebalance]) -> list[tuple[str, float]]:
-    """Members that closed or crashed and came back: name, and seconds between both rebalances.
+def restarts(rebalances: Sequence[Rebalance], session_s: float = 45.0) -> list[tuple[str, float]]:
+    """Members that closed or crashed and came back: name, and seconds away, of which `session_s` unnoticed.
 
     A name that several members have at a time tells nothing, so its comings and goings are left out. A member
     of a KIP-848 group that comes back under the same member id was no other process.
@@ -482,5 +482,5 @@ def restarts(rebalances: Sequence[Rebalance]) -> list[tuple[str, float]]:
                 here[member] = max(0, here[member] - 1)
                 gone.pop(member, None)
                 if cause is not Cause.POLL:
-                    gone[member] = each.began
+                    gone[member] = each.began - (session_s if cause is Cause.EXPIRED else 0)
     return back

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.group import Topic
+from copartition.groups.rows import strategy_name
 from copartition.groups.scenario import CapturedScenario
+from copartition.simulation import simulate
 from copartition.simulation.inputs.events import Consumer, Crash, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.why.rebalances import REPLACED, Cause
-from partitioning.errors import SourceError
+from partitioning.errors import CopartitionError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +26,58 @@ QUIET_MS = 1000.0
 """How long before the first event a run begins."""
 DEFAULT_AWAY_MS = 1000.0
 """How long a member is away where the logs show only that it came back."""
+
+
+MOST_SIMULATED = 500
+"""Rebalances of a log that is simulated; more take longer than reading the log."""
+_PARTITIONS = 12
+"""Of the one topic where none is named: rebalances depend on members."""
+
+
+def scenario_or_why_not(
+    history: GroupHistory, topics: Mapping[str, int], assignor: str | None, changes: Mapping[str, str]
+) -> CapturedScenario | str:
+    """As `scenario_of`, with a topic where none is named; a text says why there is no scenario."""
+    if history.protocol == "consumer":
+        return "the simulation of the consumer protocol counts other epochs than its coordinator logs"
+    if len(history.rebalances) > MOST_SIMULATED:
+        return f"the log shows more than {MOST_SIMULATED} rebalances"
+    try:
+        return scenario_of(history, topics or {"topic": _PARTITIONS}, assignor, changes)
+    except CopartitionError as error:
+        return str(error)
+
+
+def simulated(
+    history: GroupHistory, logged: CapturedScenario | str, changes: Mapping[str, str], *, static: bool
+) -> str:
+    """How many rebalances a cure leaves, by the simulation of what a log shows; or why that is unknown.
+
+    Args:
+        history: the group.
+        logged: its scenario, or why there is none.
+        changes: settings of the cure.
+        static: whether the cure makes every member static.
+    """
+    try:
+        if isinstance(logged, str):
+            raise SourceError(logged)
+        cured = with_settings(logged.scenario, changes)
+        cured = _with_static_members(cured) if static else cured
+        before, after = (len(simulate(each).rebalances) for each in (logged.scenario, cured))
+    except CopartitionError as error:
+        return f"how many rebalances that leaves is unknown: {error}"
+    shown = len(history.rebalances)
+    return f"in the simulation {before:,} rebalances become {after:,}; the log shows {shown:,}"
+
+
+def _with_static_members(scenario: Scenario) -> Scenario:
+    events = (
+        replace(each, consumer=replace(each.consumer, static=True)) if isinstance(each, Join) else each
+        for each in scenario.events
+    )
+    consumers = tuple(replace(each, static=True) for each in scenario.consumers)
+    return replace(scenario, consumers=consumers, events=tuple(events))
 
 
 class _Happened(NamedTuple):
@@ -51,16 +106,18 @@ def scenario_of(
     """
     if not topics:
         raise SourceError(f"{history.name}: logs do not show partition counts; give --topic NAME=N")
-    strategy = assignor or next((each.assignor for each in history.rebalances if each.assignor), None)
+    named = next((each.assignor for each in history.rebalances if each.assignor), None)
+    strategy = assignor or strategy_name(named, history.protocol)
     if strategy is None:
         raise SourceError(f"{history.name}: the logs do not name the group's assignor; give --assignor NAME")
     happened = _happened(history)
     if not happened:
         raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes or {}).settings
-    _check_fits(happened, settings)
+    session = session_of(history, settings)
+    _check_fits(happened, settings, session)
     assumed = [
-        f"session.timeout.ms={settings.session_timeout_ms:g}",
+        f"{session[0]}={session[1]:g}",
         f"max.poll.interval.ms={settings.max_poll_interval_ms:g}",
         "every member subscribes to all topics",
     ]
@@ -69,7 +126,7 @@ def scenario_of(
         assumed.append(f"left out, as the logs do not tell enough: {', '.join(left_out)}")
     static = {member for _, what, member, _ in history.others if what == REPLACED and member}
     consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
-    early = [(at - _before(cause, settings), cause, member) for at, cause, member in happened]
+    early = [(at - _before(cause, settings, session[1]), cause, member) for at, cause, member in happened]
     zero = min(at for at, _, _ in early) - QUIET_MS
     first = {member: cause for _, cause, member in reversed(happened)}
     events = [
@@ -112,10 +169,17 @@ def _happened(history: GroupHistory) -> list[_Happened]:
     return happened
 
 
-def _check_fits(happened: Sequence[_Happened], settings: Settings) -> None:
+def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
+    """The setting that decides how long a silent member stays in the group, and its value in milliseconds."""
+    if history.protocol == "consumer":
+        return "group.consumer.session.timeout.ms", settings.group_consumer_session_timeout_ms
+    return "session.timeout.ms", settings.session_timeout_ms
+
+
+def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tuple[str, float]) -> None:
     """Raise where a member cannot have been silent for so long, as it had just shown a sign of life."""
     limits = {
-        Cause.EXPIRED: ("session.timeout.ms", settings.session_timeout_ms),
+        Cause.EXPIRED: session,
         Cause.POLL: ("max.poll.interval.ms", settings.max_poll_interval_ms),
     }
     for place, (at, cause, member) in enumerate(happened):
@@ -128,10 +192,10 @@ def _check_fits(happened: Sequence[_Happened], settings: Settings) -> None:
             )
 
 
-def _before(cause: Cause, settings: Settings) -> float:
+def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
     """How long before the coordinator noticed it began."""
     if cause is Cause.EXPIRED:
-        return settings.session_timeout_ms
+        return session_ms
     if cause is Cause.POLL:
         return settings.max_poll_interval_ms
     return DEFAULT_AWAY_MS if cause is Cause.REPLACED else 0.0

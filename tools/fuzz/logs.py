@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from copartition.reports.why import print_why, why_json
+from copartition.why.cures import cures
 from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import histories
-from copartition.why.scenario import scenario_of
+from copartition.why.scenario import scenario_of, scenario_or_why_not
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ def check_logs(logs: Sequence[bytes]) -> None:
     for path, content in zip(paths, logs, strict=True):
         path.write_bytes(content)
     groups = histories(read_evidence([*map(str, paths)]))
-    why_json(groups)
-    print_why(groups, Console(file=StringIO(), width=100), full=True)
+    answers = [(each, cures(each, scenario_or_why_not(each, {}, "range", {}))) for each in groups]
+    why_json(answers)
+    print_why(answers, Console(file=StringIO(), width=100), full=True)
     for group in groups:
         scenario_of(group, {"orders": 6}, "range", {})
 

@@ -74,17 +74,17 @@ class Trials:
         """The rules that differ over this many partitions, each the first of its kind."""
         kinds = set()
         for rule in self._names:
-            if (same := _same(rule, num_partitions)) not in kinds:
+            if (same := placing_of(rule, num_partitions)) not in kinds:
                 kinds.add(same)
                 yield rule
 
     def writer(self, rule: Rule, num_partitions: int) -> Writer:
         """A rule over a count, by the names of all profiles that are the same there."""
-        same = _same(rule, num_partitions)
+        same = placing_of(rule, num_partitions)
         names = [
             name
             for other, names_of_rule in self._names.items()
-            if _same(other, num_partitions) == same
+            if placing_of(other, num_partitions) == same
             for name in names_of_rule
         ]
         return Writer(names[0], tuple(names), num_partitions)
@@ -110,15 +110,18 @@ def rule_of(writer: Writer) -> Rule:
     return Rule(profile.hash, profile.sign)
 
 
-def _same(rule: Rule, num_partitions: int) -> tuple[str, str]:
-    """What two rules have in common that place every key alike over this many partitions."""
+def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
+    """Hash and sign of a rule, "any" where they make no difference over this many partitions (None: unknown).
+
+    Rules that place every key alike have one answer.
+    """
     if num_partitions == 1:
-        return "", ""
-    # The sign bit is worth 2**31, a multiple of every smaller power of two, and -1 is 1 modulo 2.
-    if num_partitions == 2:
-        return rule.hash, ""
-    whole = num_partitions & (num_partitions - 1) == 0
-    return rule.hash, "unsigned" if whole and rule.sign == "mask" else rule.sign
+        return "any", "any"
+    if num_partitions == 2:  # a remainder of 2 has no sign
+        return rule.hash, "any"
+    # 2**31 is a multiple of such a count, so it does not matter whether the sign bit is counted.
+    two_to_the = num_partitions is not None and num_partitions & (num_partitions - 1) == 0
+    return rule.hash, "mask" if two_to_the and rule.sign == "unsigned" else rule.sign
 
 
 RISK = 1e-6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from copartition.topics.audit.search import Rule, placing_of
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.profiles import PROFILES, Profile, find_profile
 
@@ -28,14 +29,7 @@ class Placement(NamedTuple):
 
 def placement(profile: Profile, num_partitions: int | None) -> Placement:
     """Where a profile puts keyed records of a topic."""
-    if num_partitions == 1:
-        return Placement("any", "any", 1)
-    if num_partitions == 2:  # a remainder of 2 has no sign
-        return Placement(profile.hash, "any", 2)
-    # 2**31 is a multiple of such a count, so it does not matter whether the sign bit is counted.
-    two_to_the = num_partitions is not None and num_partitions & (num_partitions - 1) == 0
-    sign = "mask" if two_to_the and profile.sign == "unsigned" else profile.sign
-    return Placement(profile.hash, sign, num_partitions)
+    return Placement(*placing_of(Rule(profile.hash, profile.sign), num_partitions), num_partitions)
 
 
 def placement_of(writer: Writer) -> Placement:

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from assignors import Group, Member, PartitionList, StickyUserData, Topic, decode_sticky_user_data
 from assignors.columnar.numbering import Numbering, Subscriptions
-from assignors.columnar.sticky import recall_user_data
+from assignors.columnar.sticky import recall_as_it_arrives
 from assignors.strategies import StickyAssignor
 
 
 def recalled(*members: Member):
     numbering = Numbering.of(members, Subscriptions.of(members), [Topic("t", 4), Topic("u", 4)])
-    memory = recall_user_data(numbering)
+    memory = recall_as_it_arrives(numbering)
     return [
         (list(partitions), since)
         for partitions, since in zip(memory.partitions, memory.generation, strict=True)
@@ -23,7 +23,7 @@ def recalled(*members: Member):
 
 @pytest.mark.parametrize("data", [None, b""])
 def test_a_member_without_user_data_remembers_nothing(data):
-    assert recalled(Member("m", ["t"], user_data=data)) == [([], None)]
+    assert recalled(Member("m", ["t"], user_data=data)) == [([], -1)]
 
 
 def test_user_data_that_cannot_be_read_counts_as_generation_minus_one():
@@ -32,7 +32,7 @@ def test_user_data_that_cannot_be_read_counts_as_generation_minus_one():
 
 def test_owned_partitions_and_their_generation_are_not_looked_at():
     member = Member("m", ["t"], owned=[("t", 0)], generation=4)
-    assert recalled(member) == [([], None)]
+    assert recalled(member) == [([], -1)]
 
 
 @settings(deadline=None)

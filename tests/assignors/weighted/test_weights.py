@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.optimal.reading import read_group, recall_user_data
+from assignors.columnar.sticky_structures import recall_user_data
+from assignors.optimal.reading import read_group
 from assignors.weighted.weights import Capacities, Weights, read_weights
 from partitioning.errors import InvalidConfigError
 

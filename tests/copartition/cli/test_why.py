@@ -27,7 +27,33 @@ def test_the_text_shows_each_rebalance_and_what_avoids_it() -> None:
     assert text.startswith("java-range   classic   10 rebalances in 1 min 5")
     assert "poll interval exceeded  c1" in text
     assert "lower max.poll.records, or raise max.poll.interval.ms" in text
-    assert "these 2 rebalances would have been 0" in text
+    assert "how many rebalances that leaves is unknown: c2: session expired" in text
+
+
+def test_a_cure_is_simulated_with_the_groups_timeouts() -> None:
+    _, text, _ = run(*JAVA, *SET)
+    assert "set group.instance.id and session.timeout.ms=14000 (2 rebalances" in text
+    assert "in the simulation 7 rebalances become 3; the log shows 10" in text
+    assert "with max.poll.interval.ms=12000: in the simulation 7 rebalances become 5" in text
+
+
+def test_no_session_is_advised_that_is_below_the_present_one() -> None:
+    _, text, _ = run(*JAVA)
+    assert "session.timeout.ms=45000" in text
+
+
+def test_nothing_is_simulated_of_a_group_of_the_consumer_protocol() -> None:
+    _, text, _ = run(*map(str, (LOGS / "java-consumer").glob("*.log.gz")), *SET)
+    assert "in the simulation" not in text
+    assert "the simulation of the consumer protocol counts other epochs" in text
+
+
+def test_without_an_assignor_nothing_is_simulated() -> None:
+    _, text, _ = run(JAVA[0], *SET, "-o", "json")
+    [group] = json.loads(text)["groups"]
+    answers = [cure["simulated"] for cure in group["cures"] if cure["simulated"]]
+    assert answers
+    assert all("the logs do not name the group's assignor" in each for each in answers)
 
 
 def test_the_json_names_the_line_of_each_cause() -> None:

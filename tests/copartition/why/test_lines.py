@@ -193,3 +193,10 @@ def test_lines_without_a_group_are_counted_where_there_are_several(tmp_path: Pat
     found = histories(read_evidence([str(path), str(other)]))
     assert [each.name for each in found] == ["a", "b"]
     assert all("1 line without a group's name left out" in each.assumed for each in found)
+
+
+def test_a_generation_too_long_to_be_one_is_no_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "broker.log"
+    words = "Stabilized group billing generation {} with {} members"
+    path.write_text("\n".join(words.format(*pair) for pair in (("9" * 5_000, 1), (1, "9" * 5_000), (2, 3))))
+    assert [each.generation for each in read_evidence([str(path)])] == [2]
