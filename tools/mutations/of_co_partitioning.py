@@ -16,7 +16,12 @@ ROWS = [
     (f"{HERE}/judge.py", "if not topic.full:", "if False:", JUDGING),
     (f"{HERE}/judge.py", "if apart and not convinced:", "if not convinced:", JUDGING),
     (f"{HERE}/verdict.py", "return self.today | {", "return self.today or {", JUDGING),
-    (f"{HERE}/writers.py", "num_partitions & (num_partitions - 1) == 0", "num_partitions % 2 == 0", JUDGING),
+    (
+        "copartition/topics/audit/search.py",
+        "num_partitions & (num_partitions - 1) == 0",
+        "num_partitions % 2 == 0",
+        JUDGING,
+    ),
     (
         f"{HERE}/judge.py",
         '"against": [tuple(filter(_is_sure, audit.forms))',

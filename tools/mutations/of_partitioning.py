@@ -238,8 +238,8 @@ ROWS = [
     ("copartition/topics/audit/search.py", "math.log(risk / tried)", "math.log(risk)", POWER),
     (
         "copartition/topics/audit/search.py",
-        'return rule.hash, "unsigned" if whole',
-        'return rule.hash, "unsigned" if not whole',
+        '"mask" if two_to_the and rule.sign',
+        '"mask" if not two_to_the and rule.sign',
         f"{AUDITING} {POWER}",
     ),
     (
