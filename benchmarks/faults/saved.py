@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 Json = dict[str, Any]
@@ -57,17 +57,17 @@ class Saved:
         self.page.write_text(self.written(self.runs(), self.soak()))
 
 
-def row(name: str, kind: str, runs: list[Json], *more: str) -> list[str]:
+def row(name: str, kind: str, runs: list[Json], *more: str, summed: Sequence[str] = SUMS) -> list[str]:
     """A line of a table: how many runs, their sums, more, the longest stall, and how many finished."""
-    sums = [f"{sum(run[name] for run in runs):,}" for name in SUMS]
+    sums = [f"{sum(run[name] for run in runs):,}" for name in summed]
     stall = f"{max(run['longest_stall_s'] for run in runs):.1f} s"
     finished = f"{sum(run['outcome'] == 'finished' for run in runs)} of {len(runs)}"
     return [name, kind, str(len(runs)), *sums, *more, stall, finished]
 
 
-def table(fault: str, kind: str, rows: Iterable[list[str]], *more: str) -> str:
+def table(fault: str, kind: str, rows: Iterable[list[str]], *more: str, summed: Sequence[str] = SUMS) -> str:
     """Such lines under their columns, of which the first two and the further ones are named."""
-    sums = (each.replace("in_", "in a ").replace("_", " ") for each in SUMS)
+    sums = (each.replace("in_", "in a ").replace("_", " ") for each in summed)
     columns = [fault, kind, "runs", *sums, *more, "longest stall", "finished"]
     rule = ["---"] * 2 + ["---:"] * (len(columns) - 2)
     return "".join(f"| {' | '.join(line)} |\n" for line in [columns, rule, *rows])

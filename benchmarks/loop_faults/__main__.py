@@ -11,9 +11,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks.faults.brokers import Brokers
 from benchmarks.faults.saved import Saved
 from benchmarks.loop_faults.page import page
-from benchmarks.loop_faults.run import Environment, run
+from benchmarks.loop_faults.run import run
 from benchmarks.loop_faults.scenarios import SCENARIOS
 
 LOOPS = {"transactions": True, "at least once": False}
@@ -33,11 +34,11 @@ def main() -> None:
     options.add_argument("--only", action="append", choices=SCENARIOS, help="a scenario; several are allowed")
     options.add_argument("--loop", choices=LOOPS, help="only this one")
     chosen = options.parse_args()
-    with Environment() as environment:
+    with Brokers() as brokers:
         for seed in chosen.seeds:
             for loop in [chosen.loop] if chosen.loop else LOOPS:
                 for name in chosen.only or SCENARIOS:
-                    done = run(name, SCENARIOS[name], environment, transactions=LOOPS[loop], seed=seed)
+                    done = run(name, SCENARIOS[name], brokers, transactions=LOOPS[loop], seed=seed)
                     print(json.dumps(done), flush=True)
                     SAVED.add(done)
 

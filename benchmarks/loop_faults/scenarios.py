@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from signal import SIGKILL, SIGTERM, Signals
+from signal import SIGKILL, SIGTERM
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.faults.brokers import (
+    Site,
+    cut,
+    delay,
+    down,
+    drop,
+    silence,
+    start,
+    stop,
+)
+from benchmarks.faults.following import Faults
 from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, TXN_OFFSET_COMMIT
 
 if TYPE_CHECKING:
     from benchmarks.loop_faults.run import Run
-
-Act = Callable[["Run"], object]
 
 COMMITS = END_TXN, ADD_OFFSETS, TXN_OFFSET_COMMIT
 SESSION_S = 3
@@ -24,67 +32,23 @@ GROWTH = "kills while the input grows"
 SECURED, OTHER_BROKERS = "kills with SASL and TLS", "kills with other versions of Kafka"
 
 
-def _nothing(_: Run) -> None:
-    pass
-
-
 @dataclass(frozen=True)
-class Scenario:
-    """One kind of fault.
+class Scenario(Faults):
+    """One kind of fault, and the consumers that it strikes.
 
     Attributes:
-        kind: what these faults are counted as.
-        faults: one after the other; each strikes one process, at a drawn call.
-        strike: what is done while a process waits.
-        mend: what undoes it, `lasts_s` after the process goes on.
-        lasts_s: as said; of a process that stands still, for how long.
-        replaced: whether a process of the same name is started while one stands still.
         calls: of the producer, that faults may strike at.
-        proxied: whether clients reach the broker through a proxy.
         consumer: settings of each consumer.
         static: whether each process is a static member, under its own name.
-        nodes: of the cluster; where there are several, topics, groups and transactions have replicas.
-        version: of Kafka; that of the other tests where it is empty.
-        secured: whether clients come by TLS as a user with a password (SASL_SSL, SCRAM-SHA-512).
     """
 
-    kind: str
-    faults: tuple[str, ...]
-    strike: Act = _nothing
-    mend: Act = _nothing
-    lasts_s: float = 0.0
-    replaced: bool = False
     calls: tuple[str, ...] = CALLS
-    proxied: bool = False
     consumer: dict[str, Any] = field(default_factory=dict)
     static: bool = False
-    nodes: int = 1
-    version: str = ""
-    secured: bool = False
 
 
-def _delay(seconds: float) -> Act:
-    def act(run: Run) -> None:
-        run.proxy.delay_s = seconds
-
-    return act
-
-
-def _silence(silent: bool) -> Act:
-    def act(run: Run) -> None:
-        run.proxy.silent = silent
-
-    return act
-
-
-def _down(by: Signals) -> Act:
-    """The second and the third node in turn; the first one is the controller, too."""
-
-    def act(run: Run) -> None:
-        run.mend_node()
-        run.take_down(by)
-
-    return act
+def _grow(run: Run) -> None:
+    run.grow()
 
 
 KILL = ("kill", "kill", "kill soon")
@@ -114,11 +78,9 @@ SCENARIOS = {
     ),
     "leaves and joins": Scenario(LEAVES, ("leave",) * 30, consumer=QUICK),
     "leaves and joins, eager": Scenario(LEAVES, ("leave",) * 30, consumer=EAGER),
-    "connections cut": Scenario(
-        NETWORK, ("wait",) * 60, strike=lambda run: run.proxy.cut(), proxied=True, consumer=QUICK
-    ),
+    "connections cut": Scenario(NETWORK, ("wait",) * 60, strike=cut, proxied=True, consumer=QUICK),
     "acknowledgements dropped": Scenario(
-        NETWORK, ("wait",) * 50, strike=lambda run: run.proxy.drop([PRODUCE]), proxied=True, consumer=QUICK
+        NETWORK, ("wait",) * 50, strike=drop([PRODUCE]), proxied=True, consumer=QUICK
     ),
     "commits' answers dropped": Scenario(
         NETWORK,
@@ -130,8 +92,8 @@ SCENARIOS = {
     "answers delayed": Scenario(
         NETWORK,
         ("wait",) * 20,
-        strike=_delay(0.3),
-        mend=_delay(0),
+        strike=delay(0.3),
+        mend=delay(0),
         lasts_s=1,
         proxied=True,
         consumer=QUICK,
@@ -139,8 +101,8 @@ SCENARIOS = {
     "black hole": Scenario(
         NETWORK,
         ("wait",) * 12,
-        strike=_silence(True),
-        mend=_silence(False),
+        strike=silence(True),
+        mend=silence(False),
         lasts_s=SESSION_S + 1,
         proxied=True,
         consumer=QUICK,
@@ -148,24 +110,24 @@ SCENARIOS = {
     "broker killed": Scenario(
         BROKER,
         ("wait",) * 4,
-        strike=lambda run: run.broker.stop(by=SIGKILL),
-        mend=lambda run: run.broker.start(),
+        strike=stop(SIGKILL),
+        mend=start,
         lasts_s=1,
         consumer=QUICK,
     ),
     "broker stopped": Scenario(
         BROKER,
         ("wait",) * 4,
-        strike=lambda run: run.broker.stop(),
-        mend=lambda run: run.broker.start(),
+        strike=stop(SIGTERM),
+        mend=start,
         lasts_s=3,
         consumer=QUICK,
     ),
     "one broker of three killed": Scenario(
         ONE_OF_THREE,
         ("wait",) * 6,
-        strike=_down(SIGKILL),
-        mend=lambda run: run.mend_node(),
+        strike=down(SIGKILL),
+        mend=Site.mend_node,
         lasts_s=3,
         consumer=QUICK,
         nodes=3,
@@ -173,20 +135,18 @@ SCENARIOS = {
     "one broker of three stopped": Scenario(
         ONE_OF_THREE,
         ("wait",) * 6,
-        strike=_down(SIGTERM),
-        mend=lambda run: run.mend_node(),
+        strike=down(SIGTERM),
+        mend=Site.mend_node,
         lasts_s=3,
         consumer=QUICK,
         nodes=3,
     ),
-    "killed, the input grows": Scenario(
-        GROWTH, GROW, strike=lambda run: run.grow(), consumer=QUICK | NEW_PARTITIONS
-    ),
+    "killed, the input grows": Scenario(GROWTH, GROW, strike=_grow, consumer=QUICK | NEW_PARTITIONS),
     "killed, the input grows, static members": Scenario(
-        GROWTH, GROW, strike=lambda run: run.grow(), consumer=STATIC | NEW_PARTITIONS, static=True
+        GROWTH, GROW, strike=_grow, consumer=STATIC | NEW_PARTITIONS, static=True
     ),
     "killed, the input grows, group.protocol=consumer": Scenario(
-        GROWTH, GROW, strike=lambda run: run.grow(), consumer=BROKER_SIDE | NEW_PARTITIONS
+        GROWTH, GROW, strike=_grow, consumer=BROKER_SIDE | NEW_PARTITIONS
     ),
     "killed, SASL and TLS": Scenario(SECURED, KILL * 10, consumer=QUICK, secured=True),
     "killed, Kafka 3.9.1": Scenario(OTHER_BROKERS, KILL * 10, consumer=QUICK, version="3.9.1"),

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from benchmarks.loop_faults.run import Environment, run
+from benchmarks.faults.brokers import Brokers
+from benchmarks.loop_faults.run import run
 from benchmarks.loop_faults.scenarios import SCENARIOS
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.read_process_write import ProducerRecord, loop, read_process_write
@@ -25,8 +26,8 @@ WRONG = ("lost", "doubled", "misplaced", "out_of_order")
 
 
 @pytest.fixture(scope="module")
-def environment() -> Any:
-    with Environment() as found:
+def brokers() -> Any:
+    with Brokers() as found:
         yield found
 
 
@@ -40,11 +41,9 @@ def environment() -> Any:
         pytest.param("frozen, replaced, static members", 2, marks=pytest.mark.slow),
     ],
 )
-def test_faults_neither_lose_nor_double_nor_reorder_a_record(
-    environment: Environment, name: str, count: int
-) -> None:
+def test_faults_neither_lose_nor_double_nor_reorder_a_record(brokers: Brokers, name: str, count: int) -> None:
     scenario = replace(SCENARIOS[name], faults=SCENARIOS[name].faults[:count])
-    found = run(name, scenario, environment, transactions=True, seed=1, records=4000)
+    found = run(name, scenario, brokers, transactions=True, seed=1, records=4000)
     assert (found["outcome"], found["struck"]) == ("finished", count), found
     assert {name: found[name] for name in WRONG} == dict.fromkeys(WRONG, 0)
 
@@ -52,10 +51,10 @@ def test_faults_neither_lose_nor_double_nor_reorder_a_record(
 @pytest.mark.jvm
 @pytest.mark.filterwarnings("ignore:Producer abort_transaction failed during close")
 def test_a_cluster_that_falls_silent_is_not_waited_for_without_end(
-    environment: Environment, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "_watch", lambda _: None)
-    proxy, kafka = environment.proxy, Kafka(environment.broker.bootstrap_servers)
+    proxy, kafka = brokers.proxy, Kafka(brokers.broker.bootstrap_servers)
     source, target = kafka.create_topic(1), kafka.create_topic(1)
     servers = {"bootstrap.servers": proxy.bootstrap_servers, "log_level": 0}
     with PartitioningProducer(servers) as filling:
@@ -129,8 +128,8 @@ def test_a_static_member_that_comes_again_moves_no_partition(
 
 
 @pytest.mark.jvm
-def test_without_transactions_kills_before_a_commit_double_records(environment: Environment) -> None:
+def test_without_transactions_kills_before_a_commit_double_records(brokers: Brokers) -> None:
     scenario = replace(SCENARIOS["killed"], faults=("kill",) * 2, calls=("commit",))
-    found = run("killed", scenario, environment, transactions=False, seed=1, records=2000)
+    found = run("killed", scenario, brokers, transactions=False, seed=1, records=2000)
     assert (found["outcome"], found["struck"], found["lost"]) == ("finished", 2, 0), found
     assert found["doubled"] > 0
