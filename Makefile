@@ -12,7 +12,7 @@ export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test failed slow nightly durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
+.PHONY: help setup demo quick test failed slow nightly durations test-matrix lint types check bench fuzz faults loop-faults wrapper-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ faults: $(READY)  ## kill, stop and cut Spark's sinks on a real broker and count
 
 loop-faults: $(READY)  ## kill, freeze and cut a loop that reads and writes in transactions; half an hour; SEED=1
 	@$(BIN)/python -m benchmarks.loop_faults --seeds $(SEED)
+
+wrapper-faults: $(READY)  ## kill, freeze and cut producers on a real broker and count records; half an hour; SEED=1
+	@$(BIN)/python -m benchmarks.wrapper_faults --seeds $(SEED)
 
 test-matrix: $(READY)  ## run what may differ on every PySpark, other tests on the lowest versions and newer Pythons
 	@$(BIN)/python -m tools.matrix $(MATRIX)

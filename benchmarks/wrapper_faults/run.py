@@ -1,0 +1,103 @@
+"""One scenario, run: a producer, faults that strike it, and what the topic holds in the end."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka.partitioner.default import murmur2
+
+from benchmarks.faults import hits
+from benchmarks.faults.following import Following
+from benchmarks.faults.watching import Stalls, read
+from benchmarks.wrapper_faults.diary import KEYS, Verdict, judge, read_lives
+from tests.support.broker import Kafka
+
+if TYPE_CHECKING:
+    from benchmarks.faults.brokers import Brokers, Site
+    from benchmarks.wrapper_faults.scenarios import Scenario
+
+PARTITIONS = 6
+RECORDS = 6_000
+SPREAD = 100
+"""A fault strikes at the latest so many times three records after the one before."""
+LIMIT_S = 300
+WRITERS: dict[str, dict[str, Any]] = {
+    "idempotent": {"enable.idempotence": True},
+    "plain": {"acks": "all"},
+    "asyncio": {"enable.idempotence": True},
+}
+
+
+class Run(Following):
+    """A scenario under way, as its acts see it."""
+
+    def __init__(self, scenario: Scenario, site: Site, folder: Path, writer: str, seed: str) -> None:
+        super().__init__(site, scenario, "benchmarks.wrapper_faults.worker", folder)
+        self._kafka = Kafka(self.broker.bootstrap_servers)
+        self.topic = self._kafka.create_topic(PARTITIONS)
+        self.counts = [PARTITIONS]
+        self.plan(
+            topic=self.topic,
+            records=RECORDS,
+            seed=seed,
+            calls=["produce"],
+            batch=SPREAD,
+            producer=self.clients | WRITERS[writer] | scenario.producer,
+            asyncio=writer == "asyncio",
+        )
+
+    def run(self) -> str:
+        """Strike as the plan says until all records were produced; what became of the process."""
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            self.follow(["producer"])
+            if self.processes.ended_well("producer"):
+                return self.end()
+        return f"not finished after {LIMIT_S} s"
+
+    def grow(self) -> None:
+        """Give the topic two more partitions."""
+        self.counts.append(self.counts[-1] + 2)
+        self._kafka.grow_topic(self.topic, self.counts[-1])
+
+    def verdict(self) -> Verdict:
+        """What became of the records."""
+        lives = read_lives(self.folder)
+        keys = (f"{life}-{number}" for life in lives for number in range(KEYS))
+        homes = {key: {(murmur2(key.encode()) & 0x7FFFFFFF) % count for count in self.counts} for key in keys}
+        return judge(lives, read(self.broker.bootstrap_servers, self.topic, self.counts[-1]), homes)
+
+
+def run(name: str, scenario: Scenario, brokers: Brokers, *, writer: str, seed: int) -> dict[str, Any]:
+    """Run a scenario, and count."""
+    started = time.monotonic()
+    with (
+        brokers.site(scenario) as site,
+        tempfile.TemporaryDirectory(prefix="copartition-wrapper-faults-") as folder,
+    ):
+        running = Run(scenario, site, Path(folder), writer, f"{seed}/{name}")
+        try:
+            with Stalls(running.broker.bootstrap_servers, running.topic, PARTITIONS) as stalls:
+                outcome = running.run()
+        finally:
+            running.end()
+        if outcome != "finished":
+            print(f"{name}, {outcome}: see {running.processes.keep_logs(name)}", file=sys.stderr)
+        struck = hits.read(Path(folder))
+        return {
+            "scenario": name,
+            "writer": writer,
+            "seed": seed,
+            "outcome": outcome,
+            "records": sum(len(life.produced) for life in read_lives(Path(folder)).values()),
+            "struck": len(struck),
+            "open": sum(hit["open"] > 0 for hit in struck),
+            **running.verdict()._asdict(),
+            "longest_stall_s": round(stalls.longest_s, 1),
+            "seconds": round(time.monotonic() - started),
+            "events": running.processes.errors(),
+        }
