@@ -47,10 +47,10 @@ class Life(NamedTuple):
 
     Attributes:
         produced: records given to the producer.
-        delivered: those that a delivery callback called acknowledged.
-        failed: those that a delivery callback called lost.
+        delivered: records whose delivery callback got no error.
+        failed: records whose delivery callback got an error.
         raised: how many records without a callback were raised as lost.
-        ended: whether the last `flush` returned 0, so that each record's fate is told.
+        ended: whether the last `flush` returned 0, so that each record has a report.
     """
 
     produced: frozenset[int]
