@@ -130,7 +130,7 @@ class Partitions:
         return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
 
     def matching(self, pattern: str, counts: Sequence[int]) -> tuple[str, ...]:
-        """The topics that a pattern matches, where `counts` are their partitions; one without any is not there."""
+        """The topics that a pattern matches, which are there if `counts` has partitions of them."""
         return tuple(
             name
             for name, count in zip(self.topics, counts, strict=True)
