@@ -92,8 +92,8 @@ def _names(partitions: Iterable[tuple[str, int]]) -> str:
     return list_names([f"{topic}-{number}" for topic, number in sorted(partitions)], _SHOWN)
 
 
-def _unless(bad: object, found: str, ok: str) -> Seen:
-    return (True, found) if bad else (False, ok)
+def _unless(bad: object, fault: str, ok: str) -> Seen:
+    return (True, fault) if bad else (False, ok)
 
 
 def _status(group: Examination) -> str:
