@@ -35,7 +35,7 @@ ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL
 # duplicates nor reorders, a dead broker is noticed after two minutes, and a task holds little memory. A batch
 # may wait until it is full, which spares the broker; at the end of a task none waits. A topic that goes away
 # during a write does not come back with as many partitions as the broker likes. A new client opens its second
-# connection half of the backoff after its first one, or 11 ms: by default a small task waits for that longest.
+# connection after half of the backoff (11 ms at least), for which a small task else waits longest.
 DEFAULTS = {
     "partitioner": "murmur2_random",
     "delivery.timeout.ms": "120000",
