@@ -30,6 +30,7 @@ from copartition.simulation.outcome.summary import Runs
 from copartition.simulation.outcome.timeline import Phase, Timeline
 from copartition.simulation.records.flow import RecordsResult
 from copartition.simulation.run import simulate, simulate_seeds
+from copartition.simulation.size import Size, SizeTrial, size, size_trials
 
 __all__ = [
     "Autoscaler",
@@ -63,6 +64,8 @@ __all__ = [
     "Scenario",
     "Settings",
     "SimulationResult",
+    "Size",
+    "SizeTrial",
     "SlowPoll",
     "Stall",
     "StatefulSetRoll",
@@ -70,4 +73,6 @@ __all__ = [
     "Uniform",
     "simulate",
     "simulate_seeds",
+    "size",
+    "size_trials",
 ]

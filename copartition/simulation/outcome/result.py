@@ -225,7 +225,7 @@ def _value_text(figure: str, value: float) -> str:
 
 def _blame(result: SimulationResult, figure: str) -> str:
     if figure == "longest_pause_ms":
-        return _longest(result.timeline, result.summary.longest_pause_ms)
+        return longest_pause(result.timeline, result.summary.longest_pause_ms)
     part = _BLAMED.get(figure)
     if part is None or not result.outages:
         return ""
@@ -234,7 +234,8 @@ def _blame(result: SimulationResult, figure: str) -> str:
     return f"; {share} of it over {count(worst.partitions, 'partition')}: {worst.cause}"
 
 
-def _longest(timeline: Timeline, longest_ms: float) -> str:
+def longest_pause(timeline: Timeline, longest_ms: float) -> str:
+    """Which partition was not read for so long, when and why: "; orders-3 from 1 s to 5 s: w-1 left"."""
     partitions, starts, ends = timeline.pauses()
     if len(starts) == 0:
         return ""
