@@ -75,7 +75,7 @@ def _size(scenario: Scenario, max_lag_ms: float, runs: int) -> Size:
     from rich.console import Console  # noqa: PLC0415 - help does without
     from rich.progress import track  # noqa: PLC0415 - as above
 
-    from copartition.simulation.size import Size, hot_topics, numbers_to_try, size_trials  # noqa: PLC0415
+    from copartition.simulation.size import Size, numbers_to_try, size_trials  # noqa: PLC0415
 
     screen = Console(stderr=True)
     screen.quiet = not screen.is_terminal
@@ -87,4 +87,4 @@ def _size(scenario: Scenario, max_lag_ms: float, runs: int) -> Size:
         disable=not screen.is_terminal,
         transient=True,
     )
-    return Size(scenario, max_lag_ms, runs, tuple(trials), hot_topics(scenario))
+    return Size(scenario, max_lag_ms, runs, tuple(trials))

@@ -38,7 +38,7 @@ def _json_size(answer: Size) -> dict[str, Any]:
         "runs": answer.runs,
         "fewest": answer.fewest,
         "autoscaler": answer.autoscaler,
-        "partitions_needed": dict(answer.partitions_needed),
+        "partitions_needed": answer.partitions_needed,
         "trials": [_json_trial(trial) for trial in answer.trials],
         "assumed": _assumed(answer.scenario),
         "warnings": list(answer.warnings),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping  # noqa: TC003 - programs ask for the types of `Size`
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ from copartition.simulation.run import simulate_seeds
 from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from copartition.simulation.inputs.settings import Load
 
 _ROUNDING = 1e-9
@@ -55,15 +56,12 @@ class Size:
         max_lag_ms: the bound.
         runs: how many seeds; a number of consumers fits where the bound holds with each.
         trials: what was tried, from the fewest consumers on that can process what comes.
-        partitions_needed: for each topic of which one partition is more than a consumer can process, how
-            many partitions would do if keys spread evenly.
     """
 
     scenario: Scenario
     max_lag_ms: float
     runs: int
     trials: tuple[SizeTrial, ...]
-    partitions_needed: Mapping[str, int]
 
     @property
     def fewest(self) -> int | None:
@@ -71,6 +69,20 @@ class Size:
         if not self.trials or not self.trials[-1].fits:
             return None
         return self.trials[-2 if len(self.trials) > 1 and self.trials[-2].fits else -1].consumers
+
+    @property
+    def partitions_needed(self) -> dict[str, int]:
+        """Topics of which one partition is more than a consumer can process, and how many would do.
+
+        Keys spread evenly over those.
+        """
+        load = _load(self.scenario)
+        rates = [(topic, load.rate_of(topic.name)) for topic in self.scenario.topics]
+        return {
+            topic.name: math.ceil(rate * topic.partitions / load.capacity)
+            for topic, rate in rates
+            if rate > load.capacity
+        }
 
     @property
     def autoscaler(self) -> dict[str, int] | None:
@@ -110,11 +122,14 @@ def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
         runs: how many seeds each number of consumers is tried with.
 
     Raises:
-        ScenarioError: the scenario has no load or no capacity, or changes the number of consumers itself.
+        ScenarioError: the scenario has no load or no capacity, or changes the number of consumers itself; the
+            bound is no length of time.
     """
-    return Size(
-        scenario, max_lag_ms, runs, tuple(size_trials(scenario, max_lag_ms, runs)), hot_topics(scenario)
-    )
+    if not 0 <= max_lag_ms < math.inf or runs < 1:
+        raise ScenarioError(
+            f"a bound of {max_lag_ms} ms in {runs} runs; give milliseconds and at least one run"
+        )
+    return Size(scenario, max_lag_ms, runs, tuple(size_trials(scenario, max_lag_ms, runs)))
 
 
 def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterator[SizeTrial]:
@@ -144,16 +159,6 @@ def numbers_to_try(scenario: Scenario) -> range:
     arriving = sum(load.rate_of(topic.name) * topic.partitions for topic in scenario.topics)
     fewest = max(1, len(_named(scenario)), math.ceil(arriving / load.capacity))
     return range(fewest, max(sum(counts.values()), len(_named(scenario))) + 1)
-
-
-def hot_topics(scenario: Scenario) -> dict[str, int]:
-    """See `Size.partitions_needed`."""
-    load = _load(scenario)
-    return {
-        topic.name: math.ceil(load.rate_of(topic.name) * topic.partitions / load.capacity)
-        for topic in scenario.topics
-        if load.rate_of(topic.name) > load.capacity
-    }
 
 
 def resized(scenario: Scenario, consumers: int) -> Scenario:

@@ -168,6 +168,12 @@ def test_what_has_no_answer_is_refused(change, message):
         size(replace(scenario(), **change), 1_000)
 
 
+@pytest.mark.parametrize(("bound_ms", "runs"), [(-1, 1), (float("nan"), 1), (inf, 1), (1_000, 0)])
+def test_a_bound_and_runs_that_cannot_be_are_refused(bound_ms, runs):
+    with pytest.raises(ScenarioError, match="give milliseconds and at least one run"):
+        size(scenario(), bound_ms, runs)
+
+
 def small(random):
     """A small scenario; no consumer's share is exactly its capacity."""
     people = tuple(Consumer(f"worker-{number}", static=random.random() < 0.3) for number in range(2))
