@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from copartition.diff.changes import Conflict, MemberChange, Rename
-from copartition.diff.stops import Consumption
+from copartition.diff.stops import Consumption, Stop
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import verdict
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from copartition.diff import AssignmentDiff, Check
     from copartition.diff import changes as diffs
-    from copartition.diff.stops import Stop
 
 
 DIFF_FORMAT_VERSION = "1.3"
@@ -81,11 +80,6 @@ class StopCost(TypedDict):
     """What the change costs when it comes about by one event, under one rebalance protocol.
 
     Attributes:
-        event: what happens.
-        protocol: the rebalance protocol.
-        members: members that stop reading something for a while.
-        partitions: partitions that nobody reads for a while.
-        detection_ms: the mean time until the group knows.
         pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
         partition_seconds: the sum over all stopped partitions; null: without end.
         longest_ms: the mean time of those partitions that stop longest; null: for ever.
@@ -178,7 +172,7 @@ _DESCRIBED += (Statuses, StopCost, Summary, TopicChange)
 
 def diff_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    return json_schema(Document, "assignment-diff", _DESCRIBED)
+    return json_schema(Document, "assignment-diff", _DESCRIBED, borrowed={StopCost: Stop})
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
