@@ -192,6 +192,7 @@ def runs_json(plans: Sequence[Runs]) -> str:
 def _json_run(result: SimulationResult) -> dict[str, Any]:
     return {
         **_json_scenario(result.scenario),
+        "warnings": list(result.warnings),
         "summary": _json_figures(asdict(result.summary)),
         "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
         "rebalances": [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 1.5
 """How long a command gives brokers that are down or hang up to change their minds."""
 QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
-"""Settings of a client whose errors are told otherwise than by a log."""
+"""Settings of a client whose errors go to a callback, not to a log."""
 
 _CONNECT_WITHIN_S = 2.0
 _MOMENT_S = 0.5
