@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from confluent_kafka._types import DeliveryCallback, HeadersType
-    from confluent_kafka.admin import ClusterMetadata
 
     from partitioning.clients.topics import Topic
     from partitioning.interface import Partitioner
@@ -165,7 +164,7 @@ class PartitioningProducer(Producer):
     def _current_topic(self, topic: str) -> Topic:
         return self._topics.current(topic, self._metadata)
 
-    def _metadata(self, topic: str, within_s: float) -> ClusterMetadata:
+    def _metadata(self, topic: str, within_s: float) -> Any:
         self._deliveries.refuse_forked()
         return self.list_topics(topic, within_s)
 
