@@ -55,6 +55,11 @@ def test_the_ready_scenarios_are_installed(installed: Path) -> None:
     assert run(installed, code).split() == sorted(file.stem for file in files)
 
 
+def test_the_patterns_of_logs_are_installed(installed: Path) -> None:
+    code = "from copartition.why.evidence import log_patterns; print(*log_patterns())"
+    assert run(installed, code).split() == ["broker", "java", "librdkafka", "python"]
+
+
 @pytest.mark.parametrize("command", ["copartition", "assignment-diff"])
 def test_the_commands_are_installed(installed: Path, command: str) -> None:
     assert (installed / "bin" / command).is_file()
