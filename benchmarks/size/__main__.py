@@ -123,19 +123,29 @@ def predict(protocol: str, count: int) -> tuple[float, float]:
     return min(ages), max(ages)
 
 
-def row(protocol: str, count: int, real: Measured) -> str:
-    """A line of the table."""
+class Row(NamedTuple):
+    """A line of the table, and whether both verdicts of it are the same."""
+
+    line: str
+    agrees: bool
+
+
+def row(protocol: str, count: int, real: Measured) -> Row:
+    """What is predicted beside what was measured."""
     least, most = predict(protocol, count)
     predicted = "no end" if most == inf else f"{least:.1f} to {most:.1f} s"
     age = f"{real.age_s:.1f} s{' and growing' if real.grows else ''}"
-    fits = ["yes" if fit else "no" for fit in (most <= BOUND_S, real.age_s <= BOUND_S and not real.grows)]
-    return f"| {protocol} | {count} | {predicted} | {age} | {fits[0]} | {fits[1]} |"
+    verdicts = most <= BOUND_S, real.age_s <= BOUND_S and not real.grows
+    fits = " | ".join("yes" if fit else "no" for fit in verdicts)
+    return Row(f"| {protocol} | {count} | {predicted} | {age} | {fits} |", verdicts[0] == verdicts[1])
 
 
 def main() -> None:
     rows = [row(protocol, count, real) for (protocol, count), real in measure().items()]
-    PAGE.write_text("\n".join([HEAD, *rows, ""]))
-    print(*rows, sep="\n")
+    lines = [each.line for each in rows]
+    verdict = f"{sum(each.agrees for each in rows)} of {len(rows)} verdicts are right."
+    PAGE.write_text("\n".join([HEAD, *lines, "", verdict, ""]))
+    print(*lines, verdict, sep="\n")
 
 
 if __name__ == "__main__":
