@@ -29,6 +29,8 @@ WRITERS: dict[str, dict[str, Any]] = {
     "idempotent": {"enable.idempotence": True},
     "plain": {"acks": "all"},
     "asyncio": {"enable.idempotence": True},
+    "kafka-python": {"enable.idempotence": True, "linger.ms": 5},
+    "aiokafka": {"enable.idempotence": True, "linger.ms": 5},
 }
 
 
@@ -47,7 +49,7 @@ class Run(Following):
             calls=["produce"],
             batch=SPREAD,
             producer=self.clients | WRITERS[writer] | scenario.producer,
-            asyncio=writer == "asyncio",
+            writer=writer,
         )
 
     def run(self) -> str:
