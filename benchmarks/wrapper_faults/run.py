@@ -33,6 +33,9 @@ WRITERS: dict[str, dict[str, Any]] = {
     "aiokafka": {"enable.idempotence": True, "linger.ms": 5},
 }
 
+HANGS = {("kafka-python", "black hole, records time out")}
+"""What a client does not come to an end of by itself, see the README."""
+
 
 class Run(Following):
     """A scenario under way, as its acts see it."""
