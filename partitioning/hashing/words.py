@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Words: TypeAlias = NDArray[np.uint32]
 
-# Measured: what one step touches stays in the cache, and the fixed cost of a NumPy call stays small.
+# Measured: the fixed cost of a NumPy call stays small, and what is read in any order stays in a large cache.
 _COLUMN_BYTES = 1 << 22
 _COLUMN_ROWS = 1 << 16
 _CHUNK_ROWS = 1 << 16
