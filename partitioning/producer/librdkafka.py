@@ -143,8 +143,9 @@ def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> N
             powers.advance(time)
             placed[row] = checked_choice(strategy.partition(None, layout), layout.partitions)
     else:
-        column = strategy.partition_batch([None] * len(rows), layout)
-        placed[rows] = [checked_choice(each, layout.partitions) for each in column]
+        column = np.asarray(strategy.partition_batch([None] * len(rows), layout))
+        fits = column.dtype.kind in "iu" and bool(np.all((column >= 0) & (column < layout.partitions)))
+        placed[rows] = column if fits else [checked_choice(each, layout.partitions) for each in column]
     return placed
 
 

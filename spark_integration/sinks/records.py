@@ -96,7 +96,8 @@ def records(
             rule.check(columns["key"], partition, limits)
         # A row without a partition may join any of the others.
         if named.all() and (partition[1:] < partition[:-1]).any():
-            order = partition.argsort(kind="stable")
+            # NumPy sorts integers of 16 bits and less by radix.
+            order = partition.astype(np.min_scalar_type(partition.max())).argsort(kind="stable")
             partition, which = partition[order], which[order]
             columns = {name: column.take(order) for name, column in columns.items()}
     arguments: list[Iterable[Any]] = [

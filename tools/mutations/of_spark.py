@@ -36,7 +36,7 @@ ROWS = [
     ),
     (
         "spark_integration/sinks/exactly_once/writing.py",
-        "end_dropped(self._target, self._partition, self._producer, self._last)",
+        "end_dropped(admin, self._target, self._partition, self._producer, self._last)",
         "pass",
         HALF_DONE,
     ),
@@ -56,8 +56,8 @@ ROWS = [
     # What Spark's executors do without Spark.
     (
         "spark_integration/sinks/records.py",
-        'partition.argsort(kind="stable")',
-        "partition.argsort()",
+        '.argsort(kind="stable")',
+        ".argsort()",
         RECORDS,
     ),
     (
@@ -87,7 +87,7 @@ ROWS = [
     (
         "spark_integration/sinks/placement.py",
         "of_count = counts == count",
-        "of_count = counts <= count",
+        "of_count = counts >= count",
         PLACEMENT,
     ),
     (
