@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
@@ -343,7 +344,10 @@ class GroupCoordinator:
             return
         timer.cancel()
         if at_ms < math.inf:
-            self._watch = self._timers.at(at_ms, lambda: self.clients[member].beat()), at_ms, member
+            self._watch = self._timers.at(at_ms, partial(self._let_beat, member)), at_ms, member
+
+    def _let_beat(self, member: int) -> None:
+        self.clients[member].beat()
 
     # The assignor.
 
