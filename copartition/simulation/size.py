@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator  # noqa: TC003 - programs ask for the types of `size_trials`
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from copartition.simulation.run import simulate_seeds
 from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from copartition.simulation.inputs.settings import Load
 
 _ROUNDING = 1e-9
