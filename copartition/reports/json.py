@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from partitioning.kit.extras import needs
@@ -28,6 +29,14 @@ def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
     return cast(
         "_T", {key: others[key] if key in others else getattr(value, key) for key in kind.__annotations__}
     )
+
+
+def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures as JSON has them: null for what has no end."""
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in figures.items()
+    }
 
 
 def milliseconds(seconds: float | None) -> int | None:

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.grid import cell, indent, note, table
-from copartition.reports.json import dump
+from copartition.reports.json import dump, finite
 from copartition.reports.simulation import FORMAT_VERSION, assumptions
 from copartition.simulation.inputs.scenario import occurrence
 from copartition.words import count, duration
@@ -39,14 +39,10 @@ def _json_size(answer: Size) -> dict[str, Any]:
         "fewest": answer.fewest,
         "autoscaler": answer.autoscaler,
         "partitions_needed": answer.partitions_needed,
-        "trials": [_json_trial(trial) for trial in answer.trials],
+        "trials": [finite(asdict(trial)) for trial in answer.trials],
         "assumed": _assumed(answer.scenario),
         "warnings": list(answer.warnings),
     }
-
-
-def _json_trial(trial: SizeTrial) -> dict[str, Any]:
-    return {name: None if value == inf else value for name, value in asdict(trial).items()}
 
 
 def print_sizes(sizes: Sequence[Size], console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator  # noqa: TC003 - programs ask for the types of `size_trials`
+from collections.abc import Iterator  # noqa: TC003 - in a public signature
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 

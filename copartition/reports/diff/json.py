@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -20,7 +19,7 @@ from copartition.diff.stops import Consumption, Stop
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import verdict
-from copartition.reports.json import CheckResult, check_results, dump, json_schema
+from copartition.reports.json import CheckResult, check_results, dump, finite, json_schema
 from copartition.words import visible
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
     """The whole diff as one object; the view can leave out partitions and members, and add those kept."""
     shown = Shown(diff, view)
     changes = [_change(change) for change in shown.changes()]
-    stops = [_stop(stop) for stop in diff.stops]
+    stops = [cast("StopCost", finite(stop._asdict())) for stop in diff.stops]
     document: Document = {
         "format_version": DIFF_FORMAT_VERSION,
         "group": diff.after.name or diff.before.name,
@@ -247,11 +246,6 @@ def _change(change: diffs.Change) -> Change:
         "lag": change.lag,
         "reason": None if change.reason is None else change.reason.value,
     }
-
-
-def _stop(stop: Stop) -> StopCost:
-    times = {name: None if value == math.inf else value for name, value in stop._asdict().items()}
-    return cast("StopCost", times)
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str | None:
