@@ -13,6 +13,7 @@ import pytest
 from copartition.why.evidence import HINTS, Kind, Pattern, log_patterns, read_evidence
 from copartition.why.lines import LONGEST_LINE, Line
 from copartition.why.rebalances import Cause, histories
+from copartition.why.scenario import scenario_of
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
@@ -204,3 +205,18 @@ def test_a_generation_too_long_to_be_one_is_no_evidence(tmp_path: Path) -> None:
     words = "Stabilized group billing generation {} with {} members"
     path.write_text("\n".join(words.format(*pair) for pair in (("9" * 5_000, 1), (1, "9" * 5_000), (2, 3))))
     assert [each.generation for each in read_evidence([str(path)])] == [2]
+
+
+def test_a_scenario_says_which_causes_it_leaves_out(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    reasons = ["Adding new member c1 with group instance id None", "error when storing group assignment"]
+    path.write_text(
+        "".join(
+            f"[2026-11-25 02:47:{40 + at},000] INFO Preparing to rebalance group g in state S "
+            f"with old generation {at} (reason: {reason})\n"
+            for at, reason in enumerate(reasons)
+        )
+    )
+    (history,) = histories(read_evidence([str(path)]))
+    assumed = scenario_of(history, {"orders": 2}, "range").assumed
+    assert "left out, as the logs do not tell enough: assignment not stored" in assumed
