@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import lzma
+import uuid
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.rules.simple import SimpleAssignor
+from assignors.rules.streams_high_availability import (
+    StreamsApplication,
+    StreamsHighAvailabilityAssignor,
+    StreamsProcess,
+)
 from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
@@ -104,6 +110,67 @@ def streams_difference(life: Json) -> str | None:
         }:
             return f"streams sticky differs in {life['name']}, step {number}: {step}\nours {ours}"
     return None
+
+
+def high_availability_assignor(settings: Json) -> StreamsHighAvailabilityAssignor:
+    """The assignor of a life's settings."""
+    return StreamsHighAvailabilityAssignor(
+        num_standby_replicas=settings["standbys"],
+        max_warmup_replicas=settings["warmups"],
+        acceptable_recovery_lag=settings["lag"],
+        rack_aware_assignment_tags=settings["tags"],
+    )
+
+
+def streams_application(step: Json) -> StreamsApplication:
+    """The Kafka Streams application of one step."""
+    processes = [
+        StreamsProcess(
+            uuid.UUID(about["id"]),
+            about["threads"],
+            offsets=_offsets(about.get("offsets", ())),
+            tags=about.get("tags", {}),
+        )
+        for about in step["processes"]
+    ]
+    subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
+    return StreamsApplication(subtopologies, processes, _offsets(step["ends"]))
+
+
+def application_difference(life: Json) -> str | None:
+    """Where our "streams-high-availability" first differs from the JVM's; None where it never does."""
+    assignor = high_availability_assignor(life["settings"])
+    for number, step in enumerate(life["steps"]):
+        found: Any
+        try:
+            answer = assignor.assign(streams_application(step))
+        except AssignorError as error:
+            found, expected = error.jvm_exception, step.get("error")
+        else:
+            found = [
+                [str(process), list(mine), list(answer.standby[process])]
+                for process, mine in answer.active.items()
+            ]
+            found.append(answer.probing_rebalance)
+            expected = step.get("error") or [
+                *([process, _tasks(active), _tasks(standby)] for process, active, standby in step["assignment"]),
+                step["probing"],
+            ]
+        if found != expected:
+            return (
+                f"high availability differs in {life['name']}, step {number}: {life['settings']} {step}\n"
+                f"ours {found}\nJVM  {expected}"
+            )
+    return None
+
+
+def _offsets(runs: Iterable[list[Any]]) -> dict[TopicPartition, int]:
+    """Offset sums from their runs: a subtopology, then task and offset, task and offset."""
+    return {
+        TopicPartition(name, number): offset
+        for name, *pairs in runs
+        for number, offset in zip(pairs[::2], pairs[1::2], strict=True)
+    }
 
 
 def _lists(answers: Iterable[Any]) -> dict[str, list[TopicPartition]]:
