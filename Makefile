@@ -82,7 +82,7 @@ mutations: $(READY)  ## make some 190 small mistakes in copies: which tier of th
 SIZE ?= 40
 
 mutations-sample: $(READY)  ## draw SIZE=40 mutations of each package by SEED=1 and list what the quick tier does not notice
-	@for package in partitioning assignors spark_integration; do \
+	@for package in partitioning assignors copartition spark_integration; do \
 	  $(BIN)/python -m tools.mutations.sample $$package --size $(SIZE) --seed $(SEED) || exit; \
 	done
 

@@ -17,6 +17,7 @@ from assignors.partition_list import NOTHING, PartitionList, as_lists, join_list
 from assignors.registry import is_built_in
 from partitioning.errors import AssignmentError, AssignorError, BrokenPluginError
 from partitioning.kit.columns import bounds
+from partitioning.registry import call_plug_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,13 +36,10 @@ def ask(assignor: Assignor, group: Group) -> Assignment:
     if is_built_in(assignor):
         return assignor.assign(group)
     try:
-        assignment = assignor.assign(deepcopy(group))  # a strategy that changes it must not hide that
-    except AssignmentError:
+        # A strategy that changes the group must not hide that: it is given a copy.
+        assignment = call_plug_in(f"assignor {assignor.name!r}", assignor.assign, deepcopy(group))
+    except (AssignmentError, BrokenPluginError):
         raise
-    except SystemExit as error:
-        raise BrokenPluginError(
-            f"assignor {assignor.name!r} ends the process in `assign`: {error!r}"
-        ) from error
     except Exception as error:
         raise AssignorError(f"{assignor.name!r} cannot assign this group: {error!r}") from error
     check_answer(group, assignment, assignor)
@@ -80,6 +78,10 @@ class _Check:
         self._group = group
         self._assignment = assignment
         members, names, self._member, topic, self._partition = assignment.to_arrays()
+        if not {topic.dtype.kind, self._partition.dtype.kind} <= {"i", "u"}:
+            raise AssignorError(
+                f"{self._says}: its columns are of {topic.dtype} and {self._partition.dtype}; give int32"
+            )
         self._members = members
         self._names = tuple(each.name for each in group.topics)
         self._counts = np.array([each.partitions for each in group.topics], np.int64)

@@ -10,6 +10,7 @@ from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RecordingAssignor
 from assignors.reasons import Reason, Step
 from assignors.registry import get_assignor
+from partitioning.registry import call_plug_in
 from partitioning.topic_partition import TopicPartition
 
 
@@ -247,7 +248,7 @@ class Explainer:
             def record(partition: TopicPartition, reason: Reason, member: str) -> None:
                 recorded[partition].append(Step(reason, member))
 
-            assignment = leader.assign_recorded(group, record)
+            assignment = call_plug_in(f"assignor {leader.name!r}", leader.assign_recorded, group, record)
             for partition, steps in recorded.items():
                 before = steps_of.get(partition)
                 steps_of[partition] = steps if before is None else _continued(before, steps)

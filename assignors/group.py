@@ -58,9 +58,9 @@ class Topic:
     id: uuid.UUID | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.partitions <= MAX_PARTITIONS:
+        if not (hasattr(self.partitions, "__index__") and 0 <= self.partitions <= MAX_PARTITIONS):
             raise InvalidGroupError(
-                f"topic {self.name!r} has {self.partitions} partitions; give 0 to {MAX_PARTITIONS}"
+                f"topic {self.name!r} has {self.partitions!r} partitions; give 0 to {MAX_PARTITIONS}"
             )
         if len(self.name) > MAX_TOPIC_NAME:
             raise InvalidGroupError(

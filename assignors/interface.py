@@ -22,16 +22,13 @@ class Assignor(Protocol):
     @property
     def name(self) -> str:
         """The protocol name members vote for, such as "cooperative-sticky"."""
-        ...
 
     @property
     def protocols(self) -> frozenset[RebalanceProtocol]:
         """The rebalance protocols it can take part in."""
-        ...
 
     def assign(self, group: Group) -> Assignment:
         """Who gets what; every member of the group is in the answer."""
-        ...
 
 
 @runtime_checkable
@@ -40,7 +37,6 @@ class RecordingAssignor(Protocol):
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         """As `assign`, telling each step."""
-        ...
 
 
 @runtime_checkable
@@ -57,4 +53,3 @@ class RememberingAssignor(Protocol):
         None sends nothing. The leader finds it in `Member.user_data`, where other bytes may be, too: those of
         another strategy, of an older version, or cut.
         """
-        ...

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from assignors.answers import ask, checked_user_data
 from assignors.group import StickyUserData
 from assignors.interface import RememberingAssignor
 from assignors.partition_list import PartitionList
@@ -95,7 +96,7 @@ def _groups(strategy: str, seed: int) -> Iterator[Json]:
             group = replace(group, members=[_as_sent(leader, member) for member in group.members])
             case = {"new_leader": number == 0, **_group(group)}
             try:
-                assignment = leader.assign(group)
+                assignment = ask(leader, group)
             except AssignorError as error:
                 yield {**case, "answer": {"error": error.jvm_exception}}
                 break
@@ -110,7 +111,7 @@ def _as_sent(leader: Assignor, member: Member) -> Member:
     data = None
     if isinstance(leader, RememberingAssignor):
         generation = -1 if member.generation is None else member.generation
-        data = leader.user_data(PartitionList.of(member.owned), generation)
+        data = checked_user_data(leader, PartitionList.of(member.owned), generation)
     return replace(member, user_data=data)
 
 

@@ -63,11 +63,9 @@ class TopicPartitioner(Protocol):
 
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
         """The partition of one record, 0 .. layout.partitions - 1."""
-        ...
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
         """The partition of each record of a column: int32 of shape (n,), as n calls of `partition`."""
-        ...
 
 
 @runtime_checkable
@@ -77,11 +75,9 @@ class Partitioner(Protocol):
     @property
     def name(self) -> str:
         """What it is called in the registry."""
-        ...
 
     def for_topic(self, topic: str) -> TopicPartitioner:
         """A partitioner for one topic, with state of its own."""
-        ...
 
 
 @runtime_checkable
@@ -101,7 +97,6 @@ class PlacesByKey(Protocol):
         Returns:
             int32 array of shape (n,); -1 where the key, such as a null one, does not decide.
         """
-        ...
 
 
 @runtime_checkable
@@ -110,7 +105,6 @@ class BytesAware(Protocol):
 
     def peek(self, layout: TopicLayout) -> int:
         """The partition that unkeyed records go to now."""
-        ...
 
     def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
         """An unkeyed record went to the current partition.
@@ -120,7 +114,6 @@ class BytesAware(Protocol):
             size: bytes it added to the batches of that partition; 0 where only `enable_switch` is news.
             enable_switch: whether all batches of that partition are full or gone.
         """
-        ...
 
 
 @runtime_checkable
@@ -135,7 +128,6 @@ class LoadAware(Protocol):
                 producer's queues; None while the producer knows too little.
             layout: the topic as it is now.
         """
-        ...
 
 
 @runtime_checkable
@@ -149,7 +141,6 @@ class BatchAware(Protocol):
             partition: what `partition` answered for the record at first.
             layout: the topic as it is now.
         """
-        ...
 
 
 @runtime_checkable
@@ -158,4 +149,3 @@ class TimeAware(Protocol):
 
     def advance(self, now_ms: float) -> None:
         """The time of the records to come, on any clock that does not go back."""
-        ...

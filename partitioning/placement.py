@@ -17,6 +17,7 @@ from partitioning.interface import PlacesByKey
 from partitioning.java import string_hash
 from partitioning.keys import KeyColumn, Keys, advice, key_column
 from partitioning.profiles import PROFILES, Profile, find_profile
+from partitioning.registry import call_plug_in
 from partitioning.topic_partition import checked_partition_count
 
 
@@ -41,7 +42,7 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
         BrokenPluginError: the plug-in cannot be used, or answers something else than a column of partitions.
         MisplacedRecordError: it chose a partition that the topic does not have.
     """
-    placed: object = _plug_in(name).place_keys(keys, num_partitions)
+    placed: object = call_plug_in(f"partitioner {name!r}", _plug_in(name).place_keys, keys, num_partitions)
     if not isinstance(placed, np.ndarray) or placed.dtype.kind not in "iu" or placed.shape != (len(keys),):
         raise BrokenPluginError(
             f"partitioner {name!r} answered {len(keys)} keys with {placed!r:.80}, which is not an integer "

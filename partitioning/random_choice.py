@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from partitioning.strategy import UnkeyedTopic, check_keyed, to_positive, unseeded
+from partitioning.strategy import UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomChoice:
+class RandomChoice(UnkeyedStrategy):
     """Draws a partition for each record, among partitions that have a leader.
 
     Attributes:
@@ -25,16 +25,8 @@ class RandomChoice:
         random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
-    keyed: str | None = None
+    unkeyed_name: ClassVar[str] = "random"
     random: RandomSource = unseeded
-
-    def __post_init__(self) -> None:
-        check_keyed(self.keyed)
-
-    @property
-    def name(self) -> str:
-        """The profile where there is one, else "random"."""
-        return self.keyed or "random"
 
     def for_topic(self, topic: str) -> TopicRandomChoice:
         """It remembers nothing."""

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 
+def call_plug_in(which: str, method: Callable[..., S], *arguments: object) -> S:
+    """What a plug-in's method returns; BrokenPluginError where it ends the process (`sys.exit`)."""
+    try:
+        return method(*arguments)
+    except SystemExit as error:
+        name = getattr(method, "__name__", method)
+        raise BrokenPluginError(f"{which} ends the process in `{name}`: {error!r}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class StrategyInfo:
     """One strategy that can be had by name.

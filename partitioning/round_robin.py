@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from partitioning.errors import InvalidConfigError
 from partitioning.java import hash_map_order, string_hash, topic_partition_hashes
-from partitioning.strategy import UnkeyedTopic, check_keyed, to_positive
+from partitioning.strategy import UnkeyedStrategy, UnkeyedTopic, to_positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRobin:
+class RoundRobin(UnkeyedStrategy):
     """One partition after the other, whatever the keys, as Java's RoundRobinPartitioner (KIP-369).
 
     Attributes:
@@ -32,20 +32,15 @@ class RoundRobin:
         start: the counter's first value.
     """
 
-    keyed: str | None = None
+    unkeyed_name: ClassVar[str] = "round-robin"
     order: Literal["metadata", "ascending"] = "metadata"
     double_advance: bool = False
     start: int = 0
 
     def __post_init__(self) -> None:
-        check_keyed(self.keyed)
+        UnkeyedStrategy.__post_init__(self)
         if self.order not in {"metadata", "ascending"}:
             raise InvalidConfigError(f"order is {self.order!r}; give 'metadata' or 'ascending'")
-
-    @property
-    def name(self) -> str:
-        """The profile where there is one, else "round-robin"."""
-        return self.keyed or "round-robin"
 
     def for_topic(self, topic: str) -> TopicRoundRobin:
         """A topic's counter."""

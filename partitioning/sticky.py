@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from partitioning.errors import InvalidConfigError
-from partitioning.strategy import UnkeyedTopic, check_keyed, to_positive, unseeded
+from partitioning.strategy import UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sticky:
+class Sticky(UnkeyedStrategy):
     """Sticks to a partition for batch.size bytes, then draws another, longer queues less often (KIP-794).
 
     What the Java client does since 3.3 where no partitioner is configured. Without notice of bytes
@@ -36,24 +36,19 @@ class Sticky:
         random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
-    keyed: str | None = None
+    unkeyed_name: ClassVar[str] = "sticky"
     batch_size: int = 16_384
     client_rack: str | None = None
     random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
-        check_keyed(self.keyed)
+        UnkeyedStrategy.__post_init__(self)
         if self.batch_size < 1:
             raise InvalidConfigError(
                 f"batch_size is {self.batch_size}; give at least 1 (a producer treats batch.size=0 as 1)"
             )
         if self.client_rack is not None and not self.client_rack.strip():
             raise InvalidConfigError("client_rack is blank; give the producer's client.rack, or leave it out")
-
-    @property
-    def name(self) -> str:
-        """The profile where there is one, else "sticky"."""
-        return self.keyed or "sticky"
 
     def for_topic(self, topic: str) -> TopicSticky:
         """A topic's current partition, and the bytes that went to it."""
@@ -138,7 +133,7 @@ def _load(queue_sizes: Mapping[int, int]) -> _Load:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StickyPerBatch:
+class StickyPerBatch(UnkeyedStrategy):
     """Sticks to a partition until a new batch is opened there, then draws a different one (KIP-480).
 
     What the Java client did from 2.4 to 3.2: `DefaultPartitioner` with `keyed="java"`, else
@@ -149,11 +144,7 @@ class StickyPerBatch:
         random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
-    keyed: str | None = None
     random: RandomSource = unseeded
-
-    def __post_init__(self) -> None:
-        check_keyed(self.keyed)
 
     @property
     def name(self) -> str:
@@ -199,7 +190,7 @@ class TopicStickyPerBatch(UnkeyedTopic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StickyByTime:
+class StickyByTime(UnkeyedStrategy):
     """Sticks to a partition for some milliseconds, then draws one at random (librdkafka).
 
     Without the time (`TimeAware`) it never moves.
@@ -210,19 +201,14 @@ class StickyByTime:
         random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
-    keyed: str | None = None
+    unkeyed_name: ClassVar[str] = "sticky-by-time"
     linger_ms: float = 10.0
     random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
-        check_keyed(self.keyed)
+        UnkeyedStrategy.__post_init__(self)
         if not self.linger_ms >= 0:
             raise InvalidConfigError(f"linger_ms is {self.linger_ms}; give 0 or more")
-
-    @property
-    def name(self) -> str:
-        """The profile where there is one, else "sticky-by-time"."""
-        return self.keyed or "sticky-by-time"
 
     def for_topic(self, topic: str) -> TopicStickyByTime:
         """A topic's current partition, and since when."""

@@ -3,8 +3,9 @@
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, overload
+from typing import ClassVar, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +41,22 @@ def to_positive(value: int | NDArray[np.int64]) -> int | NDArray[np.int64]:
     return value & 0x7FFFFFFF
 
 
-def check_keyed(profile: str | None) -> None:
-    """Raise UnknownStrategyError if a `keyed` setting is neither None nor what `profile=` takes."""
-    if profile is not None:
-        check_profile(profile)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnkeyedStrategy:
+    """A strategy for records without a key, which may have a profile that places the others."""
+
+    keyed: str | None = None
+
+    unkeyed_name: ClassVar[str]  # its name where it has no profile
+
+    def __post_init__(self) -> None:
+        if self.keyed is not None:
+            check_profile(self.keyed)
+
+    @property
+    def name(self) -> str:
+        """The profile where there is one, else what the strategy itself is called."""
+        return self.keyed or self.unkeyed_name
 
 
 class UnkeyedTopic(ABC):

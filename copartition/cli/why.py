@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import group_option, output_options, set_option, topic_counts
-from copartition.cli.shell import command
+from copartition.cli.options import group_option, html_option, output_options, set_option, topic_counts
+from copartition.cli.shell import command, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @command(
     "copartition why /var/log/kafka/server.log --group billing",
-    "copartition why server.log.gz billing-*.log",
+    "copartition why server.log.gz billing-*.log --html why.html",
     "copartition why server.log --group billing --as-scenario --topic orders=12 > billing.yaml",
     "kubectl logs -l app=billing --prefix | copartition why -",
 )
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @set_option("A timeout of the group, such as session.timeout.ms=10000")
 @click.option("--full", is_flag=True, help="Every rebalance, not only the last ones.")
 @output_options("text", "json")
+@html_option
 @click.pass_context
 def why(
     ctx: click.Context,
@@ -56,6 +57,7 @@ def why(
     changes: dict[str, str],
     full: bool,
     output: Output,
+    html: str | None,
 ) -> None:
     """Why groups rebalanced, from LOGS: each rebalance with its cause, who caused it, and what avoids it.
 
@@ -83,6 +85,10 @@ def why(
     answers = [
         (each, cures(each, scenario_or_why_not(each, dict(topics), assignor, changes))) for each in groups
     ]
+    if html is not None:
+        from copartition.reports.why_page import why_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(why_html(answers), html)
     output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))
     if any(each.rebalances for each in groups):
         ctx.exit(1)

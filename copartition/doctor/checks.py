@@ -5,9 +5,7 @@ A new check is a function and a row of `CHECKS`; docs/doctor.md lists the rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from copartition.diff.needed import balance_of
 from copartition.words import count, duration, list_names
@@ -15,12 +13,15 @@ from copartition.words import count, duration, list_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from copartition.doctor.examination import Examination
+    from assignors.optimal.quality import AssignmentQuality
+    from copartition.doctor.examination import Examination, Offsets
 
+T = TypeVar("T")
 Status: TypeAlias = Literal["ok", "found", "unknown"]
-Seen: TypeAlias = tuple[Status, str]
+Seen: TypeAlias = tuple[bool, str]  # whether something is found, and what is seen
 
 _SHOWN = 5
+_NO_LAG = "the source shows no lag"
 
 
 class Limits(NamedTuple):
@@ -33,14 +34,18 @@ class Limits(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check: what it is called, what it does, why a finding matters, and what to do."""
+    """A check: what it does, how bad a finding is, why it matters, and what to do."""
 
-    name: str
     look: Callable[[Examination, Limits], Seen]
     severity: Literal["problem", "warning"]
     why: str
     action: str
     vital: bool = False  # a group of which this is unknown is not called healthy
+
+    @property
+    def name(self) -> str:
+        """That of its function."""
+        return self.look.__name__.strip("_").replace("_", " ")
 
 
 class Finding(NamedTuple):
@@ -51,9 +56,28 @@ class Finding(NamedTuple):
     text: str
 
 
+class _UnknownError(Exception):
+    """What a check needs, and the source does not tell."""
+
+
+def _need(value: T | None, unknown: str) -> T:
+    """The value; without it the check is unknown."""
+    if value is None:
+        raise _UnknownError(unknown)
+    return value
+
+
 def findings(examination: Examination, limits: Limits) -> list[Finding]:
     """What every check sees, in the order of the table."""
-    return [Finding(check, *check.look(examination, limits)) for check in CHECKS]
+    return [_look(check, examination, limits) for check in CHECKS]
+
+
+def _look(check: Check, examination: Examination, limits: Limits) -> Finding:
+    try:
+        bad, text = check.look(examination, limits)
+    except _UnknownError as error:
+        return Finding(check, "unknown", str(error))
+    return Finding(check, "found" if bad else "ok", text)
 
 
 def exit_code(results: Iterable[Finding]) -> int:
@@ -68,79 +92,82 @@ def _names(partitions: Iterable[tuple[str, int]]) -> str:
     return list_names([f"{topic}-{number}" for topic, number in sorted(partitions)], _SHOWN)
 
 
+def _unless(bad: object, fault: str, ok: str) -> Seen:
+    return (True, fault) if bad else (False, ok)
+
+
+def _status(group: Examination) -> str:
+    return _need(group.state.status, "the source does not say in which state the group is")
+
+
 def _state(group: Examination, _: Limits) -> Seen:
-    status = group.state.status
-    if status is None:
-        return ("unknown", "the source does not say in which state the group is")
-    if status == "Stable" or status.startswith("generation "):
-        protocol, strategy = group.state.protocol or "unknown", group.state.strategy or "unknown"
-        members = count(len(group.state.members), "member")
-        return ("ok", f"{status}, {members}, protocol {protocol}, strategy {strategy}")
-    return ("found", f"the group is {status} with {count(len(group.state.members), 'member')}")
+    status, members = _status(group), count(len(group.state.members), "member")
+    protocol, strategy = group.state.protocol or "unknown", group.state.strategy or "unknown"
+    return _unless(
+        status != "Stable" and not status.startswith("generation "),
+        f"the group is {status} with {members}",
+        f"{status}, {members}, protocol {protocol}, strategy {strategy}",
+    )
 
 
 def _clients(group: Examination, _: Limits) -> Seen:
     if group.state.protocol == "consumer":
-        return ("ok", "the coordinator assigns, whatever the members' client libraries are")
-    clients = group.state.clients
-    if not clients:
-        return ("unknown", "the source does not show the members' client libraries")
-    return ("found" if len(clients) > 1 else "ok", f"the members run {list_names(clients)}")
+        return (False, "the coordinator assigns, whatever the members' client libraries are")
+    clients = _need(group.state.clients or None, "the source does not show the members' client libraries")
+    return (len(clients) > 1, f"the members run {list_names(clients)}")
 
 
 def _idle(group: Examination, _: Limits) -> Seen:
-    if not group.state.members_complete:
-        return ("unknown", "the source does not show members without partitions")
-    loads = np.bincount(group.state.member[group.state.member >= 0], minlength=len(group.state.members))
+    _need(group.state.members_complete or None, "the source does not show members without partitions")
     idle = [
         member.client_id or member.id
-        for member, load in zip(group.state.members, loads, strict=True)
+        for member, load in zip(group.state.members, group.loads, strict=True)
         if not load
     ]
-    if idle:
-        return ("found", f"{count(len(idle), 'member')} without a partition: {list_names(idle, _SHOWN)}")
-    return ("ok", "every member has partitions")
+    text = f"{count(len(idle), 'member')} without a partition: {list_names(idle, _SHOWN)}"
+    return _unless(idle, text, "every member has partitions")
 
 
-def _unclear(group: Examination) -> str | None:
-    """Why nothing can be said of loads."""
-    state = group.state
-    if not (state.complete and state.members_complete):
-        return "the source does not show all partitions and members"
-    if any(member.topics is None for member in state.members):
-        return "the source does not show what every member subscribes to"
-    return None
+def _subscribed(group: Examination) -> list[tuple[str, ...]]:
+    """The topics that each member subscribes to."""
+    topics = [member.topics for member in group.state.members if member.topics is not None]
+    if len(topics) < len(group.state.members):
+        raise _UnknownError("the source does not show what every member subscribes to")
+    return topics
+
+
+def _balance(group: Examination) -> AssignmentQuality | None:
+    """How even the loads are; None where a partition cannot have the owner that it has."""
+    complete = group.state.complete and group.state.members_complete
+    _need(complete or None, "the source does not show all partitions and members")
+    _subscribed(group)
+    return balance_of(group.state)
 
 
 def _load(group: Examination, _: Limits) -> Seen:
-    if (reason := _unclear(group)) is not None:
-        return ("unknown", reason)
-    balance = balance_of(group.state)
+    balance = _balance(group)
     if balance is None:
-        return ("found", "a partition has two owners, or one that does not subscribe to its topic")
+        return (True, "a partition has two owners, or one that does not subscribe to its topic")
     most, best = max(balance.loads, default=0), max(balance.best_loads, default=0)
     text = f"the fullest member has {count(most, 'partition')}, {best} where loads are spread best"
-    return ("found" if most > best else "ok", text)
+    return (most > best, text)
 
 
 def _spread(group: Examination, _: Limits) -> Seen:
-    balance = None if _unclear(group) else balance_of(group.state)
-    if balance is None:
-        return ("unknown", _unclear(group) or "a partition has two owners")
+    balance = _need(_balance(group), "a partition has two owners")
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
     text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
-    return ("found" if balance.topic_excess > 1 else "ok", text)
+    return (balance.topic_excess > 1, text)
 
 
 def _subscriptions(group: Examination, _: Limits) -> Seen:
-    subscribed = {member.topics for member in group.state.members if member.topics is not None}
-    if len(subscribed) > 1:
-        common = set.intersection(*map(set, subscribed))
-        some = sorted({name for topics in subscribed for name in topics} - common)
-        return ("found", f"only some members subscribe to {list_names(some, _SHOWN)}")
-    if any(member.topics is None for member in group.state.members):
-        return ("unknown", "the source does not show what every member subscribes to")
-    return ("ok", "all members subscribe to the same topics")
+    subscribed = [{*member.topics} for member in group.state.members if member.topics is not None]
+    common: set[str] = set.intersection(*subscribed) if subscribed else set()
+    some = sorted({name for topics in subscribed for name in topics} - common)
+    if some:
+        return (True, f"only some members subscribe to {list_names(some, _SHOWN)}")
+    _subscribed(group)
+    return (False, "all members subscribe to the same topics")
 
 
 def _static(group: Examination, _: Limits) -> Seen:
@@ -153,16 +180,19 @@ def _static(group: Examination, _: Limits) -> Seen:
         if member.instance_id and group.static.get(member.instance_id, member.id) != member.id
     }
     if twice:
-        return ("found", f"two members have the group.instance.id {list_names(sorted(twice), _SHOWN)}")
+        return (True, f"two members have the group.instance.id {list_names(sorted(twice), _SHOWN)}")
     if moved:
         names_moved = list_names(sorted(moved), _SHOWN)
         text = "it restarted, or two processes have that id"
-        return ("found", f"between the looks {names_moved} got another member id: {text}")
-    if names and len(names) < len(ids):
-        return ("found", f"{len(names)} of {count(len(ids), 'member')} have a group.instance.id")
+        return (True, f"between the looks {names_moved} got another member id: {text}")
     if not names and group.first is None:
-        return ("unknown", "the source shows no group.instance.id; not every capture has them")
-    return ("ok", f"{len(names)} of {count(len(ids), 'member')} are static")
+        raise _UnknownError("the source shows no group.instance.id; not every capture has them")
+    members = count(len(ids), "member")
+    return _unless(
+        0 < len(names) < len(ids),
+        f"{len(names)} of {members} have a group.instance.id",
+        f"{len(names)} of {members} are static",
+    )
 
 
 _TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.ms")
@@ -172,15 +202,14 @@ def _timeouts(group: Examination, _: Limits) -> Seen:
     try:
         heartbeat, session, poll = (float(group.settings[name]) for name in _TIMEOUTS)
     except (KeyError, ValueError):
-        return ("unknown", f"no broker tells them; give {', '.join(_TIMEOUTS)} with --set")
+        raise _UnknownError(f"no broker tells them; give {', '.join(_TIMEOUTS)} with --set") from None
     if 3 * heartbeat > session:
-        return (
-            "found",
-            f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}",
-        )
-    if session > poll:
-        return ("found", f"session.timeout.ms {session:,.0f} is above max.poll.interval.ms {poll:,.0f}")
-    return ("ok", f"heartbeat {duration(heartbeat)}, session {duration(session)}, poll {duration(poll)}")
+        return (True, f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}")
+    return _unless(
+        session > poll,
+        f"session.timeout.ms {session:,.0f} is above max.poll.interval.ms {poll:,.0f}",
+        f"heartbeat {duration(heartbeat)}, session {duration(session)}, poll {duration(poll)}",
+    )
 
 
 def _read_topics(group: Examination) -> set[str]:
@@ -190,152 +219,120 @@ def _read_topics(group: Examination) -> set[str]:
 
 
 def _unread(group: Examination, _: Limits) -> Seen:
-    if not group.state.complete:
-        return ("unknown", "the source does not show all partitions of the topics")
+    _need(group.state.complete or None, "the source does not show all partitions of the topics")
     if not group.state.members:
-        return ("found", "no member is there, so nobody reads")
+        return (True, "no member is there, so nobody reads")
     topics = _read_topics(group)
     free = [each for each, member in group.owners.items() if member < 0 and each[0] in topics]
-    if free:
-        return ("found", f"nobody reads {count(len(free), 'partition')}: {_names(free)}")
-    return ("ok", f"every partition of {count(len(topics), 'topic')} has a reader")
+    return _unless(
+        free,
+        f"nobody reads {count(len(free), 'partition')}: {_names(free)}",
+        f"every partition of {count(len(topics), 'topic')} has a reader",
+    )
 
 
-def _left(group: Examination, _: Limits) -> Seen:
-    lags = group.lags if group.last is None else group.last.committed
-    if lags is None:
-        return ("unknown", "the source shows no committed offsets")
-    left = sorted({topic for topic, _ in lags} - _read_topics(group)) if group.state.members else []
-    if left:
-        return ("found", f"offsets are committed of {list_names(left, _SHOWN)}, which no member reads")
-    return ("ok", "no offsets of topics that no member reads")
+def _left_over(group: Examination, _: Limits) -> Seen:
+    committed = group.lags if group.last is None else group.last.committed
+    topics = {topic for topic, _ in _need(committed, "the source shows no committed offsets")}
+    left = sorted(topics - _read_topics(group)) if group.state.members else []
+    text = f"offsets are committed of {list_names(left, _SHOWN)}, which no member reads"
+    return _unless(left, text, "no offsets of topics that no member reads")
 
 
 def _lag(group: Examination, limits: Limits) -> Seen:
-    lags = group.lags
-    if lags is None:
-        return ("unknown", "the source shows no lag")
+    lags = _need(group.lags, _NO_LAG)
     worst = max(lags, key=lags.__getitem__, default=None)
     if worst is None:
-        return ("ok", "nothing is committed, so nothing lags")
-    behind = [each for each, lag in lags.items() if lag > limits.lag]
+        return (False, "nothing is committed, so nothing lags")
+    behind = sum(lag > limits.lag for lag in lags.values())
     total = sum(max(lag, 0) for lag in lags.values())
     text = f"{total:,} records wait, {max(lags[worst], 0):,} of them in {_names([worst])}"
-    return ("found" if behind else "ok", f"{text}; above {limits.lag:,}: {count(len(behind), 'partition')}")
+    return (behind > 0, f"{text}; above {limits.lag:,}: {count(behind, 'partition')}")
 
 
-def _beyond(group: Examination, _: Limits) -> Seen:
-    if group.lags is None:
-        return ("unknown", "the source shows no lag")
-    beyond = [each for each, lag in group.lags.items() if lag < 0]
-    if beyond:
-        return ("found", f"the commit is beyond the end of {_names(beyond)}")
-    return ("ok", "no commit is beyond the end")
+def _beyond_the_end(group: Examination, _: Limits) -> Seen:
+    beyond = [each for each, lag in _need(group.lags, _NO_LAG).items() if lag < 0]
+    return _unless(beyond, f"the commit is beyond the end of {_names(beyond)}", "no commit is beyond the end")
 
 
-_TWO_LOOKS = "it takes two looks at a cluster"
-
-
-def _both(group: Examination, pick: Callable[[int, int], bool]) -> list[tuple[str, int]] | None:
-    """Partitions whose lag at the first and at the last look are such; None without two looks."""
-    if group.first is None or group.last is None:
-        return None
-    before = group.first.lags
-    return [each for each, lag in group.last.lags.items() if each in before and pick(before[each], lag)]
+def _looks(group: Examination) -> tuple[Offsets, Offsets]:
+    """Both looks at a cluster."""
+    text = "it takes two looks at a cluster"
+    return _need(group.first, text), _need(group.last, text)
 
 
 def _trend(group: Examination, limits: Limits) -> Seen:
-    growing = _both(group, lambda before, after: after > limits.lag and after > before)
-    if growing is None or group.first is None or group.last is None:
-        return ("unknown", _TWO_LOOKS)
-    change = sum(
-        group.last.lags[each] - lag for each, lag in group.first.lags.items() if each in group.last.lags
-    )
-    text = f"the lag changed by {change:+,} records in {duration(group.elapsed_ms)}"
-    if growing:
-        return ("found", f"{text}; above {limits.lag:,} and growing: {_names(growing)}")
-    return ("ok", text)
+    before, after = (look.lags for look in _looks(group))
+    change = {each: lag - before[each] for each, lag in after.items() if each in before}
+    growing = [each for each, more in change.items() if more > 0 and after[each] > limits.lag]
+    text = f"the lag changed by {sum(change.values()):+,} records in {duration(group.elapsed_ms)}"
+    return _unless(growing, f"{text}; above {limits.lag:,} and growing: {_names(growing)}", text)
 
 
 def _standstill(group: Examination, _: Limits) -> Seen:
-    if group.first is None or group.last is None:
-        return ("unknown", _TWO_LOOKS)
-    waiting = _both(group, lambda before, after: before > 0 and after > 0) or []
-    still = [each for each in waiting if group.first.committed[each] == group.last.committed[each]]
-    if still:
-        text = f"records wait and no offset was committed in {duration(group.elapsed_ms)}"
-        return ("found", f"{text}: {_names(still)}")
-    return ("ok", "commits move wherever records wait")
+    first, last = _looks(group)
+    waiting = [each for each, lag in last.lags.items() if lag > 0 and first.lags.get(each, 0) > 0]
+    still = [each for each in waiting if first.committed[each] == last.committed[each]]
+    text = f"records wait and no offset was committed in {duration(group.elapsed_ms)}: {_names(still)}"
+    return _unless(still, text, "commits move wherever records wait")
 
 
-def _hot(group: Examination, limits: Limits) -> Seen:
-    if group.first is None or group.last is None:
-        return ("unknown", _TWO_LOOKS)
-    before = group.first.ends
-    fresh = {each: end - before[each] for each, end in group.last.ends.items() if each in before}
+def _hot_partition(group: Examination, limits: Limits) -> Seen:
+    first, last = _looks(group)
+    fresh = {each: end - first.ends[each] for each, end in last.ends.items() if each in first.ends}
     total = sum(fresh.values())
     if total < limits.written or len(fresh) < 4:
-        return ("ok", f"{count(total, 'new record')} in {count(len(fresh), 'partition')}: too few to judge")
+        text = f"{count(total, 'new record')} in {count(len(fresh), 'partition')}: too few to judge"
+        return (False, text)
     hottest = max(fresh, key=fresh.__getitem__)
     text = f"{_names([hottest])} got {fresh[hottest] / total:.0%} of {total:,} new records"
-    return ("found" if fresh[hottest] > limits.hot * total else "ok", text)
+    return (fresh[hottest] > limits.hot * total, text)
 
 
 def _uncommitted(group: Examination, _: Limits) -> Seen:
-    if group.last is None:
-        return ("unknown", "the source does not tell partitions without a commit from empty ones")
-    last = group.last
+    last = _need(group.last, "the source does not tell partitions without a commit from empty ones")
     owned = [each for each, member in group.owners.items() if member >= 0 and last.ends.get(each)]
     without = [each for each in owned if each not in last.committed]
-    if without:
-        return ("found", f"records were written, and no offset is committed of {_names(without)}")
-    return ("ok", "every partition with an owner and records has a committed offset")
+    text = f"records were written, and no offset is committed of {_names(without)}"
+    return _unless(without, text, "every partition with an owner and records has a committed offset")
 
 
 def _expiring(group: Examination, _: Limits) -> Seen:
     if group.state.members:
-        return ("ok", "offsets do not expire while the group has members that subscribe to their topics")
-    if group.state.status is None:
-        return ("unknown", "the source does not say in which state the group is")
-    if group.retention_ms is None:
-        return ("unknown", "no broker says what offsets.retention.minutes is")
-    text = f"no member is there; offsets expire {duration(group.retention_ms)} after the last one left"
-    return ("found", f"{text}, and when that was is unknown")
+        return (False, "offsets do not expire while the group has members that subscribe to their topics")
+    _status(group)
+    retention_ms = _need(group.retention_ms, "no broker says what offsets.retention.minutes is")
+    text = f"no member is there; offsets expire {duration(retention_ms)} after the last one left"
+    return (True, f"{text}, and when that was is unknown")
 
 
 def _joined(group: Examination, limits: Limits) -> Seen:
-    if not limits.joined:
-        return ("unknown", "no source tells which topics are joined; name them with --joined")
-    owners = group.owners
-    numbers: dict[str, set[int]] = {name: set() for name in limits.joined}
-    for topic, number in owners:
-        if topic in numbers:
-            numbers[topic].add(number)
-    if missing := sorted(name for name, found_numbers in numbers.items() if not found_numbers):
-        return ("unknown", f"the group shows nothing of {list_names(missing)}")
-    sizes = {name: len(each) for name, each in numbers.items()}
-    if len({*sizes.values()}) > 1:
-        text = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        return ("found", f"the topics differ in partitions: {text}")
-    everywhere = numbers[limits.joined[0]]
-    apart = [each for each in everywhere if len({owners.get((name, each), -1) for name in limits.joined}) > 1]
-    if apart:
-        return ("found", f"{count(len(apart), 'partition number')} of the topics are with different members")
-    return ("ok", "equal partition numbers of the topics are with one member")
+    _need(limits.joined or None, "no source tells which topics are joined; name them with --joined")
+    numbers = {name: {number for topic, number in group.owners if topic == name} for name in limits.joined}
+    if missing := sorted(name for name, each in numbers.items() if not each):
+        raise _UnknownError(f"the group shows nothing of {list_names(missing)}")
+    if len({len(each) for each in numbers.values()}) > 1:
+        text = ", ".join(f"{name} {len(each)}" for name, each in numbers.items())
+        return (True, f"the topics differ in partitions: {text}")
+    apart = [
+        number
+        for number in numbers[limits.joined[0]]
+        if len({group.owners.get((name, number), -1) for name in limits.joined}) > 1
+    ]
+    text = f"{count(len(apart), 'partition number')} of the topics are with different members"
+    return _unless(apart, text, "equal partition numbers of the topics are with one member")
 
 
 def _coordinator(group: Examination, _: Limits) -> Seen:
-    if group.coordinator is None:
-        return ("unknown", "the source does not show the coordinators of the cluster's groups")
-    broker, here, others, brokers = group.coordinator
+    broker, here, others, brokers = _need(
+        group.coordinator, "the source does not show the coordinators of the cluster's groups"
+    )
     text = f"broker {broker} looks after {here} of {count(here + others, 'group')} that this user may see"
-    crowded = brokers > 1 and here > 20 and here * brokers > 2 * (here + others)
-    return ("found" if crowded else "ok", text)
+    return (brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text)
 
 
 CHECKS = (
     Check(
-        "state",
         _state,
         "problem",
         "A group reads steadily only while it is Stable.",
@@ -343,42 +340,36 @@ CHECKS = (
         vital=True,
     ),
     Check(
-        "clients",
         _clients,
         "warning",
         "The leader's library decides, and libraries decide differently.",
         "Use one library, or group.protocol=consumer, where the coordinator assigns.",
     ),
     Check(
-        "idle",
         _idle,
         "warning",
         "An idle member costs memory and heartbeats and reads nothing.",
         "Run fewer members, or add partitions (copartition check first, if keys matter).",
     ),
     Check(
-        "load",
         _load,
         "warning",
         "The fullest member is the one that falls behind first.",
         "Try assignment-diff live:GROUP plan:cooperative-sticky; it shows moves and loads.",
     ),
     Check(
-        "spread",
         _spread,
         "warning",
         "A busy topic that is mostly with one member makes that member slow.",
         "Set partition.assignment.strategy=range or roundrobin, or group.protocol=consumer.",
     ),
     Check(
-        "subscriptions",
         _subscriptions,
         "warning",
         "Mostly a deploy that did not reach all members.",
         "Deploy the same subscription everywhere, or give each kind of reader its own group.id.",
     ),
     Check(
-        "static",
         _static,
         "problem",
         "Two processes with one id fence each other; a member without one rebalances "
@@ -386,14 +377,12 @@ CHECKS = (
         "Give every process a group.instance.id of its own.",
     ),
     Check(
-        "timeouts",
         _timeouts,
         "warning",
         "Too few heartbeats fit into a session, so a short pause ends it.",
         "Set heartbeat.interval.ms to a third of session.timeout.ms, and max.poll.interval.ms above both.",
     ),
     Check(
-        "unread",
         _unread,
         "problem",
         "Records pile up where nobody reads.",
@@ -401,14 +390,12 @@ CHECKS = (
         vital=True,
     ),
     Check(
-        "left over",
-        _left,
+        _left_over,
         "warning",
         "Such offsets look like lag, and a later subscription starts from them.",
         "Delete them: kafka-consumer-groups.sh --delete-offsets --group GROUP --topic TOPIC.",
     ),
     Check(
-        "lag",
         _lag,
         "problem",
         "What is written now is read late.",
@@ -416,56 +403,48 @@ CHECKS = (
         vital=True,
     ),
     Check(
-        "beyond the end",
-        _beyond,
+        _beyond_the_end,
         "problem",
         "The topic was made anew or truncated; auto.offset.reset decides now.",
         "Set the offsets: kafka-consumer-groups.sh --reset-offsets --to-earliest --group GROUP --topic T.",
     ),
     Check(
-        "trend",
         _trend,
         "problem",
         "The group reads more slowly than producers write.",
         "Add members up to the number of partitions; then add partitions.",
     ),
     Check(
-        "standstill",
         _standstill,
         "problem",
         "A member is stuck, does not commit, or waits behind a transaction.",
         "Look at that member's log; copartition transactions --group GROUP shows held partitions.",
     ),
     Check(
-        "hot partition",
-        _hot,
+        _hot_partition,
         "warning",
         "One member does the work of many; more members do not help.",
         "copartition partition shows where keys go; spread the hottest key, or use more keys.",
     ),
     Check(
-        "uncommitted",
         _uncommitted,
         "warning",
         "After a restart auto.offset.reset decides: records are skipped or read again.",
         "Commit after each batch, or set enable.auto.commit=true.",
     ),
     Check(
-        "expiring",
         _expiring,
         "warning",
         "Then auto.offset.reset decides where the group starts.",
         "Start a member, keep the offsets (copartition snapshot), or raise offsets.retention.minutes.",
     ),
     Check(
-        "joined",
         _joined,
         "problem",
         "A join partition by partition misses its partner's records.",
         "Set partition.assignment.strategy=range, and the same number of partitions: copartition check.",
     ),
     Check(
-        "coordinator",
         _coordinator,
         "warning",
         "A restart of that broker stops the heartbeats of all its groups.",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from assignors.state import UNKNOWN_LAG
 from copartition.groups.live.cluster import connect
 from copartition.groups.live.members import describe_group, with_subscriptions
@@ -67,18 +69,27 @@ class Examination:
         """The lag of each partition where it is known; None where the source tells none."""
         if self.last is not None:
             return self.last.lags
-        state = self.state
-        if state.lag is None:
+        if self.state.lag is None:
             return None
-        rows = zip(state.topic.tolist(), state.partition.tolist(), state.lag.tolist(), strict=True)
-        return {(state.topics[topic], number): lag for topic, number, lag in rows if lag != UNKNOWN_LAG}
+        rows = zip(self._places, self.state.lag.tolist(), strict=True)
+        return {place: lag for place, lag in rows if lag != UNKNOWN_LAG}
+
+    @cached_property
+    def _places(self) -> list[tuple[str, int]]:
+        """Topic and number of each row of the state."""
+        names = (self.state.topics[topic] for topic in self.state.topic.tolist())
+        return list(zip(names, self.state.partition.tolist(), strict=True))
 
     @cached_property
     def owners(self) -> dict[tuple[str, int], int]:
         """The index of each partition's owner, -1 where nobody has it."""
-        state = self.state
-        rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
-        return {(state.topics[topic], number): member for topic, number, member in rows}
+        return dict(zip(self._places, self.state.member.tolist(), strict=True))
+
+    @property
+    def loads(self) -> list[int]:
+        """How many partitions each member has."""
+        owned = self.state.member[self.state.member >= 0]
+        return [int(load) for load in np.bincount(owned, minlength=len(self.state.members))]
 
 
 def examine_live(

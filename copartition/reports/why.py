@@ -1,4 +1,4 @@
-"""Why groups rebalanced: text and JSON."""
+"""Why groups rebalanced: text, JSON, and what the page says in the same words."""
 
 from __future__ import annotations
 
@@ -18,11 +18,23 @@ if TYPE_CHECKING:
 
     from copartition.why.cures import Cure
     from copartition.why.lines import Line
-    from copartition.why.rebalances import GroupHistory, Rebalance
+    from copartition.why.rebalances import GroupHistory, Other, Rebalance
 
 FORMAT_VERSION = "1.0"
 MOST_SHOWN = 40
 """Rebalances of a group that are shown without --full; the last ones."""
+
+COLUMNS = {
+    "GEN": "number",
+    "BEGAN": "word",
+    "CAUSE": "word",
+    "WHO": "name",
+    "JOINED IN": "number",
+    "ASSIGNED IN": "number",
+    "MEMBERS": "number",
+    "": "list",
+}
+"""What is said of each rebalance, and what that is; the last one lists who else came or went."""
 
 
 def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
@@ -68,50 +80,48 @@ def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Co
     """Each group: a line that counts causes, a line a rebalance, then what would have avoided them."""
     from copartition.reports.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
 
-    columns = [
-        Column("GEN"),
-        Column("BEGAN", "word"),
-        Column("CAUSE", "word"),
-        Column("WHO", "name"),
-        Column("JOINED IN"),
-        Column("ASSIGNED IN"),
-        Column("MEMBERS"),
-        Column("", "list"),
-    ]
+    columns = [Column(*each) for each in COLUMNS.items()]
     for place, (history, cures) in enumerate(groups):
         if place:
             console.print()
-        console.print(cell(_head(history), "bold"))
+        console.print(cell(f"{history.name}   {head_of(history)}", "bold"))
         causes = Counter(each.cause.value for each in history.rebalances)
         if causes:
             console.print(note(", ".join(f"{name} {number}" for name, number in causes.most_common()), ""))
             shown = history.rebalances if full else history.rebalances[-MOST_SHOWN:]
-            console.print(Grid(columns, [_row(each) for each in shown], full=full))
+            console.print(Grid(columns, [rebalance_row(each) for each in shown], full=full))
             if hidden := len(history.rebalances) - len(shown):
                 console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
-        for at, what, member, _ in history.others if full else history.others[-5:]:
-            console.print(note("  ".join(filter(None, (_clock(at), member, what)))))
+        for text in describe_others(history.others if full else history.others[-5:]):
+            console.print(note(text))
         for cure in cures:
             console.print(
                 note(f"{cure.advice} ({count(cure.rebalances, 'rebalance')}; price: {cure.price})", "green")
             )
             if cure.simulated is not None:
                 console.print(note(cure.simulated))
-        for text in _notes(history):
+        for text in notes_of(history):
             console.print(note(text))
 
 
-def _head(history: GroupHistory) -> str:
+def describe_others(others: Sequence[Other]) -> list[str]:
+    """What was no rebalance, a line each."""
+    return ["  ".join(filter(None, (_clock(at), member, what))) for at, what, member, _ in others]
+
+
+def head_of(history: GroupHistory, between: str = "   ") -> str:
+    """The group's protocol, and how many rebalances in which time."""
     times = [each.began for each in history.rebalances if each.began is not None]
     span = f" in {duration(1000 * (max(times) - min(times)))}" if len(times) > 1 else ""
     protocol = {"classic": "classic", "consumer": "consumer protocol (KIP-848)"}.get(
         history.protocol or "", ""
     )
     rebalances = f"{count(len(history.rebalances), 'rebalance')}{span}"
-    return "   ".join(filter(None, (history.name, protocol, rebalances)))
+    return between.join(filter(None, (protocol, rebalances)))
 
 
-def _row(each: Rebalance) -> tuple[str, ...]:
+def rebalance_row(each: Rebalance) -> tuple[str, ...]:
+    """What a line of the table says of a rebalance."""
     also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in each.also)
     return (
         "" if each.generation is None else str(each.generation),
@@ -125,7 +135,8 @@ def _row(each: Rebalance) -> tuple[str, ...]:
     )
 
 
-def _notes(history: GroupHistory) -> list[str]:
+def notes_of(history: GroupHistory) -> list[str]:
+    """What the answer rests on."""
     notes = [f"assumed: {text}" for text in history.assumed]
     late = [each for each in history.rebalances if (each.join_s or 0) > DEFAULT_HEARTBEAT_S]
     if late and history.protocol == "classic":

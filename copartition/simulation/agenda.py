@@ -88,7 +88,7 @@ def closes(at_ms: float, name: str) -> Step:
     return Step(at_ms, Leave(at_ms, name))
 
 
-def restart(event: Restart, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
+def restart(event: Restart | RollingRestart, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
     """One consumer closes and comes back."""
     back_ms = at_ms + length(event.down_ms)
     return [closes(at_ms, consumer.name), starts(back_ms, consumer, event.assignors)]
@@ -100,9 +100,7 @@ def rolling_restart(
     """Each consumer closes and comes back, at fixed times."""
     steps: list[Step] = []
     for turn, consumer in enumerate(running):
-        close_ms = at_ms + turn * event.every_ms
-        steps.append(closes(close_ms, consumer.name))
-        steps.append(starts(close_ms + length(event.down_ms), consumer, event.assignors))
+        steps += restart(event, at_ms + turn * event.every_ms, consumer, length)
     return steps
 
 

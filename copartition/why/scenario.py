@@ -28,6 +28,7 @@ DEFAULT_AWAY_MS = 1000.0
 """How long a member is away where the logs show only that it came back."""
 
 
+_UNKNOWN = "how many rebalances that leaves is unknown"
 MOST_SIMULATED = 500
 """Rebalances of a log that is simulated; more take longer than reading the log."""
 _PARTITIONS = 12
@@ -59,14 +60,14 @@ def simulated(
         changes: settings of the cure.
         static: whether the cure makes every member static.
     """
+    if isinstance(logged, str):
+        return f"{_UNKNOWN}: {logged}"
     try:
-        if isinstance(logged, str):
-            raise SourceError(logged)
         cured = with_settings(logged.scenario, changes)
         cured = _with_static_members(cured) if static else cured
         before, after = (len(simulate(each).rebalances) for each in (logged.scenario, cured))
     except CopartitionError as error:
-        return f"how many rebalances that leaves is unknown: {error}"
+        return f"{_UNKNOWN}: {error}"
     shown = len(history.rebalances)
     return f"in the simulation {before:,} rebalances become {after:,}; the log shows {shown:,}"
 

@@ -8,7 +8,12 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from partitioning.errors import InvalidConfigError, InvalidLayoutError, MisplacedRecordError
+from partitioning.errors import (
+    BrokenPluginError,
+    InvalidConfigError,
+    InvalidLayoutError,
+    MisplacedRecordError,
+)
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
 from partitioning.producer.record_size import payload_size, record_size
@@ -83,11 +88,19 @@ class TopicPlacer:
         return self._bytes_aware is not None or self._batch_aware is not None
 
     def place(self, key: bytes | None, layout: TopicLayout) -> int:
-        """The partition of a record with this serialized key; MisplacedRecordError if the topic lacks it."""
+        """The partition of a record with this serialized key.
+
+        MisplacedRecordError if the topic lacks it; BrokenPluginError where the strategy ends the process.
+        """
         with self._lock:
             if self._time_aware is not None:
                 self._time_aware.advance(monotonic() * 1000)
-            chosen = self._decide.partition(key, layout)
+            try:
+                chosen = self._decide.partition(key, layout)
+            except SystemExit as error:  # it would end whoever produces without a word
+                raise BrokenPluginError(
+                    f"partitioner {self._name!r} ends the process in `partition`: {error!r}"
+                ) from error
         try:
             partition = index(chosen)
         except TypeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,6 @@ import numpy as np
 from partitioning.hashing.words import WordHash, constant, hash_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from partitioning.hashing.words import Words
 
 
@@ -22,11 +21,6 @@ def crc32(key: bytes) -> int:
     """CRC-32 of one key: signed 32-bit."""
     value = zlib.crc32(key)
     return value - (1 << 32) if value >= 1 << 31 else value
-
-
-def crc32_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """CRC-32 of each key of a column (see `hashing.HashFunction`), int32."""
-    return hash_words(_RULE, offsets, data).view(np.int32)
 
 
 def _byte_table() -> Words:
@@ -77,4 +71,5 @@ def _finish(crc: Words, _lengths: Words, _t: Words) -> None:
     np.bitwise_not(crc, out=crc)
 
 
-_RULE = WordHash(crc32, _start, _mix, _finish)
+crc32_column = partial(hash_words, WordHash(crc32, _start, _mix, _finish))
+"""CRC-32 of each key of a column (see `hashing.HashFunction`), int32."""

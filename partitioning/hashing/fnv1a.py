@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,8 +10,6 @@ import numpy as np
 from partitioning.hashing.words import WordHash, constant, hash_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from partitioning.hashing.words import Words
 
 _OFFSET_BASIS = 0x811C9DC5
@@ -23,11 +22,6 @@ def fnv1a(key: bytes) -> int:
     for byte in key:
         state = (state ^ byte) * _PRIME & 0xFFFFFFFF
     return state - (1 << 32) if state >= 1 << 31 else state
-
-
-def fnv1a_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """FNV-1a of each key of a column (see `hashing.HashFunction`), int32."""
-    return hash_words(_RULE, offsets, data).view(np.int32)
 
 
 _P = constant(_PRIME)
@@ -53,8 +47,5 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.multiply(h, _P, out=h)
 
 
-def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
-    pass
-
-
-_RULE = WordHash(fnv1a, _start, _mix, _finish)
+fnv1a_column = partial(hash_words, WordHash(fnv1a, _start, _mix))
+"""FNV-1a of each key of a column (see `hashing.HashFunction`), int32."""

@@ -45,7 +45,7 @@ def hash_of_units(units: bytes) -> int:
 
 def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     """`String.hashCode` (int32) of strings of UTF-16 code units, contiguous and cut at n + 1 offsets."""
-    return hash_words(_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8)).view(np.int32)
+    return hash_words(_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8))
 
 
 def _decoded(data: NDArray[np.uint8]) -> str | None:
@@ -76,8 +76,4 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
         np.add(h, unit, out=h)
 
 
-def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
-    pass
-
-
-_RULE = WordHash(hash_of_units, _start, _mix, _finish)
+_RULE = WordHash(hash_of_units, _start, _mix)

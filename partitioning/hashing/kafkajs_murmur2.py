@@ -5,6 +5,7 @@ It is Kafka's but for two mistakes: products are rounded to 53 bits, and the las
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ import numpy as np
 from partitioning.hashing.words import WordHash, constant, hash_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from partitioning.hashing.words import Words
 
 _SEED = 0x9747B28C
@@ -31,11 +30,6 @@ def kafkajs_murmur2(key: bytes) -> int:
         state = _rounded_product(state ^ int.from_bytes(key[length & ~3 :], "little"))
     state = _rounded_product(state ^ state >> 13)
     return _signed(state ^ state >> 15)
-
-
-def kafkajs_murmur2_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The legacy murmur2 of kafkajs of each key of a column (see `hashing.HashFunction`), int32."""
-    return hash_words(_RULE, offsets, data).view(np.int32)
 
 
 def _signed(value: int) -> int:
@@ -85,4 +79,5 @@ def _finish(h: Words, _lengths: Words, t: Words) -> None:
     np.bitwise_xor(h, t, out=h)
 
 
-_RULE = WordHash(kafkajs_murmur2, _start, _mix, _finish, _tail)
+kafkajs_murmur2_column = partial(hash_words, WordHash(kafkajs_murmur2, _start, _mix, _finish, _tail))
+"""The legacy murmur2 of kafkajs of each key of a column (see `hashing.HashFunction`), int32."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from struct import iter_unpack
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ import numpy as np
 from partitioning.hashing.words import WordHash, constant, hash_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from partitioning.hashing.words import Words
 
 _SEED = 0x9747B28C
@@ -35,11 +34,6 @@ def murmur2(key: bytes) -> int:
     state = (state ^ state >> 13) * _MULTIPLIER & 0xFFFFFFFF
     state ^= state >> 15
     return state - (1 << 32) if state >= 1 << 31 else state
-
-
-def murmur2_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """murmur2 of each key of a column (see `hashing.HashFunction`), int32."""
-    return hash_words(_RULE, offsets, data).view(np.int32)
 
 
 _M = constant(_MULTIPLIER)
@@ -80,4 +74,5 @@ def _finish(h: Words, _lengths: Words, t: Words) -> None:
     np.bitwise_xor(h, t, out=h)
 
 
-_RULE = WordHash(murmur2, _start, _mix, _finish, _tail)
+murmur2_column = partial(hash_words, WordHash(murmur2, _start, _mix, _finish, _tail))
+"""murmur2 of each key of a column (see `hashing.HashFunction`), int32."""

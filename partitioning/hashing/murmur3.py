@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,11 +21,6 @@ def murmur3(key: bytes) -> int:
 
     value: int = mmh3.hash(key)
     return value
-
-
-def murmur3_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """murmur3_32 of each key of a column (see `hashing.HashFunction`), int32."""
-    return hash_words(_RULE, offsets, data).view(np.int32)
 
 
 _C1, _C2, _C3, _C4, _C5 = map(constant, (0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35))
@@ -71,4 +67,5 @@ def _rotate(x: Words, left: NDArray[np.uint32], right: NDArray[np.uint32], t: Wo
     np.bitwise_or(x, t, out=x)
 
 
-_RULE = WordHash(murmur3, _start, _mix, _finish, _tail)
+murmur3_column = partial(hash_words, WordHash(murmur3, _start, _mix, _finish, _tail))
+"""murmur3_32 of each key of a column (see `hashing.HashFunction`), int32."""

@@ -39,7 +39,7 @@ class WordHash(NamedTuple):
         scalar: the hash of one key, modulo 2**32.
         start: from the keys' lengths in bytes, the first states.
         mix: (states, words, scratch, scratch) take a full word of each key.
-        finish: (states, lengths, scratch) make the states the hashes.
+        finish: (states, lengths, scratch) make the states the hashes; None where they are.
         tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
             word; not called where no key has any. None: `start` gives states from which the zeros that
             fill the first word of a key lead to where the key begins.
@@ -48,7 +48,7 @@ class WordHash(NamedTuple):
     scalar: Callable[[bytes], int]
     start: Callable[[Words], Words]
     mix: Callable[[Words, Words, Words, Words], None]
-    finish: Callable[[Words, Words, Words], None]
+    finish: Callable[[Words, Words, Words], None] | None = None
     tail: Callable[[Words, Words, Words, Words, Words], None] | None = None
 
 
@@ -62,18 +62,18 @@ _THREE = constant(3)
 _FULL = constant(0xFFFFFFFF)
 
 
-def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> Words:
-    """Hash every key of a column (see `hashing.HashFunction`) by this rule: uint32 array of n hashes."""
+def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Hash every key of a column (see `hashing.HashFunction`) by this rule: int32 array of n hashes."""
     bounds = np.asarray(offsets, dtype=np.int64)
     out: Words = _aligned(1, len(bounds) - 1)[0]
     if _have_one_length(bounds):
         _hash_columns(rule, out, bounds, data)
-        return out
+        return out.view(np.int32)
     for first, last in _chunks(bounds):
         chunk = bounds[first : last + 1]
         hash_chunk = _hash_columns if _have_one_length(chunk) else _hash_chunk
         hash_chunk(rule, out[first:last], chunk, data)
-    return out
+    return out.view(np.int32)
 
 
 def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
@@ -155,7 +155,8 @@ def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data
         words = matrix[block]
         for column in (words if words.flags.aligned else words.copy()).T:
             rule.mix(state, column, k, t)
-        rule.finish(state, length, t)
+        if rule.finish:
+            rule.finish(state, length, t)
 
 
 def _hash_rows(
@@ -204,7 +205,8 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
         np.subtract(t, _ONE, out=t)
         np.bitwise_and(tails, t, out=tails)
         rule.tail(states, tails, lengths, k, t)
-    rule.finish(states, lengths, t)
+    if rule.finish:
+        rule.finish(states, lengths, t)
 
 
 def _block_rows(words: int, size: int = _BLOCK_BYTES) -> int:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.errors import InvalidConfigError, InvalidLayoutError
+from partitioning.errors import InvalidConfigError
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
 from partitioning.producer.accumulator import Accumulator
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_sizes
 from partitioning.producer.settings import LATEST_MS, BatchingSettings, check_bounds
-from partitioning.producer.stream import checked_stream
+from partitioning.producer.stream import checked_choice, checked_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -277,13 +277,7 @@ class _Producer:
 
     def _choose(self) -> int:
         assert self.unkeyed is not None
-        placed = int(self.unkeyed.partition(None, self.layout))
-        if not 0 <= placed < self.layout.partitions:
-            raise InvalidLayoutError(
-                f"the strategy put a record into partition {placed}; the topic has 0 to "
-                f"{self.layout.partitions - 1}"
-            )
-        return placed
+        return checked_choice(self.unkeyed.partition(None, self.layout), self.layout.partitions)
 
     def _allocate(self, size: int) -> float | None:
         """Takes memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""

@@ -20,7 +20,7 @@ from partitioning.interface import BatchAware, BytesAware, LoadAware, TimeAware,
 from partitioning.producer.batching import BatchingResult
 from partitioning.producer.record_size import BATCH_OVERHEAD, payload_sizes, record_sizes
 from partitioning.producer.settings import INT_MAX, check_bounds
-from partitioning.producer.stream import check_placed, checked_stream
+from partitioning.producer.stream import checked_choice, checked_stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,10 +141,11 @@ def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> N
     if isinstance(powers, TimeAware):
         for row, time in zip(rows.tolist(), stream.times[rows].tolist(), strict=True):
             powers.advance(time)
-            placed[row] = strategy.partition(None, layout)
+            placed[row] = checked_choice(strategy.partition(None, layout), layout.partitions)
     else:
-        placed[rows] = strategy.partition_batch([None] * len(rows), layout)
-    check_placed(placed, layout.partitions)
+        column = np.asarray(strategy.partition_batch([None] * len(rows), layout))
+        fits = column.dtype.kind in "iu" and bool(np.all((column >= 0) & (column < layout.partitions)))
+        placed[rows] = column if fits else [checked_choice(each, layout.partitions) for each in column]
     return placed
 
 

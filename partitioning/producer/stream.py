@@ -96,6 +96,15 @@ def _check(
     check_placed(placed, len(leaders), has_unkeyed=has_unkeyed)
 
 
+def checked_choice(chosen: object, partitions: int) -> int:
+    """A strategy's partition for a record; InvalidLayoutError where that is no int, or not of the topic."""
+    if not (isinstance(chosen, int | np.integer) and 0 <= chosen < partitions):
+        raise InvalidLayoutError(
+            f"the strategy put a record into partition {chosen!r}; the topic has 0 to {partitions - 1}"
+        )
+    return int(chosen)
+
+
 def check_placed(placed: NDArray[np.int64], partitions: int, *, has_unkeyed: bool = False) -> None:
     """Raises InvalidLayoutError where a record is in no partition of the topic; -1 is fine `has_unkeyed`."""
     wrong = (placed >= partitions) | (placed < (-1 if has_unkeyed else 0))

@@ -50,6 +50,8 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
         frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - there is no public name
         where = "".join(traceback.format_stack(frame)[-3:]) if frame else "it has just ended"
         raise AssertionError(f"has not come to an end within {limit_s:g} s; it is here:\n{where}")
+    if raised and isinstance(raised[0], SystemExit):
+        raise AssertionError(f"ends the process: {raised[0]!r}") from raised[0]
     if raised:
         raise raised[0]
 

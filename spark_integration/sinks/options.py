@@ -34,13 +34,15 @@ ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL
 # As the Java producer, so that a record without partition lands where that client puts it, a retry neither
 # duplicates nor reorders, a dead broker is noticed after two minutes, and a task holds little memory. A batch
 # may wait until it is full, which spares the broker; at the end of a task none waits. A topic that goes away
-# during a write does not come back with as many partitions as the broker likes.
+# during a write does not come back with as many partitions as the broker likes. A new client opens its second
+# connection after half of the backoff (11 ms at least), for which a small task else waits longest.
 DEFAULTS = {
     "partitioner": "murmur2_random",
     "delivery.timeout.ms": "120000",
     "linger.ms": "50",
     "queue.buffering.max.kbytes": "65536",
     "allow.auto.create.topics": "false",
+    "reconnect.backoff.ms": "20",
 }
 # librdkafka refuses these beside an idempotent producer; who sets one wants the plain producer, as in Java.
 NOT_IDEMPOTENT = frozenset(

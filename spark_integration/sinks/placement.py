@@ -84,8 +84,9 @@ class KeyRule:
                 f"profile '{self.profile}' cannot hash a key that is written: {error}"
             ) from error
         hashed = hashes.fill_null(0).to_numpy()
-        places = np.empty(len(key), np.int32)
-        for count in np.unique(counts):
+        most = int(counts.max(initial=1))
+        places = partitions_of(hashed, most, self.sign)
+        for count in np.unique(counts[counts != most]):
             of_count = counts == count
             places[of_count] = partitions_of(hashed[of_count], int(count), self.sign)
         if key.null_count:

@@ -6,9 +6,10 @@ import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
-from assignors import Assignment, Group, Member, RebalanceProtocol, Topic, get_assignor
+from assignors import Assignment, Group, Member, PartitionList, RebalanceProtocol, Topic, get_assignor
 from assignors.answers import ask
 from assignors.clients.aiokafka import aiokafka_assignor
 from assignors.clients.kafka_python import KafkaPythonAssignor
@@ -75,6 +76,17 @@ def test_a_partition_number_that_is_no_int_is_refused(number: object) -> None:
             return Assignment.for_group(group, {"a": [("t", number)]})  # type: ignore[list-item]
 
     with pytest.raises(InvalidGroupError, match=f"'t' has the partition number {number!r}, of type"):
+        ask(Cuts(), GROUP)
+
+
+@pytest.mark.parametrize("number", [0.4, 1.9, "0"])
+def test_columns_of_no_integers_are_refused(number: object) -> None:
+    class Cuts(Doubles):
+        def assign(self, group: Group) -> Assignment:
+            given = PartitionList(("t",), np.zeros(1, np.int32), np.array([number]))  # type: ignore[arg-type]
+            return Assignment.for_group(group, {"a": given, "b": [("t", 1)]})
+
+    with pytest.raises(AssignorError, match=r"'doubles' is wrong: its columns are of int.* give int32"):
         ask(Cuts(), GROUP)
 
 

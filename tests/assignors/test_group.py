@@ -113,7 +113,11 @@ def test_a_topic_given_twice_is_refused():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((-1,), "-1 partitions"), ((2, [{"r1"}]), "2 partitions but racks for 1")],
+    [
+        ((-1,), "-1 partitions"),
+        *[((count,), f"has {count!r} partitions; give 0 to") for count in (0.4, 1.9, "1", None)],
+        ((2, [{"r1"}]), "2 partitions but racks for 1"),
+    ],
 )
 def test_a_topic_that_cannot_be_is_refused(arguments, message):
     with pytest.raises(InvalidGroupError, match=message):

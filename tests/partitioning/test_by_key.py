@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -172,6 +173,16 @@ def test_where_a_hash_is_needed_a_plug_in_is_refused():
 def test_an_answer_that_is_none_is_refused(registered, answer, error, message):
     registered("odd", partial(Answers, answer))
     with pytest.raises(error, match=message):
+        partition_for_key(b"key", 12, profile="odd")
+
+
+def test_a_plug_in_that_ends_the_process_is_named(registered):
+    class Exits(ByLength):
+        def place_keys(self, keys, num_partitions):
+            sys.exit(0)
+
+    registered("odd", Exits)
+    with pytest.raises(BrokenPluginError, match="partitioner 'odd' ends the process in `place_keys`"):
         partition_for_key(b"key", 12, profile="odd")
 
 

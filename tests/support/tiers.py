@@ -73,6 +73,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("search", max_examples=300, deadline=None)
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile(_tier)
+    # Thousands of tests stay in memory: by default Python's collector would look at them thousands of times.
+    gc.set_threshold(20_000, 20, 100)
     if _tier == "quick":
         import_module("numpy.testing")  # NumPy before 2.0 runs a program when this is first imported
         sys.addaudithook(_audit)

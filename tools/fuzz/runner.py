@@ -8,6 +8,7 @@ import traceback
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 SECONDS = 2.0
 """Processor time that a case may take, with what other threads of the process take beside it."""
+
+LOADING_SECONDS = 60.0
+"""Processor time that a target's first case may take to load libraries: pandas takes 2 s without bytecode."""
+
+ROOT = str(Path(__file__).parents[2])
 
 Target = tuple["Callable[[Random], object]", "Callable[[object], None]"]
 """What makes a case and what tries it; a case has a repr that can be pasted into a test."""
@@ -38,15 +44,17 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """What went wrong and the line of ours in which it did: two of one place are one fault."""
+        """Target, error and the line of the project that raised it: two of one place are one fault."""
         frames = traceback.extract_tb(self.error.__traceback__)
-        ours = [
-            frame
-            for frame in frames
-            if "site-packages" not in frame.filename and "/tests/" not in frame.filename
-        ]
-        last = (ours or frames)[-1]
-        return f"{type(self.error).__name__} at {'/'.join(last.filename.split('/')[-2:])}:{last.lineno}"
+        last = ([frame for frame in frames if _is_of_project(frame.filename)] or frames)[-1]
+        line = f"{'/'.join(last.filename.split('/')[-2:])}:{last.lineno}"
+        return f"{self.target}: {type(self.error).__name__} at {line}"
+
+
+def _is_of_project(file: str) -> bool:
+    """Whether the file is the project's, but not a library, a test or this module, which stops slow cases."""
+    inside = file.removeprefix(ROOT)
+    return file not in (inside, __file__) and "site-packages" not in inside and "/tests/" not in inside
 
 
 @dataclass
@@ -58,10 +66,12 @@ class Tally:
     findings: list[Finding] = field(default_factory=list)
 
 
-def attempt(check: Callable[[object], None], case: object) -> BaseException | None:
+def attempt(
+    check: Callable[[object], None], case: object, seconds: float | None = None
+) -> BaseException | None:
     """What came out of a case: nothing, an error of the project's tree, or something that must not."""
     try:
-        with _limit():
+        with _limit(SECONDS if seconds is None else seconds):
             check(case)
     except KeyboardInterrupt:
         raise
@@ -76,9 +86,13 @@ def expected(error: BaseException) -> bool:
 
 
 def run(targets: dict[str, Target], seed: int, cases: int, *, first: int = 0) -> Tally:
-    """Try that many cases of each target; the number of a case and the seed make it again."""
+    """Try that many cases of each target; the number of a case and the seed make it again.
+
+    The first case is tried twice and judged once: what it loads is no fault of its own.
+    """
     tally = Tally()
     for name, (make, check) in targets.items():
+        attempt(check, make(Random(f"{seed}/{name}/{first}")), LOADING_SECONDS)
         for number in range(first, first + cases):
             case = make(Random(f"{seed}/{name}/{number}"))
             error = attempt(check, case)
@@ -91,17 +105,17 @@ def run(targets: dict[str, Target], seed: int, cases: int, *, first: int = 0) ->
 
 
 @contextmanager
-def _limit() -> Iterator[None]:
+def _limit(seconds: float) -> Iterator[None]:
     def stop(signum: int, frame: object) -> None:
-        raise TooSlowError(f"more than {SECONDS:g} s")
+        raise TooSlowError(f"more than {seconds:g} s")
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     start = time.process_time()
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-    if time.process_time() - start > SECONDS:  # it was in C code, which signals do not interrupt
-        raise TooSlowError(f"more than {SECONDS:g} s")
+    if time.process_time() - start > seconds:  # it was in C code, which signals do not interrupt
+        raise TooSlowError(f"more than {seconds:g} s")

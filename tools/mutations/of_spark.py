@@ -56,8 +56,8 @@ ROWS = [
     # What Spark's executors do without Spark.
     (
         "spark_integration/sinks/records.py",
-        'partition.argsort(kind="stable")',
-        "partition.argsort()",
+        '.argsort(kind="stable")',
+        ".argsort()",
         RECORDS,
     ),
     (
@@ -87,7 +87,7 @@ ROWS = [
     (
         "spark_integration/sinks/placement.py",
         "of_count = counts == count",
-        "of_count = counts <= count",
+        "of_count = counts >= count",
         PLACEMENT,
     ),
     (

@@ -24,7 +24,7 @@ from tests.support.jars import cache_folder
 
 ROOT = Path(__file__).parents[2]
 COSMIC_RAY = "8.7.0"
-PACKAGES = ["partitioning", "assignors", "spark_integration"]
+PACKAGES = ["partitioning", "assignors", "copartition", "spark_integration"]
 TIMEOUT_S = 600.0
 WHOLE = "module_path, operator_name, occurrence, start_pos_row, start_pos_col"
 """What tells mutations apart; their ids are new each time."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.leader import Generations, Leader, subscription
+from copartition.simulation.group.leader import Leader, subscription
 from copartition.simulation.group.members import State
-from copartition.simulation.group.timers import RETRY_MS, first_after
+from copartition.simulation.group.timers import DONE, RETRY_MS, first_after
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ClassicGroup:
         self.cause = 0  # the number of what began the rebalance under way
         self.down_ms = -math.inf  # until when it answers nobody
         # The leader, and what it decides.
-        self.generations = Generations(world, members, notifier, Leader(world, decisions))
+        self.leader = Leader(world, decisions, members, notifier)
         # Who notices new partitions, and when.
         self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
@@ -66,31 +66,31 @@ class ClassicGroup:
         self._delay_left_ms = 0.0
         self._newcomer = False
         self._joined_ms: float | None = None  # when the last member joins; None: look it up
-        self._answer: Timer | None = None  # when the leader's is there
+        self._answer = DONE  # when the leader's is there
         self._computed_ms = 0.0
         self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None  # who rejoins, when
-        self._follow_up: Timer | None = None
+        self._follow_up = DONE
 
     def begin(self) -> None:
         """The members there are, all of them newcomers, are the stable group at time 0."""
         self._causes = ["the group at the start"]
         self.cause = self._world.partitions.cause(self._causes[0])
         self._members.joins_ms[self._members.rows] = 0.0
-        self.generations.elect()
-        answer = self.generations.decide(self.metadata.counts())
+        self.leader.elect()
+        answer = self.leader.decide(self.metadata.counts())
         self.state = State.STABLE
         self._world.history.begin(
-            self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
+            self.leader.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
         )
         self.metadata.watch()
 
     def adopt_members(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
         """The members there are come from another kind of group, with what they own; the group is stable."""
         partitions, rows = self._world.partitions, self._members.rows.tolist()
-        self.generations.number = generation
+        self.leader.generation = generation
         if rows:
             lists = [[partitions.name(partition) for partition in mine] for mine in owned]
-            self.generations.brain.adopt(rows, lists, generation)
+            self.leader.adopt(lists, generation)
             self.state = State.STABLE
             self.metadata.watch()
 
@@ -119,20 +119,20 @@ class ClassicGroup:
         name = self._world.memberships.consumers[member].name
         absence = self._forget_session(member)
         members.wake(member, now_ms, since_ms)
-        if member == self.generations.leader:
-            self.generations.brain.new = True
+        if member == self.leader.member:
+            self.leader.new = True
         if self.state is State.STABLE and not changed:
             if absence is not None:
                 self._world.partitions.causes[absence] = f"{name} was away"
-            self.generations.open(np.array([member], np.int32), self.cause if absence is None else absence)
-            if member == self.generations.leader:
+            self.leader.open(np.array([member], np.int32), self.cause if absence is None else absence)
+            if member == self.leader.member:
                 # It takes the topics it finds for the assigned ones, so it overlooks what grew while it
                 # was away (KIP-814).
-                self.generations.brain.counts = list(self._world.partitions.counts)
+                self.leader.counts = list(self._world.partitions.counts)
             self.metadata.watch()
             return
         if members.carries[member]:
-            self.generations.brain.gone.add(self._world.memberships.ids[member])
+            self.leader.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
         cause = self._world.partitions.cause(f"{name} joined") if absence is None else absence
         self._world.partitions.notice(member, now_ms, cause)
@@ -147,17 +147,17 @@ class ClassicGroup:
         self._forget_session(member)
         self._members.remove(member)
         if self._members.carries[member]:
-            self.generations.brain.gone.add(self._world.memberships.ids[member])
-        if member == self.generations.leader:
-            self.generations.leader = None
+            self.leader.gone.add(self._world.memberships.ids[member])
+        if member == self.leader.member:
+            self.leader.member = None
         self._world.partitions.notice(member, self._world.now_ms, cause)
         if len(self._members):
             self.prepare(text, cause)
             return
-        self._cancel_answer()
+        self._answer.cancel()
         self.state = State.EMPTY
-        self.generations.brain.over = True
-        self.generations.brain.gone.clear()
+        self.leader.over = True
+        self.leader.gone.clear()
         self._delay_ms = None
         self._world.note("empty")
 
@@ -173,15 +173,15 @@ class ClassicGroup:
             self._members.joins_ms[member] = math.inf
             self._joined_ms = None
         elif self.state is State.COMPLETING:
-            if member != self.generations.leader:
+            if member != self.leader.member:
                 return
-            self._cancel_answer()
+            self._answer.cancel()
         self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
         """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
         self._forget_session(member)
-        if self.state is State.COMPLETING and member == self.generations.leader and self._answer is None:
+        if self.state is State.COMPLETING and member == self.leader.member and self._answer.is_done:
             self._complete()
             return False
         self.metadata.watch()
@@ -252,15 +252,13 @@ class ClassicGroup:
             self._open_barrier(cause)
         elif self.state is State.COMPLETING:
             # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
-            self._cancel_answer()
+            self._answer.cancel()
             self.cause = cause
             self._world.partitions.turn(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
             members.joins_ms[members.rows] = math.inf
             members.joins_ms[members.living()] = now_ms + self._costs.network_ms
-            if self.generations.leader is not None and members.alive[self.generations.leader]:
-                members.joins_ms[self.generations.leader] = (
-                    max(now_ms, self._computed_ms) + self._costs.network_ms
-                )
+            if self.leader.member is not None and members.alive[self.leader.member]:
+                members.joins_ms[self.leader.member] = max(now_ms, self._computed_ms) + self._costs.network_ms
             self.state = State.PREPARING
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
@@ -293,7 +291,7 @@ class ClassicGroup:
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
             return
-        self.generations.elect()
+        self.leader.elect()
         self._complete()
 
     def _open_initial(self, cause: int) -> None:
@@ -315,7 +313,8 @@ class ClassicGroup:
         if self._revoking is not None:
             rows, joins_ms = self._revoking
             members.joins_ms[rows] = np.where(members.alive[rows], joins_ms, math.inf)
-        self._forget_follow_up()
+        self._revoking = None
+        self._follow_up.cancel()
         self.metadata.forget()
         self._world.note("rebalance", cause=self._world.partitions.causes[cause])
 
@@ -326,7 +325,7 @@ class ClassicGroup:
         now_ms, members = self._world.now_ms, self._members
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
         self._notifier.stop_all(now_ms, self.cause)
-        answer = self.generations.decide(self.metadata.counts())
+        answer = self.leader.decide(self.metadata.counts())
         self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
         known_ms = self._computed_ms + self._costs.network_ms
         members.restart_beats(joined, now_ms + self._costs.network_ms / 2, known_ms)
@@ -340,16 +339,15 @@ class ClassicGroup:
     def _sync(self, answer: Answer) -> None:
         """Everybody has the assignment."""
         now_ms = self._world.now_ms
-        self._answer = None
         self.state = State.STABLE
         self._world.history.add(
-            self.generations.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
+            self.leader.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
         )
         for member in self._absence:
             self._watch_session(member, now_ms)
         if answer.held:
-            self._timers.at(self.generations.brain.holds_ms or now_ms, self._stop_holding)
-        revoking = self.generations.revoking
+            self._timers.at(self.leader.holds_ms or now_ms, self._stop_holding)
+        revoking = self.leader.revoking
         if len(revoking) == 0:
             self.metadata.watch()
             return
@@ -364,7 +362,7 @@ class ClassicGroup:
 
     def _stop_holding(self) -> None:
         """What lost members had is given to others: all members know the time, and rejoin."""
-        holds_ms, now_ms = self.generations.brain.holds_ms, self._world.now_ms
+        holds_ms, now_ms = self.leader.holds_ms, self._world.now_ms
         if self.state is State.STABLE and holds_ms is not None and holds_ms <= now_ms:
             text = "scheduled.rebalance.max.delay.ms is over"
             self.prepare(text, self._world.partitions.cause(text))
@@ -382,8 +380,7 @@ class ClassicGroup:
     # Sessions.
 
     def _watch_session(self, member: int, heard_ms: float) -> None:
-        if member in self._sessions:
-            self._sessions[member].cancel()
+        self._sessions.get(member, DONE).cancel()
         ends_ms = max(heard_ms + self._settings.session_timeout_ms, self._world.now_ms)
         self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member))
 
@@ -393,21 +390,8 @@ class ClassicGroup:
         self.drop(member, f"session of {name} timed out", self._absence[member])
 
     def _forget_session(self, member: int) -> int | None:
-        timer = self._sessions.pop(member, None)
-        if timer is not None:
-            timer.cancel()
+        self._sessions.pop(member, DONE).cancel()
         return self._absence.pop(member, None)
-
-    def _cancel_answer(self) -> None:
-        if self._answer is not None:
-            self._answer.cancel()
-            self._answer = None
-
-    def _forget_follow_up(self) -> None:
-        self._revoking = None
-        if self._follow_up is not None:
-            self._follow_up.cancel()
-            self._follow_up = None
 
 
 MISSING_TOPIC_MS = 1_000
@@ -439,7 +423,7 @@ class Metadata:
         self._timers = timers
         self._notifier = notifier
         self._growth: list[_Growth] = []
-        self._timer: Timer | None = None
+        self._timer = DONE
 
     def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
         """A topic has more partitions, or is there at last."""
@@ -448,7 +432,7 @@ class Metadata:
 
     def counts(self) -> list[int]:
         """Partitions of each topic, as the leader has them when it assigns."""
-        now_ms, leader = self._world.now_ms, self._coordinator.generations.leader
+        now_ms, leader = self._world.now_ms, self._coordinator.leader.member
         assert leader is not None
         consumer = self._world.memberships.consumers[leader]
         # A pattern is matched against what there is (Java asks before each join), librdkafka asks anyhow.
@@ -456,7 +440,7 @@ class Metadata:
             return list(self._world.partitions.counts)
         # A leader asks anew where others subscribe to topics that are none of its own.
         own = subscription(consumer, self._world, self._world.partitions.counts)
-        if self._growth and not self._coordinator.generations.topics().issubset(own):
+        if self._growth and not self._coordinator.leader.topics().issubset(own):
             return list(self._world.partitions.counts)
         # At the least it knows what was given out last: members claim it, and ask for what they are given.
         counts = list(self._assigned_counts())
@@ -480,22 +464,20 @@ class Metadata:
         if noticed:
             at_ms, member = min(noticed)
             # A leader that puts its decision off (KIP-415) would hear of it in vain until then.
-            holds_ms = self._coordinator.generations.brain.holds_ms or 0.0
+            holds_ms = self._coordinator.leader.holds_ms or 0.0
             at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)
             self._timer = self._timers.at(at_ms, lambda: self._notice(member))
 
     def forget(self) -> None:
         """The group rebalances, so nobody needs to see to that."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
 
     def _assigned_counts(self) -> list[int]:
-        return self._coordinator.generations.brain.counts
+        return self._coordinator.leader.counts
 
     def _unassigned_growth(self) -> list[_Growth]:
         """What was not assigned yet, of the topics that some member subscribes to."""
-        assigned, subscribed = self._assigned_counts(), self._coordinator.generations.topics()
+        assigned, subscribed = self._assigned_counts(), self._coordinator.leader.topics()
         return [
             growth
             for growth in self._growth
@@ -505,7 +487,7 @@ class Metadata:
 
     def _watchers(self) -> list[int]:
         """Members that rejoin where they see something new: the leader, and some others."""
-        leader = self._coordinator.generations.leader
+        leader = self._coordinator.leader.member
         consumers = self._world.memberships.consumers
         return [
             member
@@ -519,7 +501,7 @@ class Metadata:
         """When a member rejoins for what is new; None where it does not."""
         consumer = self._world.memberships.consumers[member]
         name = self._world.partitions.topics[growth.topic]
-        is_leader = member == self._coordinator.generations.leader
+        is_leader = member == self._coordinator.leader.member
         if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
             return None
         # A follower that joins with the same subscription gets its generation as the answer, and nobody else

@@ -10,7 +10,12 @@ import numpy as np
 
 from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.clients import PROFILES, draw_batches
-from copartition.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
+from copartition.simulation.group.leader import (
+    share_strategy,
+    speaks_consumer_protocol,
+    speaks_eager,
+    strategies_of,
+)
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.memberships import Handover, Process, Reason
 from copartition.simulation.group.partitions import rows_of
@@ -58,11 +63,6 @@ class ClassicProtocol:
         """See `Engine`."""
         return len(self._members)
 
-    @property
-    def member_pause_ms(self) -> float:
-        """See `Engine`."""
-        return self._group.generations.member_pause_ms
-
     def start(self, consumer: int, now_ms: float) -> None:
         """It finds the coordinator and sends JoinGroup, a dynamic one twice (KIP-394)."""
         rounds = 1.5 if self._world.consumers[consumer].static else 2.5
@@ -94,10 +94,7 @@ class ClassicProtocol:
         says_ms = now_ms + self._costs.network_ms / 2
         if reads:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
-        if says_ms <= now_ms:
-            self._group.drop(member, text, cause)
-        else:
-            self._timers.at(says_ms, lambda: self._group.drop(member, text, cause))
+        self._timers.soon(says_ms, now_ms, lambda: self._group.drop(member, text, cause))
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """Its partitions wait, and so does a barrier that it must pass; in the end it leaves by itself."""
@@ -174,7 +171,7 @@ class ClassicProtocol:
         rows = self._members.rows
         if len(rows) == 0:
             return
-        if not self._group.generations.brain.supports(scenario.consumers[0], rows.tolist()):
+        if not share_strategy(scenario.consumers[0], scenario.consumers, self._world):
             raise ScenarioError(
                 "the consumers at the start have no assignor in common; give them one, such as 'range'"
             )
@@ -215,16 +212,12 @@ class ClassicProtocol:
                 )
             )
         joining = [(consumer, min(planned)) for consumer, planned in plans.items() if planned]
-        generations = self._group.generations
-        return Handover(
-            generations.number, processes, joining, self._group.down_ms, generations.member_pause_ms
-        )
+        return Handover(self._group.leader.generation, processes, joining, self._group.down_ms)
 
     def adopt(self, handover: Handover, reason: Reason | None) -> None:
         """Go on with the members of another kind of group, which rebalances now where there is a reason."""
         now_ms, members, world = self._world.now_ms, self._members, self._world
         processes = handover.members
-        self._group.generations.member_pause_ms = handover.member_pause_ms
         self._group.down_ms = handover.down_ms
         for process in processes:
             configured = world.memberships.consumers[process.member]
@@ -303,10 +296,8 @@ class ClassicProtocol:
 
     def _plan(self, consumer: int, at_ms: float, action: Callable[[], None]) -> None:
         """A process will do this, if it is still there."""
-        if at_ms <= self._world.now_ms:
-            action()
-        else:
-            self._plans.setdefault(consumer, []).append(self._timers.at(at_ms, action))
+        timer = self._timers.soon(at_ms, self._world.now_ms, action)
+        self._plans.setdefault(consumer, []).append(timer)
 
     def _forget_plans(self, consumer: int) -> None:
         for timer in self._plans.pop(consumer, ()):
@@ -328,18 +319,18 @@ class ClassicProtocol:
             self._upgrade(self.hand_over(), consumer, since_ms)
             return
         member = self._member_of(consumer) if configured.static else None
-        brain, rows = self._group.generations.brain, self._members.rows
-        others = rows[rows != member] if member is not None else rows
+        leader, rows, consumers = self._group.leader, self._members.rows, self._world.memberships.consumers
+        others = (consumers[row] for row in rows.tolist() if row != member)
         if fault := self._mix_fault(configured):
             self._refuse(consumer, fault)
-        elif not brain.supports(configured, others.tolist()):
+        elif not share_strategy(configured, others, self._world):
             self._refuse(consumer, "INCONSISTENT_GROUP_PROTOCOL")
         elif member is None:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
-            self._world.memberships.consumers[member] = configured
+            consumers[member] = configured
             self._members.eager[member] = any(self._speaks_eager(configured))
-            changed = brain.choose(rows.tolist()) != brain.strategy
+            changed = leader.choose(rows.tolist()) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
     def _take_over(self, consumer: int, since_ms: float) -> None:
@@ -373,7 +364,7 @@ class ClassicProtocol:
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
-            self._group.generations.member_pause_ms += now_ms - stands_ms
+            self._world.member_pause_ms += now_ms - stands_ms
             if members.eager[member]:
                 row = np.array([member], np.int32)
                 self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)

@@ -15,6 +15,7 @@ from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.leader import speaks_eager, strategies_of
 from copartition.simulation.group.memberships import Process
 from copartition.simulation.group.partitions import rows_of
+from copartition.simulation.group.timers import DONE
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
 
@@ -60,9 +61,9 @@ class Client:
         self._timers = timers
         self._costs = world.scenario.costs
         self._slept_ms = math.inf  # since when it has stood still
-        self._beat: Timer | None = None  # a heartbeat that is simulated
+        self._beat = DONE  # a heartbeat that is simulated
         self._plans: list[Timer] = []  # what it will do by itself
-        self._step: Timer | None = None  # the next step towards what is assigned to it
+        self._step = DONE  # the next step towards what is assigned to it
         self._reconciling = False  # whether it is about to poll for that, or inside callbacks
         self._polled = False  # whether it is inside them
         self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
@@ -119,7 +120,7 @@ class Client:
         self.busy_ms = until_ms
         if not self._leaves_when_overdue(now_ms, until_ms):
             self._plan(until_ms, self._resume)
-        if self._step is not None and not self._polled:
+        if not self._step.is_done and not self._polled:
             self._step.cancel()
             self._do_at(until_ms, self._reconcile)
 
@@ -151,13 +152,13 @@ class Client:
     def expects_news(self) -> None:
         """The next heartbeat may tell it something."""
         coordinator = self._coordinator
-        if self._beat is None and coordinator.beats.speaks(self.member):
+        if self._beat.is_done and coordinator.beats.speaks(self.member):
             beats_ms = coordinator.beats.next_ms(self.member, self._world.now_ms)
             self._beat = self._timers.at(beats_ms, self.beat)
 
     def beat(self) -> None:
         """Send a heartbeat."""
-        self._forget_beat()
+        self._beat.cancel()
         self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
 
     # What the coordinator answers.
@@ -227,7 +228,7 @@ class Client:
     def _reconcile(self) -> None:
         """The application polls: it gives up what it lost, and opens what it won."""
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
-        self._step, self._polled = None, True
+        self._step, self._polled = DONE, True
         assigned, done_ms = self.assigned, now_ms
         lost, won = self.owned - assigned, assigned - self.owned
         if lost:
@@ -243,9 +244,9 @@ class Client:
 
     def _acknowledge(self, assigned: frozenset[int]) -> None:
         """Tell the coordinator what it has now, in a heartbeat of its own."""
-        self._step, self._polled, self._reconciling = None, False, False
+        self._step, self._polled, self._reconciling = DONE, False, False
         self._unacknowledged = self.assigned != assigned
-        self._forget_beat()
+        self._beat.cancel()
         if self._is_member:
             self._coordinator.beats.restart(self.member, self._world.now_ms)
         self._send(lambda: self._coordinator.heartbeat(self, assigned), self._hear)
@@ -381,7 +382,7 @@ class Client:
 
     def _count_pause(self) -> None:
         if self.stands_ms is not None:
-            self._coordinator.member_pause_ms += self._world.now_ms - self.stands_ms
+            self._world.member_pause_ms += self._world.now_ms - self.stands_ms
             self.stands_ms = None
 
     def _later(self, at_ms: float, action: Callable[[], None]) -> None:
@@ -394,10 +395,7 @@ class Client:
             self._step = self._timers.at(at_ms, action)
 
     def _plan(self, at_ms: float, action: Callable[[], None]) -> None:
-        if at_ms <= self._world.now_ms:
-            action()
-        else:
-            self._plans.append(self._timers.at(at_ms, action))
+        self._plans.append(self._timers.soon(at_ms, self._world.now_ms, action))
 
     def _postpone_plans(self, until_ms: float) -> None:
         plans, self._plans = self._plans, []
@@ -406,20 +404,13 @@ class Client:
                 self._plan(max(timer.at_ms, until_ms), timer.action)
                 timer.cancel()
 
-    def _forget_beat(self) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
-            self._beat = None
-
     def _forget_plans(self) -> None:
-        self._forget_beat()
+        self._beat.cancel()
         self._forget_step()
         self._forget(self._plans)
 
     def _forget_step(self) -> None:
-        if self._step is not None:
-            self._step.cancel()
-            self._step = None
+        self._step.cancel()
         self._reconciling = self._polled = False
 
     @staticmethod
@@ -450,7 +441,7 @@ class ClassicClient(Client):
 
     def beat(self) -> None:
         """Ask whether it must join again."""
-        self._forget_beat()
+        self._beat.cancel()
         self._send(lambda: self._coordinator.ask(self), self._hear)
 
     def go_on(self, process: Process) -> None:
@@ -509,7 +500,7 @@ class ClassicClient(Client):
 
     def _prepare(self) -> None:
         """Under eager it gives everything up first."""
-        self._step = None
+        self._step = DONE
         now_ms = done_ms = self._world.now_ms
         if self._eager and self.owned:
             self._release(self.owned, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
@@ -518,16 +509,12 @@ class ClassicClient(Client):
             self.stands_ms = now_ms
         self._do_at(done_ms, self._join)
 
-    def _join(self) -> None:
-        self._step = None
-        super()._join()
-
     def _arrive(self) -> None:
         self._reconciling = True
         self._ask(lambda: self._coordinator.join(self, self.owned), self._on_joined, self._life)
 
     def _on_joined(self, _: Answer) -> None:
-        self._forget_beat()
+        self._beat.cancel()
         self._coordinator.beats.restart(self.member, self._world.now_ms)
         self._send(lambda: self._coordinator.sync(self), self._on_synced)
 
@@ -557,7 +544,7 @@ class ClassicClient(Client):
 
     def _acknowledge(self, assigned: frozenset[int]) -> None:  # noqa: ARG002 - it acknowledges by joining
         """What it gave up is free when it has joined again, which it does at once."""
-        self._step, self._polled, self._reconciling = None, False, False
+        self._step, self._polled, self._reconciling = DONE, False, False
         if self._revoked:
             self._reconciling = True
             self._prepare()

@@ -46,11 +46,6 @@ class ConsumerProtocol:
         """See `Engine`."""
         return len(self._coordinator.group.members)
 
-    @property
-    def member_pause_ms(self) -> float:
-        """See `Engine`."""
-        return self._coordinator.member_pause_ms
-
     def start(self, consumer: int, now_ms: float) -> None:
         """Its first heartbeat is its join."""
         configured = self._world.consumers[consumer]
@@ -137,7 +132,6 @@ class ConsumerProtocol:
             [client.process() for client in staying if isinstance(client, ClassicClient)],
             joining,
             coordinator.down_ms,
-            coordinator.member_pause_ms,
         )
         for client in coordinator.clients.values():
             client.gone = True  # what is still on its way to it is another one's from here on
@@ -146,7 +140,7 @@ class ConsumerProtocol:
     def adopt(self, handover: Handover) -> None:
         """Go on with the members of a classic group."""
         coordinator = self._coordinator
-        coordinator.down_ms, coordinator.member_pause_ms = handover.down_ms, handover.member_pause_ms
+        coordinator.down_ms = handover.down_ms
         clients = [
             ClassicClient(self._world, coordinator, self._timers, member.consumer, member.member)
             for member in handover.members

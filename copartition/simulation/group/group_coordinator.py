@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from assignors.group import Member
 from copartition.simulation.group.consumer_group import Answer, ConsumerGroup, Error, GroupMember
-from copartition.simulation.group.leader import strategies_of, topics_with
+from copartition.simulation.group.leader import assignor_ms, share_strategy, strategies_of, topics_with
 from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
-from copartition.simulation.group.timers import Beats
+from copartition.simulation.group.timers import DONE, Beats
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
@@ -73,33 +72,32 @@ class GroupCoordinator:
     ) -> None:
         # Called when only members of the classic protocol are left, with the reason to rebalance, if any.
         self._downgrade = downgrade
-        partitions, settings = world.partitions, world.scenario.settings
+        partitions, settings, describe = world.partitions, world.scenario.settings, world.memberships.describe
         self._world = world
         self._timers = timers
         self._names = tuple(topic.name for topic in world.scenario.topics)
         self._targets = Targets(
-            decisions, self._strategy, self._topics, partitions.first, partitions.topics, self._describe
+            decisions, self._strategy, self._topics, partitions.first, partitions.topics, describe
         )
         self.group = ConsumerGroup(
             int(partitions.first[-1]),
             settings.group_consumer_assignment_interval_ms,
             self._assign,
-            self._matching,
-            TimelineKeys(lambda number: string_hash(self._describe(number).id)),
+            lambda pattern: frozenset(partitions.matching(pattern, partitions.counts)),
+            TimelineKeys(lambda number: string_hash(world.memberships.ids[number])),
         )  # what it knows
         self.beats = Beats()  # when members send heartbeats
         self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
         self.clients: dict[int, Client] = {}  # the client behind each member
         self.down_ms = 0.0  # until when it answers nobody
         self.busy_ms = 0.0  # until when its assignor is at work
-        self.member_pause_ms = 0.0  # how long running consumers waited for their first partitions, summed
         self._computed = False
         self._epoch = self.group.epoch
         self._sessions: dict[
             int, tuple[Timer, int]
         ] = {}  # of members that are silent, and why they do not read
         self._deadlines: dict[int, Timer] = {}
-        self._watch: tuple[Timer, float, int] | None = None
+        self._watch = DONE, math.inf, -1  # a heartbeat that moves the group: its timer, when, and whose
 
     def has_nothing_for(self, member: int) -> bool:
         """Whether a member is to have no partitions, as far as anything is decided."""
@@ -118,7 +116,12 @@ class GroupCoordinator:
     def join(self, client: Client, owned: Collection[int]) -> Answer | Error:
         """A member's first heartbeat, or JoinGroup."""
         world, group, now_ms = self._world, self.group, self._world.now_ms
-        if client.classic and not self._has_in_common(client):
+        others = (
+            each.configured
+            for number, each in self.clients.items()
+            if each.classic and number in group.members and each is not client
+        )
+        if client.classic and not share_strategy(client.configured, others, world):
             return Error.INCONSISTENT_GROUP_PROTOCOL
         member = self._member(client)
         before = None if member.instance is None else group.static.get(member.instance)
@@ -159,15 +162,6 @@ class GroupCoordinator:
         assigned = self.group.sync(client.member, member.epoch, self._world.now_ms)
         self._follow("", None, client.member)
         return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
-
-    def _has_in_common(self, client: Client) -> bool:
-        others = (
-            each.configured
-            for number, each in self.clients.items()
-            if each.classic and number in self.group.members and each is not client
-        )
-        mine = set(strategies_of(client.configured, self._world))
-        return bool(mine.intersection(*(strategies_of(other, self._world) for other in others)))
 
     def _member(self, client: Client) -> GroupMember:
         consumer = client.configured
@@ -345,18 +339,14 @@ class GroupCoordinator:
         at_ms, member = math.inf, -1
         if due_ms < math.inf:
             at_ms, member = self.beats.first_of_all(max(due_ms, self._world.now_ms))
-        if self._watch is not None:
-            if self._watch[1:] == (at_ms, member):
-                return
-            self._watch[0].cancel()
-            self._watch = None
+        timer, *before = self._watch
+        if before == [at_ms, member] and not timer.is_done:
+            return
+        timer.cancel()
         if at_ms < math.inf:
-            self._watch = self._timers.at(at_ms, self._let_anybody_beat), at_ms, member
+            self._watch = self._timers.at(at_ms, partial(self._let_beat, member)), at_ms, member
 
-    def _let_anybody_beat(self) -> None:
-        assert self._watch is not None
-        _, _, member = self._watch
-        self._watch = None
+    def _let_beat(self, member: int) -> None:
         self.clients[member].beat()
 
     # The assignor.
@@ -364,9 +354,7 @@ class GroupCoordinator:
     def _assign(self, group: ConsumerGroup) -> NDArray[np.int64]:
         began = time.perf_counter()
         owner = self._targets(group)
-        cost = self._world.scenario.costs.assignor_ms
-        took_ms = (time.perf_counter() - began) * 1000 if cost == "measured" else cost
-        self.busy_ms = self._world.now_ms + took_ms
+        self.busy_ms = self._world.now_ms + assignor_ms(self._world, began)
         self._computed = True
         return owner
 
@@ -381,20 +369,6 @@ class GroupCoordinator:
 
     def _topics(self) -> list[Topic]:
         return topics_with(self._world, self._world.partitions.counts)
-
-    def _matching(self, pattern: str) -> frozenset[str]:
-        partitions = self._world.partitions
-        return frozenset(
-            name
-            for name, count in zip(partitions.topics, partitions.counts, strict=True)
-            if count and re.fullmatch(pattern, name)
-        )
-
-    def _describe(self, member: int) -> Member:
-        memberships = self._world.memberships
-        consumer = memberships.consumers[member]
-        instance_id = consumer.name if consumer.static else None
-        return Member(memberships.ids[member], (), instance_id=instance_id, rack=consumer.rack)
 
     # Sessions.
 
@@ -413,15 +387,12 @@ class GroupCoordinator:
         return self._sessions[member][1] if member in self._sessions else None
 
     def _forget_session(self, member: int) -> int | None:
-        timer, absence = self._sessions.pop(member, (None, None))
-        if timer is not None:
-            timer.cancel()
+        timer, absence = self._sessions.pop(member, (DONE, None))
+        timer.cancel()
         return absence
 
     def _watch_deadline(self, member: int, deadline_ms: float) -> None:
-        timer = self._deadlines.pop(member, None)
-        if timer is not None:
-            timer.cancel()
+        self._deadlines.pop(member, DONE).cancel()
         if deadline_ms < math.inf:
             self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))
 

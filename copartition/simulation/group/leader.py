@@ -6,7 +6,6 @@ the same answer to the same history, so it is asked once and its decisions are k
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from copy import deepcopy
@@ -106,9 +105,13 @@ class Answer(NamedTuple):
 
 
 class Leader:
-    """What there is of a leader beside its membership: its memory, its strategy, the topics it has seen."""
+    """The leader of a classic group: which member it is, what it knows and decides."""
 
-    def __init__(self, world: World, decisions: Decisions) -> None:
+    def __init__(
+        self, world: World, decisions: Decisions, members: Members, notifier: RebalanceNotifier
+    ) -> None:
+        self.member: int | None = None  # the membership that leads; None until one is elected
+        self.generation = 0  # the last one
         self.strategy = ""  # of the last decision; empty before the first
         # Partitions of each topic at the last decision.
         self.counts: list[int] = list(world.partitions.counts)
@@ -116,15 +119,26 @@ class Leader:
         self.over = True  # whether the group starts from nothing
         self.gone: set[str] = set()  # ids of members that are gone since the last decision
         self.holds_ms: float | None = None  # until when decisions are put off (KIP-415)
+        # Members that must give something up, and rejoin, after the last generation.
+        self.revoking = np.empty(0, np.int32)
         self._world = world
+        self._members = members
+        self._notifier = notifier
         self._decisions = decisions
         self._decision = decisions.start
 
-    def adopt(
-        self, members: Sequence[int], owned: Sequence[Sequence[TopicPartition]], generation: int
-    ) -> None:
-        """These come from another kind of group, with what they own."""
+    def elect(self) -> None:
+        """Somebody who has joined leads, the one from before if it has."""
+        members, now_ms = self._members, self._world.now_ms
+        if self.member is None or members.joins_ms[self.member] > now_ms:
+            rows = members.rows
+            self.member = int(rows[members.joins_ms[rows] <= now_ms][0])
+            self.new = True
+
+    def adopt(self, owned: Sequence[Sequence[TopicPartition]], generation: int) -> None:
+        """The members there are come from another kind of group, with what they own."""
         memberships, counts = self._world.memberships, self._world.partitions.counts
+        members = self._members.rows.tolist()
         ids = [memberships.ids[member] for member in members]
         group = Group(
             topics_with(self._world, counts), self._newcomers(members, counts), generation=generation
@@ -132,26 +146,22 @@ class Leader:
         self._decision = Decision(group, Assignment.of(dict(zip(ids, owned, strict=True))))
         self.strategy, self.counts, self.over = self.choose(members), list(counts), False
 
-    def decide(
-        self,
-        leader: int,
-        members: Sequence[int],
-        joining: Sequence[int],
-        counts: list[int],
-        generation: int,
-        bare: Collection[int],
-    ) -> Answer:
-        """The assignment that the member `leader` computes, by its client's rule.
+    def decide(self, counts: list[int]) -> Answer:
+        """A new generation: what the leader computes, by its client's rule, as it knows these topics.
 
-        `members` are in order; `joining` among them come without what the last assignment gave them; `bare`
-        gave everything up under a strategy that lets others keep it. `counts` are partitions of each topic as
-        the leader knows them, `generation` is the group's last one.
+        `counts` are partitions of each topic.
         """
-        memberships = self._world.memberships
-        strategy = self.choose(members)
+        members, memberships = self._members, self._world.memberships
+        rows, ids = members.rows, memberships.ids
+        carries = members.carries[rows]
+        joining = rows[~carries].tolist()  # without what the last assignment gave them
+        # Members that gave everything up under a strategy that lets others keep it.
+        bare = rows[members.eager[rows] & carries].tolist() if self._world.varied else ()
+        strategy = self.choose(rows.tolist())
         fresh = self.new or strategy != self.strategy
-        ids = memberships.ids
-        if self._holds(memberships.consumers[members[0]], strategy, fresh=fresh):
+        generation = self.generation
+        self.generation += 1
+        if self._holds(memberships.consumers[rows[0]], strategy, fresh=fresh):
             last = self._decision.assignment
             assert last is not None
             group = self._group(strategy, joining, self.counts, generation, ())
@@ -167,26 +177,77 @@ class Leader:
             tuple(counts),
             tuple(ids[member] for member in bare),
         )
+        assert self.member is not None
         began = time.perf_counter()
         decision = self._decisions.decide(
             self._decision,
             change,
-            PROFILES[memberships.consumers[leader].client].own_assignors.get(strategy, strategy),
+            PROFILES[memberships.consumers[self.member].client].own_assignors.get(strategy, strategy),
             lambda: self._group(strategy, joining, counts, generation, {ids[member] for member in bare}),
             new_leader=fresh,
         )
-        cost = self._world.scenario.costs.assignor_ms
-        took_ms = (time.perf_counter() - began) * 1000 if cost == "measured" else cost
+        took_ms = assignor_ms(self._world, began)
         assert decision.assignment is not None
         return Answer(decision.assignment, took_ms, strategy, counts, decision)
 
-    def settle(self, answer: Answer) -> None:
-        """The group takes this answer; one that came too late is dropped."""
-        if answer.held:
-            return
-        self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
-        self.new = self.over = False
-        self.gone.clear()
+    def apply(
+        self,
+        answer: Answer,
+        cause: int,
+        started_ms: float,
+        causes: tuple[str, ...],
+        absence: Mapping[int, int],
+        *,
+        at_rest: bool = False,
+    ) -> Rebalance:
+        """Everybody has the assignment: what is lost stops for this cause, what is won is opened.
+
+        `absence` has the members that are silent, and the cause of what they do not read. `at_rest`:
+        everything was opened long ago.
+        """
+        world, members, partitions = self._world, self._members, self._world.partitions
+        now_ms, rows = world.now_ms, members.rows
+        if not answer.held:  # else the decision is still to come
+            self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
+            self.new = self.over = False
+            self.gone.clear()
+        owner, position = partitions.places(answer.assignment)
+        living = members.living()
+        cooperative = living[~members.eager[living]]
+        before = partitions.now.owner
+        losing = members.mask(before[before != owner])
+        # A new process of a static member owns nothing, so it has nothing to give up.
+        self.revoking = cooperative[losing[cooperative] & members.carries[cooperative]]
+        change, moved = partitions.give(owner, position, now_ms, cause)
+        for member, why in absence.items():
+            for phase in (Phase.PAUSED, Phase.COMPUTING):
+                partitions.wait(member, phase, now_ms, Phase.UNNOTICED, why)
+        if at_rest:
+            partitions.start(now_ms)
+        else:
+            self.open(living, cause)
+        self._count_pauses(living, owner)
+        members.carries[rows] |= not answer.held
+        step = Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring))
+        world.note_generation(self.generation, step, moved, causes)
+        return world.history.record(self.generation, started_ms, now_ms, causes, moved, step)
+
+    def open(self, members: NDArray[np.int32], cause: int) -> None:
+        """These open what they were given and do not read yet."""
+        now_ms = self._world.now_ms
+        self._world.partitions.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
+
+    def topics(self) -> frozenset[str]:
+        """Topics that some member subscribes to."""
+        world, counts = self._world, self._world.partitions.counts
+        kinds = world.subscriptions
+        if len(kinds) > 1:
+            consumers = world.memberships.consumers
+            kinds = {
+                (consumers[row].topics, consumers[row].pattern): consumers[row]
+                for row in self._members.rows.tolist()
+            }
+        return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))
 
     def choose(self, members: Sequence[int]) -> str:
         """The strategy that most members vote for, each for the first of its own that all of them have."""
@@ -201,12 +262,14 @@ class Leader:
             votes[next(name for name in strategies if name in common)] += count
         return max(votes, key=lambda name: votes[name])
 
-    def supports(self, consumer: Consumer, members: Sequence[int]) -> bool:
-        """Whether a consumer has a strategy that all of these have."""
-        if not self._world.varied:
-            return True
-        lists = {strategies_of(self._world.memberships.consumers[member], self._world) for member in members}
-        return bool(set(strategies_of(consumer, self._world)).intersection(*lists))
+    def _count_pauses(self, living: NDArray[np.int32], owner: NDArray[np.int32]) -> None:
+        """Add what running members stood still; one without partitions waits on if more are to come."""
+        members = self._members
+        standing = living[~np.isnan(members.stands_ms[living])]
+        if len(self.revoking):
+            standing = standing[members.mask(owner)[standing]]
+        self._world.member_pause_ms += float((self._world.now_ms - members.stands_ms[standing]).sum())
+        members.stands_ms[standing] = np.nan
 
     def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
         """Whether what lost members had is kept for them: workers of Connect may return soon.
@@ -262,14 +325,15 @@ class Leader:
     def _newcomers(self, members: Sequence[int], counts: Sequence[int]) -> list[Member]:
         memberships = self._world.memberships
         return [
-            Member(
-                memberships.ids[member],
-                subscription(consumer := memberships.consumers[member], self._world, counts),
-                instance_id=consumer.name if consumer.static else None,
-                rack=consumer.rack,
-            )
+            memberships.describe(member, subscription(memberships.consumers[member], self._world, counts))
             for member in members
         ]
+
+
+def assignor_ms(world: World, began: float) -> float:
+    """How long an assignor is at work that was asked when `time.perf_counter` was at `began`."""
+    cost = world.scenario.costs.assignor_ms
+    return (time.perf_counter() - began) * 1000 if cost == "measured" else cost
 
 
 def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
@@ -295,6 +359,14 @@ def strategies_of(consumer: Consumer, world: World) -> tuple[str, ...]:
     return consumer.assignors or (world.scenario.assignor,)
 
 
+def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World) -> bool:
+    """Whether a consumer has a strategy that all others have."""
+    if not world.varied:
+        return True
+    lists = {strategies_of(other, world) for other in others}
+    return bool(set(strategies_of(consumer, world)).intersection(*lists))
+
+
 def speaks_eager(strategies: Iterable[str]) -> list[bool]:
     """Of each strategy, whether it makes a client give everything up before it rejoins.
 
@@ -306,118 +378,7 @@ def speaks_eager(strategies: Iterable[str]) -> list[bool]:
 def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tuple[str, ...]:
     """The topics a consumer subscribes to; a pattern's are those among the topics with partitions."""
     if consumer.pattern is not None:
-        return tuple(
-            name
-            for name, count in zip(world.partitions.topics, counts, strict=True)
-            if count and re.fullmatch(consumer.pattern, name)
-        )
+        return world.partitions.matching(consumer.pattern, counts)
     if consumer.topics is not None:
         return consumer.topics
     return world.topics
-
-
-class Generations:
-    """One generation after another."""
-
-    def __init__(self, world: World, members: Members, notifier: RebalanceNotifier, brain: Leader) -> None:
-        self.number = 0  # of the last generation
-        self.leader: int | None = None  # the membership that leads; None until one is elected
-        self.brain = brain  # what the leader knows
-        # Members that must give something up, and rejoin, after the last one.
-        self.revoking = np.empty(0, np.int32)
-        self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
-        self._world = world
-        self._members = members
-        self._notifier = notifier
-
-    def elect(self) -> None:
-        """Somebody who has joined leads, the one from before if it has."""
-        members, now_ms = self._members, self._world.now_ms
-        if self.leader is None or members.joins_ms[self.leader] > now_ms:
-            rows = members.rows
-            self.leader = int(rows[members.joins_ms[rows] <= now_ms][0])
-            self.brain.new = True
-
-    def decide(self, counts: list[int]) -> Answer:
-        """A new generation: what its leader decides, with these partitions of each topic."""
-        members = self._members
-        rows = members.rows
-        carries = members.carries[rows]
-        bare = rows[members.eager[rows] & carries].tolist() if self._world.varied else ()
-        assert self.leader is not None
-        answer = self.brain.decide(
-            self.leader, rows.tolist(), rows[~carries].tolist(), counts, self.number, bare
-        )
-        self.number += 1
-        return answer
-
-    def apply(
-        self,
-        answer: Answer,
-        cause: int,
-        started_ms: float,
-        causes: tuple[str, ...],
-        absence: Mapping[int, int],
-        *,
-        at_rest: bool = False,
-    ) -> Rebalance:
-        """Everybody has the assignment: what is lost stops for this cause, what is won is opened.
-
-        `absence` has the members that are silent, and the cause of what they do not read. `at_rest`:
-        everything was opened long ago.
-        """
-        world, members, partitions = self._world, self._members, self._world.partitions
-        now_ms, rows = world.now_ms, members.rows
-        self.brain.settle(answer)
-        owner, position = partitions.places(answer.assignment)
-        living = members.living()
-        cooperative = living[~members.eager[living]]
-        before = partitions.now.owner
-        losing = members.mask(before[before != owner])
-        # A new process of a static member owns nothing, so it has nothing to give up.
-        self.revoking = cooperative[losing[cooperative] & members.carries[cooperative]]
-        change, moved = partitions.give(owner, position, now_ms, cause)
-        for member, why in absence.items():
-            for phase in (Phase.PAUSED, Phase.COMPUTING):
-                partitions.wait(member, phase, now_ms, Phase.UNNOTICED, why)
-        if at_rest:
-            partitions.start(now_ms)
-        else:
-            self.open(living, cause)
-        self._count_pauses(living, owner)
-        members.carries[rows] |= not answer.held
-        world.note("generation", number=self.number, members=len(rows), moved=moved, causes=list(causes))
-        return world.history.record(
-            self.number,
-            started_ms,
-            now_ms,
-            causes,
-            moved,
-            Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring)),
-        )
-
-    def open(self, members: NDArray[np.int32], cause: int) -> None:
-        """These open what they were given and do not read yet."""
-        now_ms = self._world.now_ms
-        self._world.partitions.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
-
-    def _count_pauses(self, living: NDArray[np.int32], owner: NDArray[np.int32]) -> None:
-        """Add what running members stood still; one without partitions waits on if more are to come."""
-        members = self._members
-        standing = living[~np.isnan(members.stands_ms[living])]
-        if len(self.revoking):
-            standing = standing[members.mask(owner)[standing]]
-        self.member_pause_ms += float((self._world.now_ms - members.stands_ms[standing]).sum())
-        members.stands_ms[standing] = np.nan
-
-    def topics(self) -> frozenset[str]:
-        """Topics that some member subscribes to."""
-        world, counts = self._world, self._world.partitions.counts
-        kinds = world.subscriptions
-        if len(kinds) > 1:
-            consumers = world.memberships.consumers
-            kinds = {
-                (consumers[row].topics, consumers[row].pattern): consumers[row]
-                for row in self._members.rows.tolist()
-            }
-        return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.group import Member
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from copartition.simulation.inputs.events import Consumer
@@ -45,6 +49,12 @@ class Memberships:
         self.consumers.append(consumer)
         return serial
 
+    def describe(self, member: int, topics: Sequence[str] = ()) -> Member:
+        """A member as assignors get it, with what it subscribes to."""
+        consumer = self.consumers[member]
+        instance_id = consumer.name if consumer.static else None
+        return Member(self.ids[member], topics, instance_id=instance_id, rack=consumer.rack)
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -76,4 +86,3 @@ class Handover(NamedTuple):
     members: list[Process]  # in the order they joined
     joining: list[tuple[int, float]]  # consumers that are about to join, each with when it will
     down_ms: float  # until when its coordinator answers nobody
-    member_pause_ms: float  # how long running consumers stood still for the protocol so far

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from copartition.simulation.records.flow import Flow
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,6 +32,18 @@ class Change(NamedTuple):
     partitions: NDArray[np.int32]
     owner: NDArray[np.int32]
     position: NDArray[np.int32]
+
+    @classmethod
+    def between(
+        cls,
+        old_owner: NDArray[np.int32],
+        old_position: NDArray[np.int32],
+        owner: NDArray[np.int32],
+        position: NDArray[np.int32],
+    ) -> Change:
+        """What differs between what all partitions had and have now."""
+        rows = rows_where((owner != old_owner) | (position != old_position))
+        return cls(rows, owner[rows], position[rows])
 
 
 def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -115,6 +128,14 @@ class Partitions:
         """A partition's topic and number there."""
         topic = int(np.searchsorted(self.first, partition, side="right")) - 1
         return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
+
+    def matching(self, pattern: str, counts: Sequence[int]) -> tuple[str, ...]:
+        """The topics that a pattern matches, which are there if `counts` has partitions of them."""
+        return tuple(
+            name
+            for name, count in zip(self.topics, counts, strict=True)
+            if count and re.fullmatch(pattern, name)
+        )
 
     def cause(self, text: str) -> int:
         """A number for one more thing that keeps partitions from being read."""
@@ -263,8 +284,7 @@ class Partitions:
         `owner` is -1 for nobody, `position` the place in the owner's list. Returns what differs, and how many
         partitions went from one consumer to another.
         """
-        rows = rows_where((owner != self.now.owner) | (position != self.now.position))
-        change = Change(rows, owner[rows], position[rows])
+        change = Change.between(self.now.owner, self.now.position, owner, position)
         self._do("own", *change, at_ms, cause)
         return change, self.count_moves(change)
 

@@ -14,6 +14,7 @@ from assignors.group import Group, Member
 from assignors.partition_list import PartitionColumns, PartitionList
 from copartition.simulation.group.leader import Decision
 from copartition.simulation.group.partitions import Change
+from copartition.simulation.group.timers import DONE
 from copartition.simulation.outcome.history import Step
 from partitioning.kit.columns import bounds
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from assignors.group import Assignment, Topic
     from copartition.simulation.group.consumer_group import ConsumerGroup
     from copartition.simulation.group.leader import Decisions
-    from copartition.simulation.group.timers import Beats, Timer, Timers
+    from copartition.simulation.group.timers import Beats, Timers
     from copartition.simulation.group.world import World
     from copartition.simulation.outcome.history import Rebalance
 
@@ -217,7 +218,7 @@ class Epochs:
         self._causes: list[tuple[str, int]] = []
         self._started_ms = 0.0
         self._target: _Target | None = None
-        self._completion: Timer | None = None
+        self._completion = DONE
 
     def request(self, text: str, cause: int) -> None:
         """Something asks for another target."""
@@ -231,14 +232,12 @@ class Epochs:
         text = "the group at the start"
         self._causes = [(text, self._world.partitions.cause(text))]
         target = self._new_target(position, ())
-        self._note(target)
         self._world.history.begin(self._record(target))
 
     def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
         """The group has another target, which changes something for these members; the last is history."""
         self.retire_target()
         target = self._target = self._new_target(position, touched)
-        self._note(target)
         self._look()
         return target.step.change
 
@@ -253,9 +252,7 @@ class Epochs:
         if self._target is not None:
             self._world.history.add(self._record(self._target))
             self._target = None
-        if self._completion is not None:
-            self._completion.cancel()
-            self._completion = None
+        self._completion.cancel()
 
     def on_empty(self) -> None:
         """Nobody is left who could ask for anything."""
@@ -267,21 +264,17 @@ class Epochs:
         """The group goes on as a classic one, which begins with who has what, not with a target."""
         self.retire_target()
         now = self._world.partitions.now
-        target = np.flatnonzero((now.owner != self._owner) | (now.position != self._position)).astype(
-            np.int32
-        )
-        self._world.history.goes_on(Change(target, now.owner[target], now.position[target]))
+        self._world.history.goes_on(Change.between(self._owner, self._position, now.owner, now.position))
 
     def _new_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> _Target:
         group, beats, partitions = self._group, self._beats, self._world.partitions
         owner = group.target.astype(np.int32)
-        rows = np.flatnonzero((owner != self._owner) | (position != self._position)).astype(np.int32)
-        change = Change(rows, owner[rows], position[rows])
+        change = Change.between(self._owner, self._position, owner, position)
         self._owner, self._position = owner, position.copy()
         causes, self._causes = self._causes, []
         self.cause = causes[0][1]
         waits_for = {member for member in touched if member in group.members and beats.speaks(member)}
-        return _Target(
+        target = _Target(
             waits_for,
             beats.last_of_all(self._world.now_ms, waits_for),
             group.target_epoch,
@@ -296,24 +289,13 @@ class Epochs:
                 {},
             ),
         )
-
-    def _note(self, target: _Target) -> None:
-        self._world.note(
-            "generation",
-            number=target.epoch,
-            members=len(target.step.members),
-            moved=target.moved,
-            causes=list(target.causes),
-        )
+        self._world.note_generation(target.epoch, target.step, target.moved, target.causes)
+        return target
 
     def _look(self) -> None:
         target = self._target
-        if target is not None and not target.waits_for and self._completion is None:
-            self._completion = self._timers.at(max(target.others_ms, self._world.now_ms), self._complete)
-
-    def _complete(self) -> None:
-        self._completion = None
-        self.retire_target()
+        if target is not None and not target.waits_for and self._completion.is_done:
+            self._completion = self._timers.at(max(target.others_ms, self._world.now_ms), self.retire_target)
 
     def _record(self, target: _Target) -> Rebalance:
         return self._world.history.record(

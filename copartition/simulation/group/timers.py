@@ -29,9 +29,19 @@ class Timer:
         self.at_ms = at_ms
         self.action: Callable[[], None] | None = action
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is to be done any more."""
+        return self.action is None
+
     def cancel(self) -> None:
         """Leave it undone; nothing happens where it is done already."""
         self.action = None
+
+
+DONE = Timer(-math.inf, lambda: None)
+"""Stands for a timer where none is set."""
+DONE.cancel()
 
 
 class Timers:
@@ -47,12 +57,12 @@ class Timers:
         heapq.heappush(self._heap, (at_ms, next(self._turns), timer))
         return timer
 
-    def soon(self, at_ms: float, now_ms: float, action: Callable[[], None]) -> None:
+    def soon(self, at_ms: float, now_ms: float, action: Callable[[], None]) -> Timer:
         """Do this at that time, or now where it is."""
-        if at_ms <= now_ms:
-            action()
-        else:
-            self.at(at_ms, action)
+        if at_ms > now_ms:
+            return self.at(at_ms, action)
+        action()
+        return DONE
 
     def next_ms(self) -> float:
         """When the next one is due; infinite where there is none."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from assignors.interface import RebalanceProtocol
     from copartition.simulation.inputs.events import Consumer
     from copartition.simulation.inputs.scenario import Scenario
+    from copartition.simulation.outcome.history import Step
 
 
 class Engine(Protocol):
@@ -35,52 +36,36 @@ class Engine(Protocol):
     @property
     def members(self) -> int:
         """Members the coordinator counts, dead ones it has not missed yet included."""
-        ...
-
-    @property
-    def member_pause_ms(self) -> float:
-        """How long running consumers stood still for the protocol, summed; see `RunSummary`."""
-        ...
 
     def start(self, consumer: int, now_ms: float) -> None:
         """A process starts and asks to join."""
-        ...
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """A process closes, or vanishes."""
-        ...
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """The application does not call `poll` until then; heartbeats go on."""
-        ...
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """The process stands still until then."""
-        ...
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
         """A second process starts with the consumer's `group.instance.id`; from now on it is the consumer."""
-        ...
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """The coordinator answers nobody until then."""
-        ...
 
     def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
         """A topic has got more partitions, or was created; `World.partitions` knows already."""
-        ...
 
     def next_ms(self) -> float:
         """When something happens next by itself; infinite where nothing does."""
-        ...
 
     def advance(self) -> None:
         """Let happen what `next_ms` announced; it is that time."""
-        ...
 
     def settle(self, now_ms: float) -> None:
         """Tell the partitions of everything up to now; otherwise they may learn late who stops."""
-        ...
 
 
 class World:
@@ -105,6 +90,7 @@ class World:
         self._running: dict[int, None] = {}
         self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
+        self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
         # Who has what, and what every partition is doing.
         self.partitions = Partitions(scenario, self.memberships)
         self.history = History(self.partitions, self.memberships)
@@ -153,6 +139,10 @@ class World:
     def note(self, what: str, subject: str | None = None, at_ms: float | None = None, **detail: Any) -> None:
         """Log something."""
         self.log.append(LogEntry(self.now_ms if at_ms is None else at_ms, what, subject, detail))
+
+    def note_generation(self, number: int, step: Step, moved: int, causes: Sequence[str]) -> None:
+        """Log that the group has a generation, or an epoch with a target."""
+        self.note("generation", number=number, members=len(step.members), moved=moved, causes=list(causes))
 
     @property
     def running(self) -> Sequence[Consumer]:

@@ -38,7 +38,7 @@ def sum_up(world: World) -> SimulationResult:
         duration_ms=float(now_ms),
         rebalances=len(rebalances),
         rebalancing_ms=float(sum(rebalance.completed_ms - rebalance.started_ms for rebalance in rebalances)),
-        member_pause_ms=float(world.engine.member_pause_ms),
+        member_pause_ms=float(world.member_pause_ms),
         partition_pause_ms=float(by_phase.sum()),
         longest_pause_ms=math.inf if forsaken else partitions.now.longest_ms,
         detection_ms=float(by_phase[Phase.UNNOTICED]),

@@ -80,6 +80,7 @@ class LoopSettings:
             {
                 "transaction.timeout.ms": _TRANSACTION_MS,
                 "metadata.recovery.strategy": "none",
+                "reconnect.backoff.ms": 20,  # half of it passes before a new client's second connection
                 "reconnect.backoff.max.ms": 1000,
                 # A transaction does not commit where a record was not delivered: nobody else needs to hear.
                 "on_delivery": lambda *_: None,

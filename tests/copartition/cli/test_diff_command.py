@@ -1,9 +1,13 @@
 """`copartition diff`, which is `assignment-diff`."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
+
+from assignors import register_assignor
+from tests.support.recording import MuteAssignor
 
 
 def test_a_difference_is_1_and_no_difference_is_0(run, members, reconciling):
@@ -16,6 +20,27 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
     result = run("diff", reconciling, "--check", "moved_pct<=49")
     assert result.exit_code == 1
     assert "check failed: moved_pct<=49, it is 50" in result.stderr
+
+
+class ExitsInAssign(MuteAssignor):
+    def assign(self, group):
+        sys.exit(0)
+
+
+class ExitsWhileItExplains(MuteAssignor):
+    def assign_recorded(self, group, record):
+        sys.exit(0)
+
+
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize(
+    ("plug_in", "method"), [(ExitsInAssign, "assign"), (ExitsWhileItExplains, "assign_recorded")]
+)
+def test_a_plug_in_that_ends_the_process_is_no_green_gate(run, members, plug_in, method):
+    register_assignor("exits", plug_in)
+    result = run("diff", members, "plan:exits", "--add-members", 2, "--check", "moved_pct<=100", "-o", "json")
+    assert result.exit_code == 2
+    assert f"ends the process in `{method}`: SystemExit(0)" in result.stderr
 
 
 _THREE = (

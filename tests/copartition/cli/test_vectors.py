@@ -8,11 +8,12 @@ import sys
 
 import pytest
 
-from assignors import Group, Member, Topic, get_assignor
+from assignors import Group, Member, Topic, get_assignor, register_assignor
 from copartition import vectors
 from copartition.vectors import SCHEMA
 from partitioning import TopicPartition, partition_for_key
 from partitioning.errors import AssignorError, SourceError
+from tests.support.recording import MuteAssignor
 
 STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "broker-range")
 
@@ -37,6 +38,18 @@ def group_of(case):
     return Group(
         [Topic(each["name"], each["partitions"], each.get("racks")) for each in case["topics"]], members
     )
+
+
+class Exits(MuteAssignor):
+    def assign(self, group):
+        sys.exit(0)
+
+
+def test_a_plug_in_that_ends_the_process_is_named(run, strangers):
+    register_assignor("exits", Exits)
+    result = run("vectors", "exits")
+    assert result.exit_code == 2
+    assert "'mute' ends the process in `assign`" in result.stderr
 
 
 def runs(partitions):

@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
@@ -8,7 +9,12 @@ from kafka import KafkaProducer
 from kafka.partitioner import DefaultPartitioner
 
 from partitioning.clients.kafka_python import KafkaPython2Partitioner, KafkaPythonPartitioner
-from partitioning.errors import InvalidLayoutError, MisplacedRecordError, UnknownTopicError
+from partitioning.errors import (
+    BrokenPluginError,
+    InvalidLayoutError,
+    MisplacedRecordError,
+    UnknownTopicError,
+)
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
 from tests.support.records import partition_of_each_key, produce_by_librdkafka
@@ -137,6 +143,12 @@ def test_an_unknown_topic_is_refused() -> None:
 def test_a_partition_that_does_not_exist_is_refused() -> None:
     with pytest.raises(MisplacedRecordError, match="into partition 3; the topic has 0 to 2"):
         partition(KafkaPythonPartitioner(Strategy(lambda *_: 3)), Metadata(orders=({0, 1, 2}, {0})))
+
+
+def test_a_strategy_that_ends_the_process_is_named() -> None:
+    partitioner = KafkaPythonPartitioner(Strategy(lambda *_: sys.exit(0)))
+    with pytest.raises(BrokenPluginError, match="'test-strategy' ends the process in `partition`"):
+        partition(partitioner, Metadata(orders=({0}, {0})))
 
 
 def keys_and_answers() -> Iterator[tuple[bytes, int]]:

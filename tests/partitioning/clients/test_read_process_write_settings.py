@@ -36,6 +36,7 @@ def test_what_a_consumer_needs_is_set(setting: str, value: object) -> None:
     [
         ("transaction.timeout.ms", 10_000),
         ("metadata.recovery.strategy", "none"),
+        ("reconnect.backoff.ms", 20),
         ("reconnect.backoff.max.ms", 1000),
     ],
 )

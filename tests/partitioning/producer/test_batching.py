@@ -179,11 +179,11 @@ def test_sticky_by_time_moves_with_the_records_clock() -> None:
 class Misled:
     """A strategy that answers what it is made with."""
 
-    def __init__(self, partition: int) -> None:
+    def __init__(self, partition: object) -> None:
         self.answer = partition
 
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
-        return self.answer
+        return self.answer  # type: ignore[return-value]
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
         raise AssertionError
@@ -223,6 +223,9 @@ def test_a_strategy_hears_of_queues_though_it_counts_no_bytes() -> None:
         (Torn(0), InvalidConfigError, r"Torn counts bytes .* leave the other out"),
         (Misled(12), InvalidLayoutError, "into partition 12; the topic has 0 to 11"),
         (Misled(-1), InvalidLayoutError, "into partition -1"),
+        (Misled(0.4), InvalidLayoutError, "into partition 0.4"),
+        (Misled(1.9), InvalidLayoutError, "into partition 1.9"),
+        (Misled("0"), InvalidLayoutError, "into partition '0'"),
     ],
 )
 def test_a_strategy_that_no_producer_serves(

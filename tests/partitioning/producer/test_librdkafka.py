@@ -118,13 +118,21 @@ def test_records_without_key_go_where_time_takes_them() -> None:
 
 
 class Misled:
-    """A strategy whose answer the topic does not have."""
+    """A strategy whose answer is no partition of the topic."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
 
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
-        raise AssertionError
+        return self.answer  # type: ignore[return-value]
 
     def partition_batch(self, keys: object, layout: TopicLayout) -> np.typing.NDArray[np.int32]:
-        return np.array([12], np.int32)
+        return np.array([self.answer])
+
+
+class MisledInTime(Misled):
+    def advance(self, now_ms: float) -> None:
+        pass
 
 
 @pytest.mark.parametrize("name", ["sticky", "sticky-per-batch"])
@@ -134,9 +142,13 @@ def test_a_strategy_that_must_hear_of_more_than_time_is_refused(name: str) -> No
         simulate_librdkafka([0.0], 9, -1, leaders=[0], brokers=[FAST], unkeyed=strategy)
 
 
-def test_an_answer_beyond_the_topic_is_refused() -> None:
-    with pytest.raises(InvalidLayoutError, match="partition 12, but the topic has 3"):
-        simulate_librdkafka([0.0], 9, -1, leaders=[0] * 3, brokers=[FAST], unkeyed=Misled())
+@pytest.mark.parametrize("strategy", [Misled, MisledInTime])
+@pytest.mark.parametrize("answer", [12, -1, 0.4, 1.9, "0"])
+def test_an_answer_that_is_no_partition_of_the_topic_is_refused(
+    strategy: type[Misled], answer: object
+) -> None:
+    with pytest.raises(InvalidLayoutError, match=rf"into partition .*{answer}\b.*; the topic has 0 to 2"):
+        simulate_librdkafka([0.0], 9, -1, leaders=[0] * 3, brokers=[FAST], unkeyed=strategy(answer))
 
 
 def test_a_record_above_message_max_bytes_is_refused() -> None:

@@ -1,7 +1,9 @@
 """The rules every partitioner keeps: ours do, and a fault is named."""
 
 import inspect
+import sys
 from itertools import count
+from threading import Event
 from time import sleep
 
 import numpy as np
@@ -75,6 +77,11 @@ class Wide(Modulo):
 class AList(Modulo):
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
         return super().partition_batch(keys, layout).tolist()  # type: ignore[return-value]
+
+
+class Exits(Modulo):
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        sys.exit(0)
 
 
 class OneTooMany(Modulo):
@@ -196,6 +203,19 @@ def test_a_faultless_strategy_passes(strategy: type[Partitioner]) -> None:
     check_partitioner(strategy)
 
 
+def test_a_strategy_that_hangs_is_named_with_the_place() -> None:
+    never = Event()
+
+    class Hangs(Modulo):
+        def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+            never.wait()
+            raise LookupError
+
+    with pytest.raises(AssertionError, match=r"(?s)within 0\.1 s; it is here:.*in partition.*never\.wait"):
+        check_partitioner(Hangs, limit_s=0.1)
+    never.set()
+
+
 @pytest.mark.live
 @pytest.mark.parametrize(
     ("strategy", "fault"),
@@ -223,6 +243,7 @@ def test_a_faultless_strategy_passes(strategy: type[Partitioner]) -> None:
         (OtherByKey, "partition disagrees with place_keys .* goes to 0 and to"),
         (ByKeyUntilLeadersAreLost, r"disagrees with place_keys \(12 partitions, 4 of them with a leader\)"),
         (WideByKey, "place_keys returned int64, not int32"),
+        (Exits, r"ends the process: SystemExit\(0\)"),
     ],
 )
 def test_a_broken_rule_is_named(strategy: type[Partitioner], fault: str) -> None:

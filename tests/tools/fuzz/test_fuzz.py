@@ -6,6 +6,7 @@ import pytest
 
 from partitioning.errors import SourceError
 from tests.support.tiers import examples
+from tools.fuzz import runner
 from tools.fuzz.runner import run
 from tools.fuzz.targets import SHARES, TARGETS
 
@@ -46,7 +47,38 @@ def raising(error):
 def test_what_must_not_come_out_is_a_finding(check, refused, found):
     tally = run({"it": (lambda rng: rng.random(), check)}, SEED, 1)
     assert tally.refused["it"] == refused
-    assert [finding.place.split()[0] for finding in tally.findings] == found
+    assert [finding.place.split()[1] for finding in tally.findings] == found
+
+
+def busy_for(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_what_is_loaded_once_is_no_time_of_the_first_case(monkeypatch):
+    monkeypatch.setattr(runner, "SECONDS", 0.5)
+    loading = [0.6]
+    tally = run(
+        {"it": (lambda rng: rng.random(), lambda _: busy_for(loading.pop() if loading else 0))}, SEED, 1
+    )
+    assert tally.findings == []
+
+
+@pytest.mark.parametrize("check", [raising(KeyError("no")), endless])
+def test_one_fault_in_two_targets_is_two_findings(monkeypatch, check):
+    monkeypatch.setattr(runner, "SECONDS", 0.01)
+    monkeypatch.setattr(runner, "LOADING_SECONDS", 0.01)
+    targets = {name: (lambda rng: rng.random(), check) for name in ("one", "other")}
+    assert [finding.place.split(":")[0] for finding in run(targets, SEED, 1).findings] == ["one", "other"]
+
+
+def test_the_place_of_a_slow_case_is_where_it_was_slow(monkeypatch):
+    monkeypatch.setattr(runner, "SECONDS", 0.01)
+    monkeypatch.setattr(runner, "LOADING_SECONDS", 0.01)
+    slow = compile("while True: pass", f"{runner.ROOT}/assignors/slow.py", "exec")
+    (finding,) = run({"it": (lambda rng: rng.random(), lambda _: exec(slow))}, SEED, 1).findings
+    assert finding.place == "it: TooSlowError at assignors/slow.py:1"
 
 
 @pytest.mark.live
@@ -56,9 +88,10 @@ def test_time_asleep_is_not_counted():
 
 
 def test_a_case_is_made_of_seed_target_and_number():
-    seen = []
-    run({"it": (lambda rng: rng.random(), seen.append)}, SEED, 3)
-    run({"it": (lambda rng: rng.random(), seen.append)}, SEED, 1, first=2)
-    run({"it": (lambda rng: rng.random(), seen.append)}, SEED + 1, 1)
-    assert seen[2] == seen[3]
-    assert len(set(seen)) == 4
+    def cases(seed, count, first=0):
+        tally = run({"it": (lambda rng: rng.random(), raising(KeyError("no")))}, seed, count, first=first)
+        return [finding.case for finding in tally.findings]
+
+    three = cases(SEED, 3)
+    assert cases(SEED, 1, first=2) == three[2:]
+    assert len({*three, *cases(SEED + 1, 1)}) == 4

@@ -1,10 +1,13 @@
-"""The table of mutations does not rot between runs of `make mutations`."""
+"""The table of mutations does not rot between runs of `make mutations`, and samples leave out no package."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tools.mutations.__main__ import check_rows
+from tools.mutations.sample import PACKAGES
 from tools.mutations.table import MUTATIONS, Mutation
 
 ROOT = Path(__file__).parents[3]
@@ -29,3 +32,11 @@ def test_a_row_that_has_rotted_is_named(change: dict[str, str], fault: str) -> N
     check_rows([GOOD], ROOT)
     with pytest.raises(SystemExit, match=fault):
         check_rows([GOOD._replace(**change)], ROOT)
+
+
+def test_a_sample_is_drawn_from_every_package_with_tests() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert [each for each in packages if (ROOT / "tests" / each).is_dir()] == PACKAGES
+    (loop,) = re.findall(r"for package in (.+); do", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert loop.split() == PACKAGES
