@@ -89,6 +89,7 @@ def rows_of_a_task(servers: str, topic: str) -> None:
         )
         note(f"{kind} | confluent-kafka's and librdkafka's: reports", producer.flush)
         producer.close()
+        note(f"{kind} | ours: objects freed", made.clear)
         note(
             f"{kind} | a call of C for each row", lambda: deque(starmap(dict, repeat((), BATCH * BATCHES)), 0)
         )

@@ -1,6 +1,8 @@
 """The names that the package has for everybody; errors are in `partitioning.errors`."""
 
-from partitioning.growth import Growth, expected_share, grow
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from partitioning.hashing.murmur2 import murmur2
 from partitioning.interface import (
     NONE_AVAILABLE,
@@ -14,12 +16,26 @@ from partitioning.interface import (
     TopicPartitioner,
 )
 from partitioning.keys import KeyColumn, Keys, key_column
-from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
 from partitioning.placement import coordinator_partition, murmur2_batch, partition_batch, partition_for_key
 from partitioning.profiles import PROFILES
 from partitioning.registry import StrategyInfo
-from partitioning.strategy import seeded
 from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from partitioning.growth import Growth, expected_share, grow
+    from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
+    from partitioning.strategy import seeded
+else:
+
+    def __getattr__(name: str) -> object:
+        """What placing a key does without: importing it takes longer than importing the rest."""
+        for module in map(
+            import_module, ("partitioning.growth", "partitioning.strategy", "partitioning.partitioners")
+        ):
+            if name in __all__ and hasattr(module, name):
+                return getattr(module, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [  # noqa: RUF022 - in the order in which people need them
     "partition_for_key",

@@ -14,7 +14,6 @@ from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import SignRule, partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
-from partitioning.java import string_hash
 from partitioning.keys import KeyColumn, Keys, advice, key_column
 from partitioning.profiles import PROFILES, Profile, find_profile
 from partitioning.registry import call_plug_in
@@ -245,6 +244,8 @@ def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 
     Raises:
         InvalidPartitionCountError: `num_partitions` is outside 1 .. 2**31 - 1.
     """
+    from partitioning.java import string_hash  # noqa: PLC0415 - that package is more than all of this one
+
     count = checked_partition_count(num_partitions)
     value = string_hash(group_or_transactional_id)
     # Utils.abs: Integer.MIN_VALUE has no positive counterpart and becomes 0.

@@ -38,17 +38,18 @@ def _before_zeros(state: int, count: int) -> int:
     return state
 
 
-def _zero_byte(states: Words) -> Words:
-    """The states after one more byte, a zero."""
-    advanced: Words = np.right_shift(states, _8) ^ _BYTE[states & _FF]
-    return advanced
+def _after_zeros(count: int) -> Words:
+    """The states after so many zero bytes, from each state of 16 bits: those of its two bytes, by XOR."""
+    low, high = np.arange(256, dtype=np.uint32), np.arange(0, 1 << 16, 256, dtype=np.uint32)
+    for _ in range(count):
+        low, high = (np.right_shift(states, _8) ^ _BYTE[states & _FF] for states in (low, high))
+    return (high[:, np.newaxis] ^ low).ravel()
 
 
 _3, _8, _16, _FF, _FFFF = map(constant, (3, 8, 16, 0xFF, 0xFFFF))
 _BYTE = _byte_table()
-_pair = np.arange(1 << 16, dtype=np.uint32)
-_HIGH = _zero_byte(_zero_byte(_pair))  # the state after a word's last two bytes, from a zero state
-_LOW = _zero_byte(_zero_byte(_HIGH))  # and its first two, with the other two still to come
+_HIGH = _after_zeros(2)  # the state after a word's last two bytes, from a zero state
+_LOW = _after_zeros(4)  # and its first two, with the other two still to come
 # For keys whose length is 0, 1, 2 or 3 modulo 4: zeros fill their first word.
 _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4)], dtype=np.uint32)
 

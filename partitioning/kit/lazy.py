@@ -23,10 +23,8 @@ class LazyPackage(ModuleType):
             return version()
         if name == "__all__" or not name.startswith("__"):
             api = import_module(f"{self.__name__}.api")
-            for public in ("__all__", *api.__all__):
-                self.__dict__.setdefault(public, getattr(api, public))  # a test may have put another in place
-            if name in self.__dict__:
-                return self.__dict__[name]
+            if name == "__all__" or name in api.__all__:
+                return self.__dict__.setdefault(name, getattr(api, name))
             if f"{self.__name__}.{name}" in sys.modules:
                 return sys.modules[f"{self.__name__}.{name}"]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

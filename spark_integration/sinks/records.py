@@ -78,7 +78,6 @@ def records(
     columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
     names, which = _topics(columns.get("topic"), topic, counts, batch.num_rows)
     partition = np.full(batch.num_rows, NO_PARTITION, np.int32)
-    order: NDArray[np.intp] | slice = slice(None)
     if "partition" in columns:
         named = columns["partition"].is_valid().to_numpy(zero_copy_only=False)
         partition[named] = columns["partition"].drop_null().to_numpy()
@@ -100,12 +99,11 @@ def records(
             # NumPy sorts integers of 16 bits and less by radix.
             order = partition.astype(np.min_scalar_type(partition.max())).argsort(kind="stable")
             partition, which = partition[order], which[order]
-            for name in columns.keys() & {"timestamp", "headers"}:
-                columns[name] = columns[name].take(order)
+            columns = {name: column.take(order) for name, column in columns.items()}
     arguments: list[Iterable[Any]] = [
         repeat(topic) if topic is not None else np.array(names, object)[which].tolist(),
-        _bytes(columns["value"], order),
-        _bytes(columns["key"], order) if "key" in columns else repeat(None),
+        _bytes(columns["value"]),
+        _bytes(columns["key"]) if "key" in columns else repeat(None),
         partition.tolist(),
     ]
     if "timestamp" in columns or "headers" in columns:
@@ -186,9 +184,8 @@ def _topics(
     return names, encoded.indices.to_numpy()
 
 
-def _bytes(column: pa.Array, order: NDArray[np.intp] | slice = slice(None)) -> list[bytes | None]:
-    # Objects are put in order faster than Arrow copies their bytes.
-    values: list[bytes | None] = column.cast(pa.binary()).to_numpy(zero_copy_only=False)[order].tolist()
+def _bytes(column: pa.Array) -> list[bytes | None]:
+    values: list[bytes | None] = column.cast(pa.binary()).to_numpy(zero_copy_only=False).tolist()
     return values
 
 

@@ -36,7 +36,7 @@ ROWS = [
     ),
     (
         "spark_integration/sinks/exactly_once/writing.py",
-        "end_dropped(self._target, self._partition, self._producer, self._last)",
+        "end_dropped(admin, self._target, self._partition, self._producer, self._last)",
         "pass",
         HALF_DONE,
     ),

@@ -119,14 +119,15 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
         producer.abort_transaction(ANSWER_WITHIN_S)
 
 
-def end_dropped(target: Target, partition: int, producer: Producer, last: Entry | None) -> None:
+def end_dropped(
+    admin: AdminClient, target: Target, partition: int, producer: Producer, last: Entry | None
+) -> None:
     """Abort what is left in a partition of a transaction whose abort its ledger records.
 
     The next transaction of `producer` (as for `end_half_done`) there would commit it, beside the same rows
     written again. A transaction whose commit the ledger records is not touched: its records are in the last
     entry, and the next transaction does commit them.
     """
-    admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition)
     hangs = end_of(admin, place, committed=True) != end_of(admin, place, committed=False)
     if hangs and _holds_just(target, place, last):

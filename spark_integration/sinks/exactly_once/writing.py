@@ -136,12 +136,13 @@ class _Attempt:
 
     def begin(self) -> Standing:
         """Fence who wrote here before, and see how far that came."""
+        admin = admin_client(self._target)  # it connects while the producer waits for its id
         self._target = replace(self._target, actual=begin(self._producer, self._target.topic))
         held = self._standing(mend=True)
         if not held.done:
-            end_dropped(self._target, self._partition, self._producer, self._last)
+            end_dropped(admin, self._target, self._partition, self._producer, self._last)
         if self._last is None:
-            holds = partial(may_hold_records, admin_client(self._target), self._target, self._partition)
+            holds = partial(may_hold_records, admin, self._target, self._partition)
             check_begins(self._target, self._partition, partial(holds, fenced=True))
         self._before = held.before
         return held
