@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import lzma
-import uuid
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.rules.simple import SimpleAssignor
-from assignors.rules.streams_high_availability import (
-    StreamsApplication,
-    StreamsHighAvailabilityAssignor,
-    StreamsProcess,
-)
+from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
 from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
@@ -26,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Json = dict[str, Any]
+
+_RUNNING = -2
+"""The offset sum of a task that its process runs."""
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tasks"
 
@@ -112,53 +110,54 @@ def streams_difference(life: Json) -> str | None:
     return None
 
 
-def high_availability_assignor(settings: Json) -> StreamsHighAvailabilityAssignor:
-    """The assignor of a life's settings."""
-    return StreamsHighAvailabilityAssignor(
-        num_standby_replicas=settings["standbys"],
-        max_warmup_replicas=settings["warmups"],
-        acceptable_recovery_lag=settings["lag"],
-        rack_aware_assignment_tags=settings["tags"],
-    )
-
-
-def streams_application(step: Json) -> StreamsApplication:
-    """The Kafka Streams application of one step."""
-    processes = [
-        StreamsProcess(
-            uuid.UUID(about["id"]),
-            about["threads"],
-            offsets=_offsets(about.get("offsets", ())),
-            tags=about.get("tags", {}),
-        )
-        for about in step["processes"]
-    ]
+def streams_application(settings: Json, step: Json) -> StreamsGroup:
+    """The classic group of a Kafka Streams application in one step: the first thread reports for all."""
+    members = []
+    for about in step["processes"]:
+        offsets = _offsets(about.get("offsets", ()))
+        running = [task for task, offset in offsets.items() if offset == _RUNNING]
+        on_disk = {task: offset for task, offset in offsets.items() if offset != _RUNNING}
+        process, tags = about["id"], about.get("tags", {})
+        members.append(StreamsMember(f"{process}-0", process, active=running, offsets=on_disk, tags=tags))
+        members += (StreamsMember(f"{process}-{n}", process, tags=tags) for n in range(1, about["threads"]))
     subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
-    return StreamsApplication(subtopologies, processes, _offsets(step["ends"]))
+    ends = _offsets(step["ends"])
+    return StreamsGroup(subtopologies, members, standby_replicas=settings["standbys"], end_offsets=ends)
 
 
 def application_difference(life: Json) -> str | None:
     """Where our "streams-high-availability" first differs from the JVM's; None where it never does."""
-    assignor = high_availability_assignor(life["settings"])
+    settings = life["settings"]
+    assignor = StreamsHighAvailabilityAssignor(
+        max_warmup_replicas=settings["warmups"],
+        acceptable_recovery_lag=settings["lag"],
+        rack_aware_assignment_tags=settings["tags"],
+    )
     for number, step in enumerate(life["steps"]):
         found: Any
+        expected: Any = step.get("error")
         try:
-            answer = assignor.assign(streams_application(step))
+            answer = assignor.assign(streams_application(settings, step))
         except AssignorError as error:
-            found, expected = error.jvm_exception, step.get("error")
+            found = error.jvm_exception
         else:
             found = [
-                [str(process), list(mine), list(answer.standby[process])]
-                for process, mine in answer.active.items()
+                *(
+                    [process, list(mine), list(answer.standby[process])]
+                    for process, mine in answer.active.items()
+                ),
+                answer.probing_rebalance,
             ]
-            found.append(answer.probing_rebalance)
-            expected = step.get("error") or [
-                *([process, _tasks(active), _tasks(standby)] for process, active, standby in step["assignment"]),
+            expected = expected or [
+                *(
+                    [process, _tasks(active), _tasks(standby)]
+                    for process, active, standby in step["assignment"]
+                ),
                 step["probing"],
             ]
         if found != expected:
             return (
-                f"high availability differs in {life['name']}, step {number}: {life['settings']} {step}\n"
+                f"high availability differs in {life['name']}, step {number}: {settings} {step}\n"
                 f"ours {found}\nJVM  {expected}"
             )
     return None

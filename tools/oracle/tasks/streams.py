@@ -18,7 +18,7 @@ _RUNNING, _UNKNOWN = -2, -3
 
 
 def application_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Json]:
-    """Lives with the answers of the leader's assignor: each step goes on from the answer before, or almost."""
+    """Lives with the answers of the leader's assignor: a step goes on from the answer before, or almost."""
     for number in range(count):
         life = _Life(Random(f"application/{seed}/{number}"))
         yield {"name": f"life-{seed}-{number}", "settings": life.settings, "steps": list(life.steps(oracle))}
@@ -66,7 +66,9 @@ class _Life:
     def join(self) -> None:
         """A new instance, whose directory is empty."""
         half = self._rng.getrandbits(64)
-        number = half << 64 | (half ^ self._rng.choice([7, 1 << 32]) if self._same_hash else self._rng.getrandbits(64))
+        number = half << 64 | (
+            half ^ self._rng.choice([7, 1 << 32]) if self._same_hash else self._rng.getrandbits(64)
+        )
         process = {"id": str(uuid.UUID(int=number)), "threads": self._rng.choice([1, 1, 1, 2, 4])}
         if self._rng.random() < 0.95 and (self.settings["tags"] or self._rng.random() < 0.1):
             tags = {"zone": str(self._rng.randrange(self._zones)), "cluster": self._rng.choice("ab")}
@@ -127,8 +129,13 @@ class _Life:
         speed = rng.choice([0.1, 0.5, 0.9, 1])
         for process, active, standby in assignment:
             state = self._state[process]
-            given = {(name, number): active is runs for runs in (active, standby) for name, *numbers in runs for number in numbers}
-            for task in state.keys() - given.keys():
+            given = {
+                (name, number): active is runs
+                for runs in (active, standby)
+                for name, *numbers in runs
+                for number in numbers
+            }
+            for task in sorted(state.keys() - given.keys()):
                 if rng.random() < 0.5:
                     del state[task]  # the cleaner was there
                 elif state[task] == _RUNNING:
