@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from itertools import chain
 
 import pytest
 
@@ -26,7 +27,7 @@ from tools.oracle.assignors.regenerate import answered
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.regenerate import CONNECT, connect_answers
-from tools.oracle.tasks.streams import application_answers
+from tools.oracle.tasks.streams import application_answers, scattered_answers
 
 pytestmark = pytest.mark.jvm
 
@@ -57,7 +58,9 @@ def test_a_fresh_sample_of_connect_clusters_and_streams_applications_agrees_with
             for life in connect_answers(oracle, assignor, seed, max(1, count // 20)):  # some ten rounds each
                 difference = connect_difference(assignor, life)
                 assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
-        for life in application_answers(oracle, seed, max(1, count // 4)):  # some five steps each
+        lives = application_answers(oracle, seed, max(1, count // 5))  # some five steps each
+        scattered = scattered_answers(oracle, (f"{seed}/{number}" for number in range(count // 10)))
+        for life in chain(lives, scattered):
             difference = application_difference(life)
             assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tests.support.oracle import Oracle
 
@@ -22,6 +22,30 @@ def application_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Js
     for number in range(count):
         life = _Life(Random(f"application/{seed}/{number}"))
         yield {"name": f"life-{seed}-{number}", "settings": life.settings, "steps": list(life.steps(oracle))}
+
+
+def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]:
+    """Applications whose state is anywhere, with the answers: in few does the order of Java's heap matter."""
+    for seed in seeds:
+        rng = Random(f"scattered/{seed}")
+        processes = [
+            {"id": str(uuid.UUID(int=rng.getrandbits(128))), "threads": rng.choice([1, 3, 5, 7, 16, 30])}
+            for _ in range(8)
+        ]
+        tasks = [("0", number) for number in range(rng.choice([20, 60]))]
+        state: dict[str, dict[Task, int]] = {each["id"]: {} for each in processes}
+        holders = rng.choice([2, 3, 5])
+        for task in tasks:
+            for each in rng.sample(processes, holders):
+                state[each["id"]][task] = rng.choice([_RUNNING, 10**9 - 5, 10**9 - 5, 7])
+        step = {
+            "subtopologies": [{"id": "0", "tasks": len(tasks), "stateful": True}],
+            "ends": _runs(dict.fromkeys(tasks, 10**9)),
+            "processes": [{**each, "offsets": _runs(state[each["id"]])} for each in processes],
+        }
+        settings = {"standbys": 1, "warmups": rng.choice([1, 2]), "lag": 10_000, "tags": []}
+        answer = oracle.ask("streams", settings=settings, **step)
+        yield {"name": f"scattered-{seed}", "settings": settings, "steps": [{**step, **answer}]}
 
 
 class _Life:
