@@ -62,15 +62,15 @@ def struck(runs: list[dict[str, Any]], loop: str, kind: str) -> int:
 
 
 def figures(soak: dict[str, Any]) -> str:
-    """What the samples come to: the first after a tenth, and the last."""
+    """What the samples come to: the first after a tenth, and the last but one; all is closed at the last."""
     return "\n\n".join(_figures(name, part) for name, part in soak.items())
 
 
 def _figures(name: str, part: dict[str, Any]) -> str:
     samples = part["samples"]
-    early, late = samples[len(samples) // 10], samples[-1]
+    early, late = samples[len(samples) // 10], samples[-2]
     memory, threads, files = (f"{early[place]:,} and {late[place]:,}" for place in (1, 2, 3))
     return (
-        f"{name.capitalize()}: {late[0]:,} in {part['seconds']:,} s. After {early[0]:,} and after "
+        f"{name.capitalize()}: {samples[-1][0]:,} in {part['seconds']:,} s. After {early[0]:,} and after "
         f"{late[0]:,}: {memory} kB of resident memory, {threads} threads, {files} open files."
     )

@@ -139,7 +139,13 @@ def fill(servers: str, topic: str, records: int, first_key: int = 0) -> dict[str
         for number in range(records):
             key = f"key-{first_key + number % KEYS}"
             poison = POISONED if is_poisoned(key) else b"sound"
-            producer.produce(topic, b"%d %s %s" % (written[key], poison, b"." * 100), key)
+            value = b"%d %s %s" % (written[key], poison, b"." * 100)
+            while True:
+                try:
+                    producer.produce(topic, value, key)
+                    break
+                except BufferError:  # a broker is slower than this loop
+                    producer.poll(0.1)
             written[key] += 1
             producer.poll(0)
     return dict(written)

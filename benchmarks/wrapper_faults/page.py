@@ -10,12 +10,13 @@ from benchmarks.faults.saved import row, table
 SUMS = ("struck", "open", "records", "lost", "told", "doubled", "misplaced", "out_of_order")
 HEAD = """# Producers under faults
 
-Written by `make wrapper-faults`; `benchmarks/wrapper_faults/README.md` says how it is measured. A process of
-`PartitioningProducer` ("asyncio": `PartitioningAIOProducer`) is struck at drawn calls of `produce`; *open*
-are faults that struck while records had no report yet. *Lost* are records that were acknowledged, or without
-any report though `flush` returned 0, and that a reader does not find: there may be none. *Told* are records
-that a callback or an exception called lost. A plain producer, without idempotence, may double and reorder
-what it sends again: that is Kafka's promise. Misplaced is what is in no partition of its key.
+Written by `make wrapper-faults`; `benchmarks/wrapper_faults/README.md` says how it is measured. A process
+of `PartitioningProducer` ("asyncio": `PartitioningAIOProducer`; "kafka-python" and "aiokafka": those
+clients with our partitioners) is struck at drawn calls of `produce`; *open* are faults that struck while
+records had no report yet. *Lost* are records that were acknowledged, or without any report though `flush`
+returned 0, and that a reader does not find: there may be none. *Told* are records that a callback or an
+exception called lost. A plain producer, without idempotence, may double and reorder what it sends again:
+that is Kafka's promise. Misplaced is what is in no partition of its key.
 
 """
 

@@ -29,7 +29,12 @@ WRITERS: dict[str, dict[str, Any]] = {
     "idempotent": {"enable.idempotence": True},
     "plain": {"acks": "all"},
     "asyncio": {"enable.idempotence": True},
+    "kafka-python": {"enable.idempotence": True, "linger.ms": 5},
+    "aiokafka": {"enable.idempotence": True, "linger.ms": 5},
 }
+
+HANGS = {("kafka-python", "black hole, records time out")}
+"""What a client does not come to an end of by itself, see the README."""
 
 
 class Run(Following):
@@ -47,7 +52,7 @@ class Run(Following):
             calls=["produce"],
             batch=SPREAD,
             producer=self.clients | WRITERS[writer] | scenario.producer,
-            asyncio=writer == "asyncio",
+            writer=writer,
         )
 
     def run(self) -> str:

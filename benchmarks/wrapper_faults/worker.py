@@ -16,16 +16,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aiokafka import AIOKafkaProducer
+from aiokafka.helpers import create_ssl_context
+from kafka import KafkaProducer
+
 from benchmarks.faults import hits
 from benchmarks.faults.striking import Striking
 from benchmarks.wrapper_faults.diary import Diary, is_watched, place_of
+from partitioning.clients.aiokafka import AiokafkaPartitioner
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.confluent_aio import PartitioningAIOProducer
+from partitioning.clients.kafka_python import KafkaPythonPartitioner
 from partitioning.errors import DeliveryError
 
 if TYPE_CHECKING:
     from asyncio import Future
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from confluent_kafka import KafkaError, Message
 
@@ -107,22 +113,78 @@ async def produce_async(life: Life) -> None:
     life.diary.note("ended", 0)
 
 
-def _ended(life: Life, record: int, future: Future[Message]) -> None:
-    failed = future.exception()
+def produce_kafka_python(life: Life) -> None:
+    """With kafka-python, whose futures call back in a thread of the client's."""
+    producer = KafkaProducer(
+        **renamed(life.plan["producer"], "delivery_timeout_ms"), partitioner=KafkaPythonPartitioner("java")
+    )
+    for record, key, value in life.records():
+        future = producer.send(life.plan["topic"], value, key.encode())
+        future.add_callback(lambda _, record=record: _reported(life, record, None))
+        future.add_errback(lambda error, record=record: _reported(life, record, error))
+        time.sleep(PAUSE_S)
+    producer.flush()
+    life.diary.note("ended", 0)
+    producer.close()
+
+
+async def produce_aiokafka(life: Life) -> None:
+    """With aiokafka, whose futures all have a watcher here."""
+    config = renamed(life.plan["producer"], "request_timeout_ms")
+    if "ssl_cafile" in config:
+        config["ssl_context"] = create_ssl_context(cafile=config.pop("ssl_cafile"))
+    partitioner = AiokafkaPartitioner(life.plan["topic"], "java")
+    async with AIOKafkaProducer(**config, partitioner=partitioner) as producer:
+        for record, key, value in life.records():
+            future = await producer.send(life.plan["topic"], value, key.encode())
+            future.add_done_callback(partial(_ended, life, record))
+            await asyncio.sleep(PAUSE_S)
+        await producer.flush()
+    life.diary.note("ended", 0)
+
+
+RENAMED = {
+    "ssl.ca.location": "ssl_cafile",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
+    "topic.metadata.refresh.interval.ms": "metadata_max_age_ms",
+}
+
+
+def renamed(config: dict[str, Any], timeout: str) -> dict[str, Any]:
+    """librdkafka's settings in the names of clients in Python, with the one that bounds a record's time."""
+    names = RENAMED | {"message.timeout.ms": timeout}
+    own = {names.get(name, name.replace(".", "_")): value for name, value in config.items()}
+    if "delivery_timeout_ms" in own:
+        own["request_timeout_ms"] = own["delivery_timeout_ms"] - 500
+    return own
+
+
+def _ended(life: Life, record: int, future: Future[Any]) -> None:
+    _reported(life, record, future.exception())
+
+
+def _reported(life: Life, record: int, failed: BaseException | None) -> None:
     if is_watched(record):
         life.report(record, failed)  # type: ignore[arg-type] # only whether there is one
     elif failed is not None:
         life.diary.note("raised", 1)
 
 
+PRODUCERS: dict[str, Callable[[Life], Any]] = {
+    "asyncio": produce_async,
+    "kafka-python": produce_kafka_python,
+    "aiokafka": produce_aiokafka,
+}
+
+
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     life = Life(Path(sys.argv[1]), sys.argv[2])
     with life.diary:
-        if life.plan["asyncio"]:
-            asyncio.run(produce_async(life))
-        else:
-            produce(life)
+        running = PRODUCERS.get(life.plan["writer"], produce)(life)
+        if asyncio.iscoroutine(running):
+            asyncio.run(running)
 
 
 if __name__ == "__main__":

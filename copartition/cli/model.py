@@ -63,7 +63,7 @@ def model() -> None:
 @ms_option("--request-time", "Broker time per request.", default=0.0)
 @click.option(
     "--limit",
-    type=FiniteRange(min=0, min_open=True),
+    type=FiniteRange(0, 2**31 - 1, min_open=True),
     required=True,
     metavar="MS",
     help="Time from send to acknowledgement.",

@@ -45,7 +45,7 @@ class PartitioningProducer(Producer):
       DeliveryError for records that were not acknowledged. What the caller purged or aborted is not among
       them. None of these calls waits for ever: where librdkafka is silent a minute after
       `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give
-      the records up first.
+      the records up first. In a process that was forked they raise one at once.
 
     Args:
         config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
@@ -94,6 +94,7 @@ class PartitioningProducer(Producer):
         Raises:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker told the topic's partitions in time.
+            DeliveryError: this process was forked from the producer's, which did not meet the topic.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
             BufferError: the queue is full: call `poll()`, then try again.
             KafkaException: librdkafka refuses the record.
@@ -161,7 +162,11 @@ class PartitioningProducer(Producer):
         return watcher
 
     def _current_topic(self, topic: str) -> Topic:
-        return self._topics.current(topic, self.list_topics)
+        return self._topics.current(topic, self._metadata)
+
+    def _metadata(self, topic: str, within_s: float) -> Any:
+        self._deliveries.refuse_forked()
+        return self.list_topics(topic, within_s)
 
     def poll(self, timeout: float = -1) -> int:
         """Serve delivery reports, as the base does.
@@ -184,6 +189,7 @@ class PartitioningProducer(Producer):
                 acknowledged nor given up in time.
             KafkaException: as `poll`.
         """
+        self._deliveries.refuse_forked()
         *_, left = self._deliveries.waits(super().flush, self.__len__, math.inf if timeout < 0 else timeout)
         self._check()
         return left
@@ -195,6 +201,7 @@ class PartitioningProducer(Producer):
             DeliveryError: as `flush`; what was neither acknowledged nor given up is lost.
             KafkaException: as `poll`.
         """
+        self._deliveries.refuse_forked()
         silent = None
         try:
             self._drain()

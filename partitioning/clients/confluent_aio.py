@@ -95,8 +95,10 @@ class PartitioningAIOProducer(AIOProducer):
         Raises:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker told the topic's partitions in time.
+            DeliveryError: this process was forked from the producer's.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
+        self._deliveries.refuse_forked()
         current = None
         if partition == ANY_PARTITION and not (key and topic in self._topics.hashed):
             ask = self._from_another_thread()
@@ -133,6 +135,7 @@ class PartitioningAIOProducer(AIOProducer):
             DeliveryError: a fatal error took records along, whose futures end with an error, too; or records
                 were neither acknowledged nor given up in time.
         """
+        self._deliveries.refuse_forked()
         loop, flush = asyncio.get_running_loop(), super().flush
         self._prune()
         waiting = [*self._futures]
@@ -168,6 +171,7 @@ class PartitioningAIOProducer(AIOProducer):
         Raises:
             DeliveryError: as `flush`.
         """
+        self._deliveries.refuse_forked()
         try:
             await self.flush()
         except DeliveryError:

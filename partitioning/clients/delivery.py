@@ -127,16 +127,19 @@ class Deliveries:
             yield (count := left())
             if not count or waited >= within_s:
                 return
-            if os.getpid() != self._process:  # librdkafka's threads stayed in that process
-                raise self._error(
-                    f"{count} records belong to process {self._process}, from which this one was forked, and "
-                    "only it can send them: create a producer in each process"
-                )
             if waited > self._patience_s:
                 raise self._error(
                     f"{count} records were neither acknowledged nor given up within {self._patience_s:g} s, "
                     "although 'delivery.timeout.ms' is over: is the broker gone?"
                 )
+
+    def refuse_forked(self) -> None:
+        """Raise in a forked process: it has none of librdkafka's threads, but maybe a lock that they held."""
+        if os.getpid() != self._process:
+            raise self._error(
+                f"this producer belongs to process {self._process}, from which this one was forked, and only "
+                "that one can send its records: create a producer in each process"
+            )
 
     def check(self, *, outstanding: int = 0, given_up: Exception | None = None) -> None:
         """Raise for records that were lost since the last time, or a fatal error that was not raised before.

@@ -185,13 +185,17 @@ class _Way:
 
 
 def _has_answer(frame: bytes) -> bool:
-    """Whether a request is other than Produce with `acks=0`; Produce is read from version 9 on."""
-    request, _, _, client_id = struct.unpack_from(">hhih", frame, 4)
+    """Whether a request is other than Produce with `acks=0`; Produce is read from version 3 on."""
+    request, version, _, client_id = struct.unpack_from(">hhih", frame, 4)
     if request != PRODUCE:
         return True
-    at = 4 + 10 + max(client_id, 0) + 1
-    transactional_id = frame[at]  # one more than its length, 0 where there is none
-    return struct.unpack_from(">h", frame, at + max(transactional_id, 1)) != (0,)
+    at = 4 + 10 + max(client_id, 0)
+    if version < 9:
+        (transactional_id,) = struct.unpack_from(">h", frame, at)  # its length, -1 where there is none
+        acks_at = at + 2 + max(transactional_id, 0)
+    else:  # after tags; one more than its length, 0 where there is none
+        acks_at = at + 1 + max(frame[at + 1], 1)
+    return struct.unpack_from(">h", frame, acks_at) != (0,)
 
 
 def _corrupted(frame: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import logging
+import os
 import re
 import sys
 import time
@@ -187,11 +188,15 @@ def _process(
 
     GaveUpError where a record took longer than the group waits.
     """
+    process = os.getpid()
     begun = before = watched = time.monotonic()
     _watch(settings.poll_s)
     outputs: list[ProducerRecord] = []
     for count, message in enumerate(messages, 1):
-        outputs += outputs_of(message)
+        try:
+            outputs += outputs_of(message)
+        finally:
+            _end_forked(process)
         now = time.monotonic()
         if now - before > settings.poll_s:
             raise took_too_long(place(message), now - before, settings)
@@ -202,6 +207,13 @@ def _process(
             watched = now
         before = now
     return outputs, len(messages)
+
+
+def _end_forked(process: int) -> None:
+    """End a process that `process` forked and let return: `Consumer.close` would wait there without end."""
+    if os.getpid() != process:
+        log.error("ending: process forked this one and let it return; end it there with os._exit")
+        os._exit(1)
 
 
 def _write(

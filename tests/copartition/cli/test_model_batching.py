@@ -96,7 +96,11 @@ def test_a_page_has_a_picture_with_every_trial(tmp_path):
             "nan is not a finite number",
         ),
         (["--rate", 1e308, "--value-bytes", 1, "--partitions", 1, "--limit", 9], "--rate"),
-        (["--rate", 9, "--value-bytes", 1, "--partitions", 1, "--limit", "inf"], "inf is not a finite"),
+        (["--rate", 9, "--value-bytes", 1, "--partitions", 1, "--limit", "inf"], "inf is not"),
+        (
+            ["--rate", 9, "--value-bytes", 1, "--partitions", 1, "--limit", "1e308"],
+            "1e+308 is not in the range 0<x<=2147483647",
+        ),
         (["--rate", 9, "--value-bytes", 1, "--partitions", 2**31 - 1, "--limit", 9], "--partitions"),
         (["--rate", 1e9, "--value-bytes", 1, "--partitions", 1, "--limit", 9], "200,000 can be simulated"),
     ],

@@ -168,6 +168,20 @@ def test_a_producer_that_ends_meanwhile_ends_the_question(error: Exception | Non
     assert known.trusted("t", ask)
 
 
+def test_a_producer_ends_after_the_answer_to_its_question() -> None:
+    cluster, known = Cluster(), topics()
+    known.current("t", cluster.ask)
+    cluster.answering.clear()
+    known.current("t", cluster.ask)
+    closing = threading.Thread(target=known.close)
+    closing.start()
+    closing.join(0.05)
+    assert closing.is_alive()
+    cluster.answering.set()
+    closing.join(GENEROUS_S)
+    assert not closing.is_alive()
+
+
 def test_librdkafka_hashes_for_a_strategy_that_hashes_alike() -> None:
     native = {
         name: librdkafka_partitioner(get_partitioner(name))
