@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.simulation import Settings, SlowPoll
@@ -42,44 +44,8 @@ class Cure(NamedTuple):
 
 
 _CURES = {
-    Cause.EXPIRED: (
-        (
-            "a member that crashed cannot be helped; one that lived was paused or cut off for longer than "
-            "its session: look for garbage collection, CPU limits, the network, or raise session.timeout.ms"
-        ),
-        "what a crashed member had stays unread until its session ends",
-    ),
-    Cause.POLL: (
-        "lower max.poll.records, or raise max.poll.interval.ms above the longest time between two polls",
-        "a rebalance waits up to max.poll.interval.ms for a member that is stuck",
-    ),
-    Cause.LATE: (
-        (
-            "a member did not poll while the group waited for it: lower max.poll.records, or raise "
-            "max.poll.interval.ms, which is the rebalance timeout"
-        ),
-        "all members wait so long for one that is stuck",
-    ),
-    Cause.FENCED: (
-        "two processes have one group.instance.id: give each its own, such as the pod's ordinal",
-        "none",
-    ),
-    Cause.FOLLOW_UP: (
-        "cooperative-sticky hands partitions over in a second round; the consumer protocol needs none",
-        "brokers since 4.0 (KIP-848), and clients that know it",
-    ),
-    Cause.TOPICS: (
-        (
-            "partitions were added, or topics came that a pattern matches: add partitions at a quiet time, "
-            "and list topics instead of a pattern"
-        ),
-        "new topics are read after a deploy only",
-    ),
-    Cause.SUBSCRIPTION: ("subscribe to the same topics in all members, once", "none"),
-    Cause.ASSIGNOR: (
-        "see `copartition migrate`: which assignors may follow each other, and how",
-        "two restarts",
-    ),
+    Cause[name.upper()]: (about["advice"], about["price"])
+    for name, about in tomllib.loads(Path(__file__).with_name("cures.toml").read_text("utf-8")).items()
 }
 
 
