@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.cli.client_options import client_options
-from copartition.cli.options import FiniteRange, group_option, ms_option, output_options, set_option
-from copartition.cli.shell import command
+from copartition.cli.options import (
+    FiniteRange,
+    group_option,
+    html_option,
+    ms_option,
+    output_options,
+    set_option,
+)
+from copartition.cli.shell import command, write
 
 if TYPE_CHECKING:
     from copartition.cli.shell import Output
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 
 @command(
     "copartition doctor billing -b localhost:9092",
-    "copartition doctor billing -b localhost:9092 --joined orders --joined payments --lag 50000",
+    "copartition doctor billing -b localhost:9092 --joined orders --joined payments --html billing.html",
     "copartition doctor billing -b localhost:9092 -o prometheus",
     "kafka-consumer-groups.sh --bootstrap-server .. --describe --group billing | copartition doctor -",
 )
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
 @group_option
 @client_options("The cluster.")
 @output_options("text", "json", "prometheus", file=True)
+@html_option
 @click.pass_context
 def doctor(
     ctx: click.Context,
@@ -54,6 +62,7 @@ def doctor(
     group: str | None,
     config: dict[str, str],
     output: Output,
+    html: str | None,
 ) -> None:
     """What is wrong with a group, why it matters, and what to do; what cannot be known is "unknown".
 
@@ -65,7 +74,12 @@ def doctor(
 
     from copartition.doctor.checks import Limits, exit_code, findings  # noqa: PLC0415
     from copartition.doctor.examination import Examination, examine_live  # noqa: PLC0415
-    from copartition.reports.doctor import doctor_json, doctor_metrics, print_doctor  # noqa: PLC0415
+    from copartition.reports.doctor import (  # noqa: PLC0415
+        doctor_html,
+        doctor_json,
+        doctor_metrics,
+        print_doctor,
+    )
 
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
@@ -78,6 +92,8 @@ def doctor(
 
         examination = Examination(read_source(source, group=group).state, settings=changes)
     results = findings(examination, Limits(lag=lag, hot=hot, joined=joined))
+    if html is not None:
+        write(doctor_html(examination, results), html)
     output.show(
         partial(print_doctor, examination, results),
         json=partial(doctor_json, examination, results),

@@ -1,10 +1,11 @@
-"""What is wrong with a group: text, JSON and the text format of Prometheus."""
+"""What is wrong with a group: text, JSON, a page, and the text format of Prometheus."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from copartition.reports.json import dump
+from copartition.words import count, without_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from copartition.doctor.examination import Examination
 
 FORMAT_VERSION = "1.0"
+MOST_MEMBERS = 100
+"""Of a page; those with most partitions."""
 _STYLES = {"ok": "green", "found": "yellow", "unknown": "dim"}
 
 
@@ -54,7 +57,6 @@ def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
 def print_doctor(examination: Examination, results: Sequence[Finding], console: Console) -> None:
     """Every check, then for each finding why it matters and what to do."""
     from copartition.reports.grid import cell, note, table  # noqa: PLC0415 - JSON does without rich
-    from copartition.words import count  # noqa: PLC0415 - as above
 
     bad = [each for each in results if each.status == "found"]
     unknown = sum(each.status == "unknown" for each in results)
@@ -77,6 +79,25 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
         console.print(note(text, "yellow"))
     for text in examination.state.assumed:
         console.print(note(f"assumed: {text}"))
+
+
+def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
+    """A page: what is wrong and what to do, the load of the members, every check."""
+    from copartition.reports.page import render  # noqa: PLC0415 - the others do without
+
+    members = examination.state.members
+    ends = examination.last.ends if examination.last is not None else {}
+    # An empty partition has no lag; elsewhere one without a commit may have any.
+    lags = {place: 0 for place, end in ends.items() if not end} | (examination.lags or {})
+    waiting: list[int | None] = [0] * len(members)
+    for place, member in examination.owners.items():
+        if member >= 0 and (behind := waiting[member]) is not None:
+            waiting[member] = behind + max(lags[place], 0) if place in lags else None
+    names = without_ids({each.id: each.instance_id or each.client_id or each.id for each in members})
+    rows = zip((names[each.id] for each in members), examination.loads, waiting, strict=True)
+    heaviest = sorted(rows, key=lambda row: (-row[1], -(row[2] or 0), row[0]))
+    shown = heaviest[:MOST_MEMBERS]
+    return render("doctor.html.j2", group=examination, results=results, rows=shown, members=len(members))
 
 
 def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
