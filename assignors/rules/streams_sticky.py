@@ -116,20 +116,16 @@ class _Quota:
 
     total: int
     members: int
-    per_member: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._compute()
+    @property
+    def per_member(self) -> int:
+        return -(-self.total // self.members) if self.members else 0
 
     def note(self, tasks: int) -> None:
         """A member has so many tasks now."""
         if tasks == self.per_member:
             self.members -= 1
             self.total -= tasks
-            self._compute()
-
-    def _compute(self) -> None:
-        self.per_member = -(-self.total // self.members) if self.members else 0
 
 
 class _Process:

@@ -112,9 +112,6 @@ class PriorityQueue(Generic[E]):
         for element in elements:
             self.add(element)
 
-    def __len__(self) -> int:
-        return len(self.heap)
-
     def add(self, element: E) -> None:
         """`add`: `siftUp` from the end."""
         self.heap.append(element)
