@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.why.evidence import BROKER, HINTS, JAVA, LIBRDKAFKA, PYTHON, Kind, Pattern, read_evidence
+from copartition.why.evidence import HINTS, Kind, Pattern, log_patterns, read_evidence
 from copartition.why.lines import LONGEST_LINE, Line
 from copartition.why.rebalances import Cause, histories
 from partitioning.errors import SourceError
@@ -90,10 +91,10 @@ def test_a_coordinators_reason_names_the_cause(tmp_path: Path, reason: str, caus
 
 
 @pytest.mark.parametrize(
-    "pattern", [*BROKER, *JAVA, *LIBRDKAFKA, *PYTHON], ids=lambda pattern: pattern.phrase
+    "pattern", [*itertools.chain(*log_patterns().values())], ids=lambda pattern: pattern.phrase
 )
 def test_lines_that_a_pattern_fits_are_read(pattern: Pattern) -> None:
-    prefix = "[Consumer clientId=c, groupId=g] " if pattern in JAVA else ""
+    prefix = "[Consumer clientId=c, groupId=g] " if pattern in log_patterns()["java"] else ""
     line = f"{prefix}{pattern.phrase} {pattern.pattern.pattern}".encode()
     assert any(hint in line for hint in HINTS)
 
