@@ -221,16 +221,12 @@ def _assign_heterogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, Targe
             subscribers.setdefault(topic, []).append(index)
     for topic in topics:
         numbers = range(spec.num_partitions[topic])
-        pool = _Pool(targets, subscribers[topic], numbers, partial(_in_topic, topic))
+        pool = _Pool(targets, subscribers[topic], numbers, partial(TopicIdPartition, topic))
         for member, target in enumerate(targets.old):
             for number in target.get(topic, ()):
                 pool.keep(number, member)
         pool.share()
     return targets.result() if topics else {}
-
-
-def _in_topic(topic: uuid.UUID, number: int) -> tuple[uuid.UUID, int]:
-    return topic, number
 
 
 def _desired_counts(total: int, members: int) -> list[int]:

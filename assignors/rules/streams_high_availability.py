@@ -95,21 +95,12 @@ class StreamsHighAvailabilityAssignor:
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an offset that
                 cannot be.
         """
-        for what, pattern, ids in (
-            (
-                "subtopology {!r}: give a number, such as '0'",
-                _NUMBER,
-                [each.id for each in group.subtopologies],
-            ),
-            (
-                "process {!r}: give a UUID in small letters",
-                _UUID,
-                [each.process_id for each in group.members],
-            ),
-        ):
-            for each in ids:
-                if not re.fullmatch(pattern, each):
-                    raise InvalidGroupError(what.format(each))
+        for subtopology in group.subtopologies:
+            if not re.fullmatch(_NUMBER, subtopology.id):
+                raise InvalidGroupError(f"subtopology {subtopology.id!r}: give a number, such as '0'")
+        for member in group.members:
+            if not re.fullmatch(_UUID, member.process_id):
+                raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
         plan = _Plan(group, self._acceptable_lag, self._warmup_replicas)
         plan.assign_stateful()
         if group.standby_replicas:

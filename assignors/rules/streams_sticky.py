@@ -79,9 +79,7 @@ class StreamsGroup:
         check_partitions(sum(each.tasks for each in self.subtopologies), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
         check_ids(
-            "the group",
-            subtopology=[each.id for each in self.subtopologies],
-            member=[each.id for each in self.members],
+            subtopology=[each.id for each in self.subtopologies], member=[each.id for each in self.members]
         )
 
 
