@@ -370,7 +370,7 @@ class _Queue:
                 chosen = entry[1]
             else:
                 passed.append(entry)
-        # Quirk: those that were passed come back in the order of a HashSet.
+        # Quirk: who was passed comes back in the order of a HashSet.
         places = [process for _, process in passed]
         for place in hash_map_order(self._hashes[places], keys=self._ids[places]).tolist():
             heappush(heap, passed[place])
