@@ -49,7 +49,7 @@ def test_a_fresh_sample_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
         assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 
 
-def test_a_fresh_sample_of_connect_clusters_and_streams_applications_agrees_with_the_jvm(
+def test_a_fresh_sample_of_connect_and_streams_leaders_agrees_with_the_jvm(
     sample: tuple[int, str],
 ) -> None:
     count, seed = sample
