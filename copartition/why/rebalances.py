@@ -47,6 +47,7 @@ class Cause(StrEnum):
     FOLLOW_UP = "follow-up of a cooperative rebalance"
     ASSIGNOR = "assignors or protocol changed"
     COORDINATOR = "coordinator moved"
+    STORING = "assignment not stored"
     UNKNOWN = "unknown"
 
 
@@ -180,6 +181,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
     )
 
 
+_WHO = r"(?:[Ll]eader|[Mm]ember) (\S+)"
 _REASONS = [
     (row["pattern"], Cause[row["cause"].upper()], row.get("member"))
     for row in tomllib.loads(Path(__file__).with_name("reasons.toml").read_text("utf-8"))["reason"]
@@ -192,7 +194,7 @@ def _cause(reason: str) -> tuple[Cause, str | None]:
         if match := re.search(pattern, reason):
             who = re.search(member, reason) if member else match
             return cause, who[1] if who and who.groups() else None
-    who = re.search(r"(?:[Ll]eader|[Mm]ember) (\S+)", reason)
+    who = re.search(_WHO, reason)
     return Cause.UNKNOWN, who[1] if who else None
 
 
