@@ -43,10 +43,7 @@ class Cure(NamedTuple):
     simulated: str | None = None
 
 
-_CURES = {
-    Cause[name.upper()]: (about["advice"], about["price"])
-    for name, about in tomllib.loads(Path(__file__).with_name("cures.toml").read_text("utf-8")).items()
-}
+_CURES = tomllib.loads(Path(__file__).with_name("cures.toml").read_text("utf-8"))
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
@@ -74,10 +71,11 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
             "a member that crashes is noticed only after that session",
             simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )
-    for cause, (advice, price) in _CURES.items():
+    for each, about in _CURES.items():
+        cause = Cause[each.upper()]
         if counts[cause]:
             answer = _longer_polls(history, logged) if cause is Cause.POLL else None
-            yield Cure(cause, counts[cause], advice, price, answer)
+            yield Cure(cause, counts[cause], about["advice"], about["price"], answer)
 
 
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
