@@ -86,13 +86,16 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
     from copartition.reports.page import render  # noqa: PLC0415 - the others do without
 
     members = examination.state.members
-    waiting = [0] * len(members)
+    ends = examination.last.ends if examination.last is not None else {}
+    # An empty partition has no lag; elsewhere one without a commit may have any.
+    lags = {place: 0 for place, end in ends.items() if not end} | (examination.lags or {})
+    waiting: list[int | None] = [0] * len(members)
     for place, member in examination.owners.items():
-        if member >= 0:
-            waiting[member] += max((examination.lags or {}).get(place, 0), 0)
+        if member >= 0 and (behind := waiting[member]) is not None:
+            waiting[member] = behind + max(lags[place], 0) if place in lags else None
     names = without_ids({each.id: each.instance_id or each.client_id or each.id for each in members})
     rows = zip((names[each.id] for each in members), examination.loads, waiting, strict=True)
-    heaviest = sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
+    heaviest = sorted(rows, key=lambda row: (-row[1], -(row[2] or 0), row[0]))
     shown = heaviest[:MOST_MEMBERS]
     return render("doctor.html.j2", group=examination, results=results, rows=shown, members=len(members))
 

@@ -69,8 +69,9 @@ def _start(lengths: Words) -> Words:
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
-    np.bitwise_and(word, _FFFF, out=t)
-    np.right_shift(word, _16, out=k)
+    np.copyto(k, word)
+    np.bitwise_and(k, _FFFF, out=t)
+    np.right_shift(k, _16, out=k)
     for unit in (t, k):
         np.multiply(h, _31, out=h)
         np.add(h, unit, out=h)

@@ -55,7 +55,8 @@ def _finish(h: Words, lengths: Words, t: Words) -> None:
 
 
 def _absorb(h: Words, word: Words, k: Words, t: Words) -> None:
-    np.multiply(word, _C1, out=k)
+    np.copyto(k, word)
+    np.multiply(k, _C1, out=k)
     _rotate(k, _15, _17, t)
     np.multiply(k, _C2, out=k)
     np.bitwise_xor(h, k, out=h)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     Words: TypeAlias = NDArray[np.uint32]
 
-# Measured: what one step touches stays in the cache, and the fixed cost of a NumPy call stays small.
-_COLUMN_BYTES = 1 << 20
-_COLUMN_ROWS = 1 << 15
-_CHUNK_ROWS = 1 << 14
-_CHUNK_BYTES = 1 << 24
+# Measured: the fixed cost of a NumPy call stays small, and what is read in any order stays in a large cache.
+_COLUMN_BYTES = 1 << 22
+_COLUMN_ROWS = 1 << 16
+_CHUNK_ROWS = 1 << 16
+_CHUNK_BYTES = 1 << 22
 _BLOCK_BYTES = 1 << 21
 _MIN_BLOCK_ROWS = 1 << 8
 _LINE_WORDS = 16  # of a cache line

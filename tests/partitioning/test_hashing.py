@@ -52,7 +52,7 @@ LENGTHS = {
     "one long": [8] * 3000 + [5000],
     "a few long": [5000, 5000, 5000],
     "more than a block": [8] * 70_000,
-    "a chunk of one length": [16] * 20_000 + [15] * 20_000,
+    "a chunk of one length": [16] * 70_000 + [15] * 20_000,
     "more than a chunk": [1 + row % 3 for row in range(70_000)],
     "more bytes than a chunk": [9_000_000, 9_000_001, 4, 9_000_000],
 }

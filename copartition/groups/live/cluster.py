@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from copartition.groups.live.wire import read_features
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
-from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, SourceError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    GroupNotFoundError,
+    InvalidConfigError,
+    SourceError,
+)
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
@@ -18,8 +23,6 @@ if TYPE_CHECKING:
 
 
 TIMEOUT_S = 10.0
-PATIENCE_S = 1.5
-"""How long brokers that are down or hang up are given to change their minds."""
 _AGAIN_S = 0.2
 
 _NO_GROUP = "the cluster has no such group"
@@ -71,27 +74,23 @@ class Cluster:
             from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an optional package
             from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
-            from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
+            from partitioning.clients.contact import (  # noqa: PLC0415 - needs it, too
+                PATIENCE_S,
+                cluster_metadata,
+                quiet_client,
+            )
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]
         self._error = KafkaException
         errors: list[KafkaError] = []
-        settings: dict[str, Any] = {
-            "socket.connection.setup.timeout.ms": 5000,
-            "log_level": 0,
-            **config,
-            "error_cb": errors.append,
-        }
         try:
-            self._admin = AdminClient(settings)
-        except (KafkaException, ValueError, TypeError) as error:
-            reason = error.args[0].str() if isinstance(error, KafkaException) else error
-            raise SourceError(f"{source}: librdkafka refuses the settings: {reason}") from error
-        try:
+            self._admin = quiet_client(AdminClient, config, errors)
             metadata = cluster_metadata(
-                self._admin, settings, errors, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
+                self._admin, config, errors, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
             )
+        except InvalidConfigError as error:
+            raise SourceError(f"{source}: {error}") from error
         except BrokerUnreachableError as error:
             raise SourceError(
                 f"{source}: no broker answers at {self._servers}: {error}. Is the address "

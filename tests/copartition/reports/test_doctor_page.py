@@ -91,6 +91,13 @@ def test_members_are_those_with_most_partitions_first() -> None:
     assert page.cells("")[1:3] == [["c1", "", "3", "30"], ["c0", "", "1", "10"]]
 
 
+@pytest.mark.parametrize(("end", "waiting"), [(100, "unknown"), (0, "0")])
+def test_what_waits_where_nothing_is_committed_is_unknown_unless_it_is_empty(end: int, waiting: str) -> None:
+    look = Offsets({("orders", 0): 90}, {("orders", 0): 100, ("orders", 1): end})
+    page = Page(html(Examination(group([0, 1]), look, look, elapsed_ms=10_000)))
+    assert page.cells("")[1:3] == [["c0", "", "1", "10"], ["c1", "", "1", waiting]]
+
+
 def test_a_large_group_shows_its_heaviest_members() -> None:
     page = Page(html(live(group([*range(MOST_MEMBERS + 7), MOST_MEMBERS + 6], members=MOST_MEMBERS + 7))))
     assert page.cells("")[1] == [f"c{MOST_MEMBERS + 6}", "", "2", "20"]
