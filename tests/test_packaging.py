@@ -55,6 +55,14 @@ def test_the_ready_scenarios_are_installed(installed: Path) -> None:
     assert run(installed, code).split() == sorted(file.stem for file in files)
 
 
+@pytest.mark.parametrize(
+    ("module", "data"),
+    [("copartition.why.evidence", "log_patterns()"), ("copartition.topics.join.writers", "CLIENTS")],
+)
+def test_data_beside_a_module_are_installed(installed: Path, module: str, data: str) -> None:
+    assert "java" in run(installed, f"import {module} as module; print(*module.{data})").split()
+
+
 @pytest.mark.parametrize("command", ["copartition", "assignment-diff"])
 def test_the_commands_are_installed(installed: Path, command: str) -> None:
     assert (installed / "bin" / command).is_file()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partitioning.kit.columns import run_starts
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -33,6 +35,17 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
         taking_part.append((reached, most if following is None else min(following - level, most)))
         left -= reached * taking_part[-1][1]
     return taking_part
+
+
+def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Whose turn it is, as often as each needs: all that still need some take turns, round after round."""
+    parts = [np.empty(0, np.intp)]
+    done = 0
+    goals = np.sort(need)
+    for goal in goals[run_starts(goals)].tolist():
+        parts.append(np.tile(np.flatnonzero(need > done), goal - done))
+        done = goal
+    return np.concatenate(parts)
 
 
 def lightest(heap: list[int], size: Sequence[int]) -> int | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.columnar.filling import turns
 from assignors.columnar.numbering import Numbering, OddGroup, Subscriptions, in_name_order, topics_that_exist
 from assignors.columnar.racks import Racks
 from assignors.columnar.sticky_general import assign_general
@@ -236,14 +237,9 @@ class Seats:
         """
         under = np.array(self.under, np.int32)
         need = self.least - self.size[under]
-        rounds = []
-        done = 0
-        for goal in sorted(set(need.tolist())):
-            rounds.append(np.tile(under[need > done], goal - done))
-            done = goal
         filled = under[np.argsort(need, kind="stable")]
         exact = np.array(self.exact, np.int32)
-        return np.concatenate([*rounds, exact, filled])
+        return np.concatenate([under[turns(need)], exact, filled])
 
 
 def assign_nearby(

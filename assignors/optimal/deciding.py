@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.optimal.grouping import first_of_each, groups, in_order, rounds, sorted_by, sums
+from assignors.columnar.filling import turns
+from assignors.optimal.grouping import first_of_each, groups, in_order, sorted_by, sums
 from assignors.optimal.keeping import Claims, solve_keeping
 from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
@@ -352,7 +353,7 @@ class _Task:
         need -= self._loads(fresh[own])
         # The rest is dealt in rounds, so that a topic's partitions go to different members.
         rest = np.flatnonzero(owner < 0)
-        seats = rounds(need)
+        seats = turns(need)
         owner[in_order(rest, club[rest])] = in_order(seats, self._club[seats])
         return owner
 

@@ -54,16 +54,6 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     return ordered[run_starts(ordered)]
 
 
-def rounds(need: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Whose turn it is, as often as each needs: all that still need some take turns, round after round."""
-    turns = [np.empty(0, np.intp)]
-    done = 0
-    for goal in distinct(need).tolist():
-        turns.append(np.tile(np.flatnonzero(need > done), goal - done))
-        done = goal
-    return np.concatenate(turns)
-
-
 def first_of_each(
     group: NDArray[np.intp],
     quota: NDArray[np.int64],

@@ -18,6 +18,7 @@ SECTIONS = {
     "Groups": {
         "diff": "What a change moves and stops; the same as assignment-diff.",
         "simulate": "Run scenarios: rebalances, pauses, moves, lag.",
+        "size": "The fewest consumers that keep lag within a bound, through deploys.",
         "migrate": "Safe rolling bounces from one strategy to another.",
         "doctor": "What is wrong with a group, and what to do.",
         "why": "Why a group rebalanced, from logs of brokers and clients.",

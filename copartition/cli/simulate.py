@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import click
 
@@ -12,6 +12,7 @@ from copartition.cli.client_options import client_options
 from copartition.cli.options import (
     group_option,
     html_option,
+    one_argument,
     output_options,
     schema_option,
     seed_option,
@@ -23,15 +24,77 @@ from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from assignors.state import GroupState
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
 
 _RECORD = ".ndjson"
 _SHOWN = 100
 """Characters that are shown of a line that differs."""
+
+
+class ScenarioInputs(NamedTuple):
+    """What is said of scenarios beside their files."""
+
+    assignors: tuple[str, ...]
+    changes: dict[str, str]
+    seed: int | None
+    deploys: tuple[str, ...]
+    group: str | None
+    config: dict[str, str]
+
+    def read(self, ctx: click.Context, plans: Sequence[str]) -> list[Scenario]:
+        """The scenarios of files and names, or of captured groups with each deploy, with each assignor."""
+        bases = self._captured(ctx, plans) if self.deploys else self._written(plans)
+        return bases if self.seed is None else [replace(base, seed=self.seed) for base in bases]
+
+    def _written(self, plans: Sequence[str]) -> list[Scenario]:
+        from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only these commands need it
+
+        bases = [read_scenario(_find(plan), self.changes) for plan in plans]
+        if len({base.name for base in bases}) < len(bases):
+            bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
+        return [replace(base, assignor=name) for base in bases for name in self.assignors or (base.assignor,)]
+
+    def _captured(self, ctx: click.Context, plans: Sequence[str]) -> list[Scenario]:
+        """What was taken for granted is on the error stream."""
+        from copartition.groups import read_source, scenario_of  # noqa: PLC0415 - only --deploy needs it
+        from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
+
+        captured = [
+            scenario_of(state, deploy, assignor=assignor)
+            for state in [read_source(plan, self.config, group=self.group).state for plan in plans]
+            for deploy in self.deploys
+            for assignor in self.assignors or (None,)
+        ]
+        for assumed in dict.fromkeys(text for state in captured for text in state.assumed):
+            complain(ctx, f"assumed: {assumed}")
+        return [with_settings(state.scenario, self.changes) for state in captured]
+
+
+scenario_options = one_argument(
+    "inputs",
+    ScenarioInputs,
+    click.option(
+        "--assignor",
+        "assignors",
+        multiple=True,
+        help="Run the scenarios with this assignor instead; repeat to compare.",
+    ),
+    set_option("Change a setting of every scenario: session.timeout.ms=10000, load.rate=50"),
+    seed_option("Run the scenarios with this seed instead."),
+    click.option(
+        "--deploy",
+        "deploys",
+        multiple=True,
+        metavar="WHAT",
+        help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
+        "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
+    ),
+    group_option,
+    client_options("The cluster of live:GROUP."),
+)
 
 
 @command(
@@ -40,15 +103,8 @@ _SHOWN = 100
     "copartition simulate billing.txt --deploy rolling --html page.html",
 )
 @click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")
+@scenario_options
 @output_options("text", "json", "ndjson")
-@click.option(
-    "--assignor",
-    "assignors",
-    multiple=True,
-    help="Run the scenarios with this assignor instead; repeat to compare.",
-)
-@set_option("Change a setting of every scenario: session.timeout.ms=10000, load.rate=50")
-@seed_option("Run the scenarios with this seed instead.")
 @click.option(
     "--runs",
     type=click.IntRange(2, MAX_RUNS),
@@ -56,16 +112,6 @@ _SHOWN = 100
     help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first run.",
 )
 @html_option
-@click.option(
-    "--deploy",
-    "deploys",
-    multiple=True,
-    metavar="WHAT",
-    help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
-    "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
-)
-@group_option
-@client_options("The cluster of live:GROUP.")
 @click.option(
     "--replay",
     type=click.File("rb"),
@@ -84,15 +130,10 @@ def simulate(
     ctx: click.Context,
     plans: tuple[str, ...],
     *,
+    inputs: ScenarioInputs,
     output: Output,
-    assignors: tuple[str, ...],
-    changes: dict[str, str],
-    seed: int | None,
     runs: int | None,
     html: str | None,
-    deploys: tuple[str, ...],
-    group: str | None,
-    config: dict[str, str],
     replay: BinaryIO | None,
     listing: bool,
 ) -> None:
@@ -106,25 +147,16 @@ def simulate(
         raise click.UsageError("name files or ready scenarios, or give one of --list and --replay")
     if replay is not None:
         ctx.exit(_compare_log(replay))
-    if deploys:
-        from copartition.groups import read_source  # noqa: PLC0415 - only --deploy needs it
-
-        states = [read_source(plan, config, group=group).state for plan in plans]
-        scenarios = [
-            replace(state, seed=state.seed if seed is None else seed)
-            for state in _scenarios_of_groups(ctx, states, deploys, assignors, changes)
-        ]
-        _report(scenarios, runs, output, html)
-        return
-    if any(plan.lower().endswith(_RECORD) for plan in plans):
-        if len(plans) > 1 or len(assignors) > 1 or output.form == "ndjson" or html is not None:
+    if not inputs.deploys and any(plan.lower().endswith(_RECORD) for plan in plans):
+        if len(plans) > 1 or len(inputs.assignors) > 1 or output.form == "ndjson" or html is not None:
             raise click.UsageError(
                 "a record is compared with one model: no other file or assignor, no -o ndjson, no --html"
             )
         from copartition.watch.replay import SEEDS, replay_record  # noqa: PLC0415 - only a record needs it
 
-        seeds = range(seed or 0, (seed or 0) + (runs or SEEDS))
-        comparison = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
+        first = inputs.seed or 0
+        seeds = range(first, first + (runs or SEEDS))
+        comparison = replay_record(plans[0], "".join(inputs.assignors) or None, inputs.changes, seeds)
         from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - as above
 
         output.show(partial(print_replay, comparison), json=partial(replay_json, comparison))
@@ -137,43 +169,7 @@ def simulate(
         ]
         output.print_rows(rows)
     else:
-        scenarios = _scenarios(plans, changes, assignors, seed)
-        _report(scenarios, runs, output, html)
-
-
-def _scenarios(
-    plans: Sequence[str], changes: Mapping[str, str], assignors: Sequence[str], seed: int | None
-) -> list[Scenario]:
-    from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only this command needs it
-
-    bases = [read_scenario(_find(plan), changes) for plan in plans]
-    if len({base.name for base in bases}) < len(bases):
-        bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
-    if seed is not None:
-        bases = [replace(base, seed=seed) for base in bases]
-    return [replace(base, assignor=name) for base in bases for name in assignors or (base.assignor,)]
-
-
-def _scenarios_of_groups(
-    ctx: click.Context,
-    states: Sequence[GroupState],
-    deploys: Sequence[str],
-    assignors: Sequence[str],
-    changes: Mapping[str, str],
-) -> list[Scenario]:
-    """Each group with each deploy; what was taken for granted is on the error stream."""
-    from copartition.groups import scenario_of  # noqa: PLC0415 - only --deploy needs it
-    from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
-
-    captured = [
-        scenario_of(state, deploy, assignor=assignor)
-        for state in states
-        for deploy in deploys
-        for assignor in assignors or (None,)
-    ]
-    for assumed in dict.fromkeys(text for state in captured for text in state.assumed):
-        complain(ctx, f"assumed: {assumed}")
-    return [with_settings(state.scenario, changes) for state in captured]
+        _report(inputs.read(ctx, plans), runs, output, html)
 
 
 def _find(plan: str) -> Path:

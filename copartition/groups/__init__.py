@@ -1,25 +1,16 @@
 """Where the two sides of a diff come from: snapshots, captured text, live groups, plans, simulations."""
 
-from copartition.groups.capture import parse_capture
-from copartition.groups.live import read_live
-from copartition.groups.plan import Joiner, WhatIf, plan
-from copartition.groups.scenario import scenario_of
-from copartition.groups.snapshot import parse_snapshot, snapshot_bytes
-from copartition.groups.source import Pair, Source, given_weights, read_pair, read_source, step_state
-
-__all__ = [
-    "Joiner",
-    "Pair",
-    "Source",
-    "WhatIf",
-    "given_weights",
-    "parse_capture",
-    "parse_snapshot",
-    "plan",
-    "read_live",
-    "read_pair",
-    "read_source",
-    "scenario_of",
-    "snapshot_bytes",
-    "step_state",
-]
+from copartition.groups.capture import parse_capture as parse_capture
+from copartition.groups.live import read_live as read_live
+from copartition.groups.plan import Joiner as Joiner
+from copartition.groups.plan import WhatIf as WhatIf
+from copartition.groups.plan import plan as plan
+from copartition.groups.scenario import scenario_of as scenario_of
+from copartition.groups.snapshot import parse_snapshot as parse_snapshot
+from copartition.groups.snapshot import snapshot_bytes as snapshot_bytes
+from copartition.groups.source import Pair as Pair
+from copartition.groups.source import Source as Source
+from copartition.groups.source import given_weights as given_weights
+from copartition.groups.source import read_pair as read_pair
+from copartition.groups.source import read_source as read_source
+from copartition.groups.source import step_state as step_state

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from copartition.reports.json import dump, json_schema
+from copartition.reports.json import attributes, dump, json_schema
 from copartition.reports.markdown import markdown_table, markdown_text
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.words import Table, ranges
@@ -304,26 +304,12 @@ def audit_schema() -> dict[str, Any]:
 
 
 def _audit_data(audit: TopicAudit) -> AuditData:
-    return AuditData(
-        topic=audit.topic,
-        num_partitions=audit.num_partitions,
-        certainty=audit.certainty,
+    return attributes(
+        AuditData,
+        audit,
         settled=is_settled(audit),
         verdict=verdict(audit),
         remarks=remarks(audit),
-        compacted=audit.compacted,
-        coverage=audit.coverage,
-        shares=audit.shares,
-        spans=audit.spans,
-        forms=[
-            FormData(
-                name=form.name,
-                rows=form.rows,
-                schema_ids=[*form.schema_ids],
-                maybe=[*form.maybe],
-                example=form.example.hex(),
-            )
-            for form in audit.forms
-        ],
+        forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
         tried=len(audit.tried),
     )

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from copartition.reports.json import CheckResult, check_results, dump, json_schema
+from copartition.reports.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.reports.markdown import Page, markdown_text
-from copartition.topics.audit.topic_audit import Coverage
+from copartition.topics.audit.topic_audit import Coverage, KeyForm, TopicAudit
 from copartition.topics.join.planned import MustGrow, PlannedJoin
 from copartition.topics.join.verdict import Reason, Remedy, Topic, key_text
 from copartition.words import Table, list_names, visible
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from copartition.diff import Check
-    from copartition.topics.audit.topic_audit import TopicAudit
     from copartition.topics.join.planned import GrowthPlan
     from copartition.topics.join.proof import KeyPairs
     from copartition.topics.join.verdict import JoinVerdict, KeyProof
@@ -389,9 +388,6 @@ class FormData(TypedDict):
     """A form of keys.
 
     Attributes:
-        name: of the form.
-        rows: keyed records of this form.
-        schema_ids: schema ids of a registry's frames.
         example: one such key.
     """
 
@@ -405,15 +401,10 @@ class TopicData(TypedDict):
     """Who wrote a topic.
 
     Attributes:
-        topic: its name.
-        num_partitions: its partition count.
-        coverage: what was read.
-        certainty: how sure it is who wrote it.
         rules: the rules that explain its records, over today's count or an older one.
         keyed: records with a key.
         keyless: records without a key, or with an empty one.
         unexplained: keyed records that are where no rule of these puts them.
-        forms: forms of its keys, most frequent first.
     """
 
     topic: str
@@ -499,14 +490,7 @@ def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
         "answer": report.answer,
         "verdict": report.headline,
         "join": None if report.verdict is None else _join(report.verdict, report.audits),
-        "plan": None
-        if plan is None
-        else {
-            "plan": dict(plan.plan),
-            "sentences": plan_sentences(plan),
-            "joins": [*plan.joins],
-            "grow": [*plan.grow],
-        },
+        "plan": None if plan is None else attributes(PlanData, plan, sentences=plan_sentences(plan)),
         "numbers": numbers,
         "checks": check_results(limits, numbers),
     }
@@ -514,54 +498,26 @@ def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
 
 
 def _join(verdict: JoinVerdict, audits: Sequence[TopicAudit]) -> JoinData:
-    return {
-        "topics": verdict.topics,
-        "reasons": verdict.reasons,
-        "remedies": verdict.remedies,
-        "assumed": verdict.assumed,
-        "proof": None if verdict.proof is None else _proof(verdict.proof),
-        "audits": [*map(_topic, audits)],
-    }
+    proof = None if verdict.proof is None else _proof(verdict.proof)
+    return attributes(JoinData, verdict, proof=proof, audits=[*map(_topic, audits)])
 
 
 def _proof(proof: KeyProof) -> ProofData:
-    return {
-        "keys": [*proof.keys],
-        "common": proof.common,
-        "everywhere": proof.everywhere,
-        "apart": proof.apart,
-        "examples": [{"key": _key(example.key), "places": [*example.places]} for example in proof.examples],
-        "scattered": [*proof.scattered],
-        "complete": proof.complete,
-        "hashed": proof.hashed,
-        "share": proof.share,
-    }
+    examples = [{"key": _key(example.key), "places": example.places} for example in proof.examples]
+    return attributes(ProofData, proof, examples=examples)
 
 
 def _topic(audit: TopicAudit) -> TopicData:
     topic = Topic(audit)
-    return {
-        "topic": audit.topic,
-        "num_partitions": audit.num_partitions,
-        "coverage": audit.coverage,
-        "certainty": audit.certainty,
-        "rules": [
-            {"hash": rule.hash, "sign": rule.sign, "num_partitions": rule.num_partitions}
-            for rule in sorted(topic.rules)
-        ],
-        "keyed": topic.keyed,
-        "keyless": topic.keyless,
-        "unexplained": topic.missed,
-        "forms": [
-            {
-                "name": form.name,
-                "rows": form.rows,
-                "schema_ids": [*form.schema_ids],
-                "example": _key(form.example),
-            }
-            for form in audit.forms
-        ],
-    }
+    return attributes(
+        TopicData,
+        audit,
+        rules=[attributes(RuleData, rule) for rule in sorted(topic.rules)],
+        keyed=topic.keyed,
+        keyless=topic.keyless,
+        unexplained=topic.missed,
+        forms=[attributes(FormData, form, example=_key(form.example)) for form in audit.forms],
+    )
 
 
 def _key(key: bytes) -> KeyData:
@@ -574,4 +530,5 @@ def _key(key: bytes) -> KeyData:
 
 def check_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    return json_schema(CheckDocument, "copartition check", _DESCRIBED)
+    borrowed = {FormData: KeyForm, TopicData: TopicAudit}
+    return json_schema(CheckDocument, "copartition check", _DESCRIBED, borrowed=borrowed)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from partitioning.kit.extras import needs
 from partitioning.kit.words import described
@@ -15,10 +16,27 @@ if TYPE_CHECKING:
 
     from copartition.diff.summary import Check, Numbers
 
+_T = TypeVar("_T")
+
 
 def dump(value: Mapping[str, Any]) -> str:
     """JSON that people can read too."""
     return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
+
+
+def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
+    """A part of a document: under each key of its type what `others` say, else the attribute of that name."""
+    return cast(
+        "_T", {key: others[key] if key in others else getattr(value, key) for key in kind.__annotations__}
+    )
+
+
+def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures as JSON has them: null for what has no end."""
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in figures.items()
+    }
 
 
 def milliseconds(seconds: float | None) -> int | None:
@@ -75,12 +93,6 @@ class CheckResult(TypedDict):
 def check_results(checks: Iterable[Check], numbers: Numbers) -> list[CheckResult]:
     """What becomes of limits on these numbers."""
     return [
-        {
-            "name": check.name,
-            "comparison": check.comparison,
-            "limit": check.limit,
-            "value": check.value(numbers),
-            "passed": check.passes(numbers),
-        }
+        attributes(CheckResult, check, value=check.value(numbers), passed=check.passes(numbers))
         for check in checks
     ]

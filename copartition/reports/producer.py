@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.json import dump
+from copartition.reports.json import dump, finite
 from copartition.reports.page import WIDTH, Tick, log_scale, render
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
     clients = [
         {
             "client": tuning.client,
-            "best": None if tuning.best is None else _data(tuning.best),
-            "default": _data(tuning.default),
-            "trials": [_data(trial) for trial in tuning.trials],
+            "best": None if tuning.best is None else finite(tuning.best._asdict()),
+            "default": finite(tuning.default._asdict()),
+            "trials": [finite(trial._asdict()) for trial in tuning.trials],
         }
         for tuning in tunings
     ]
@@ -84,13 +84,6 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
         "clients": clients,
     }
     return dump(values)
-
-
-def _data(trial: Trial) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not isfinite(value) else value
-        for name, value in trial._asdict().items()
-    }
 
 
 def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Console) -> None:
@@ -268,14 +261,13 @@ def assumptions(case: Case) -> list[str]:
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
     """The same as data."""
-    faults = asdict(case.faults)
+    faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
     values = {
         "format_version": DELIVERY_FORMAT_VERSION,
         "client": case.client,
         "settings": asdict(case.settings),
-        "faults": {name: faults[name] for name in shown}
-        | {"unclean_since_ms": _finite(faults["followers_gone_ms"])},
+        "faults": {name: faults[name] for name in shown} | {"unclean_since_ms": faults["followers_gone_ms"]},
         **case.times,
         "seed": case.seed,
         "batches": assessment.batches,
@@ -284,10 +276,6 @@ def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
         "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(assessment).items()},
     }
     return dump(values)
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from copartition.reports.json import dump
+from copartition.reports.json import dump, finite
 from copartition.simulation import Exponential, LogNormal, Uniform
 from copartition.words import duration
 from partitioning.kit.words import first_of
@@ -192,6 +192,7 @@ def runs_json(plans: Sequence[Runs]) -> str:
 def _json_run(result: SimulationResult) -> dict[str, Any]:
     return {
         **_json_scenario(result.scenario),
+        "warnings": list(result.warnings),
         "summary": _json_figures(asdict(result.summary)),
         "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
         "rebalances": [
@@ -222,7 +223,7 @@ def _json_scenario(scenario: Scenario) -> dict[str, Any]:
 
 def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
     """Figures, with null where JSON has no number or there is none, and why."""
-    numbers = {name: None if value == math.inf else value for name, value in figures.items()}
+    numbers = finite(figures)
     because = {
         name: _NO_LOAD if figures[name] is None else _NEVER[name]
         for name, value in numbers.items()

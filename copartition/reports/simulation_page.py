@@ -140,11 +140,6 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
     return tuple(placed)
 
 
-def is_crowded(placed: Sequence[Mark]) -> bool:
-    """Whether there are too many for lines."""
-    return len(placed) > _LINES
-
-
 def _label(group: list[LogEntry]) -> str:
     first = _event_text(group[0], longest=_LONGEST)
     if len(group) == 1:
@@ -414,7 +409,7 @@ def _panel(
         facts=_facts(result, window),
         label=f"{partitions} over time, {clock(window.start)} to {clock(window.end)}: {title}",
         marks=placed,
-        crowded=is_crowded(placed),
+        crowded=len(placed) > _LINES,
         reading=reading(result.timeline, lanes.born, window, HEIGHTS.curve),
         existing=lanes.existing(window),
         phases=lanes.phases(window, most),

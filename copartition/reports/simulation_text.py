@@ -54,6 +54,7 @@ class _Column(NamedTuple):
     name: tuple[str, ...]
     scenario: Scenario
     figures: Mapping[str, str | None]
+    warnings: Sequence[str]
     heading: str = ""
 
 
@@ -61,7 +62,7 @@ def print_simulation(results: Sequence[SimulationResult], console: Console) -> N
     """Runs side by side, the outages of each, and the rebalances of a single one."""
     title, names = titles([result.scenario for result in results])
     columns = [
-        _Column(name, result.scenario, _figures(asdict(result.summary)))
+        _Column(name, result.scenario, _figures(asdict(result.summary)), result.warnings)
         for name, result in zip(names, results, strict=True)
     ]
     _compare(title, columns, console)
@@ -110,7 +111,7 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
         figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
         for figure, value in middle.items()
     }
-    return _Column(name, runs.scenario, figures, f"MEDIAN  {'95 %':>{widest}}")
+    return _Column(name, runs.scenario, figures, runs.scenario.warnings, f"MEDIAN  {'95 %':>{widest}}")
 
 
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
@@ -172,20 +173,20 @@ def _rebalance_table(result: SimulationResult) -> Table:
 
 def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
     console.print()
-    for whom, sentences in _by_scenario(columns, assumptions).items():
+    for whom, sentences in _by_scenario(columns, lambda column: assumptions(column.scenario)).items():
         console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
-    for whom, sentences in _by_scenario(columns, lambda scenario: scenario.warnings).items():
+    for whom, sentences in _by_scenario(columns, lambda column: column.warnings).items():
         for sentence in sentences:
             console.print(note(f"warning{whom}: {sentence}", "yellow"))
 
 
 def _by_scenario(
-    columns: Sequence[_Column], tell: Callable[[Scenario], Iterable[str]]
+    columns: Sequence[_Column], tell: Callable[[_Column], Iterable[str]]
 ) -> dict[str, list[str]]:
     """What there is to say of scenarios, by whom it is said of; of all where that is left open."""
     where: dict[str, list[str]] = {}
     for column in columns:
-        for each in tell(column.scenario):
+        for each in tell(column):
             where.setdefault(each, []).append(" with ".join(column.name))
     lines_by_scenario: dict[str, list[str]] = {}
     for each, names in where.items():

@@ -45,6 +45,7 @@ from copartition.simulation.inputs.scenario import (
     check_instance,
     no_consumer,
     not_running,
+    occurrence,
     running_already,
 )
 from partitioning.errors import ScenarioError
@@ -270,6 +271,11 @@ class Agenda:
                 self._watches.append(_Watch(number, event, event.at_ms))
             else:
                 self._add(event.at_ms, number, event)
+
+    @property
+    def unmet(self) -> list[str]:
+        """Events whose condition has not held so far."""
+        return [occurrence(watch.event) for watch in self._watches]
 
     def next_ms(self) -> float:
         """When something happens or is looked at next; infinite where nothing is left."""

@@ -1,73 +1,44 @@
 """The names that the package has for everybody."""
 
-from copartition.simulation.inputs.durations import Duration, Exponential, LogNormal, Uniform
-from copartition.simulation.inputs.events import (
-    Autoscaler,
-    Condition,
-    Consumer,
-    Crash,
-    CrashLoop,
-    Create,
-    Deployment,
-    DuplicateInstance,
-    Event,
-    Failover,
-    Grow,
-    Join,
-    Leave,
-    Restart,
-    RollingRestart,
-    ScaleTo,
-    SlowPoll,
-    Stall,
-    StatefulSetRoll,
-)
-from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.inputs.settings import Costs, Load, Settings
-from copartition.simulation.outcome.history import Rebalance
-from copartition.simulation.outcome.result import LogEntry, Outage, RunSummary, SimulationResult
-from copartition.simulation.outcome.summary import Runs
-from copartition.simulation.outcome.timeline import Phase, Timeline
-from copartition.simulation.records.flow import RecordsResult
-from copartition.simulation.run import simulate, simulate_seeds
-
-__all__ = [
-    "Autoscaler",
-    "Condition",
-    "Consumer",
-    "Costs",
-    "Crash",
-    "CrashLoop",
-    "Create",
-    "Deployment",
-    "DuplicateInstance",
-    "Duration",
-    "Event",
-    "Exponential",
-    "Failover",
-    "Grow",
-    "Join",
-    "Leave",
-    "Load",
-    "LogEntry",
-    "LogNormal",
-    "Outage",
-    "Phase",
-    "Rebalance",
-    "RecordsResult",
-    "Restart",
-    "RollingRestart",
-    "RunSummary",
-    "Runs",
-    "ScaleTo",
-    "Scenario",
-    "Settings",
-    "SimulationResult",
-    "SlowPoll",
-    "Stall",
-    "StatefulSetRoll",
-    "Timeline",
-    "Uniform",
-    "simulate",
-    "simulate_seeds",
-]
+from copartition.simulation.inputs.durations import Duration as Duration
+from copartition.simulation.inputs.durations import Exponential as Exponential
+from copartition.simulation.inputs.durations import LogNormal as LogNormal
+from copartition.simulation.inputs.durations import Uniform as Uniform
+from copartition.simulation.inputs.events import Autoscaler as Autoscaler
+from copartition.simulation.inputs.events import Condition as Condition
+from copartition.simulation.inputs.events import Consumer as Consumer
+from copartition.simulation.inputs.events import Crash as Crash
+from copartition.simulation.inputs.events import CrashLoop as CrashLoop
+from copartition.simulation.inputs.events import Create as Create
+from copartition.simulation.inputs.events import Deployment as Deployment
+from copartition.simulation.inputs.events import DuplicateInstance as DuplicateInstance
+from copartition.simulation.inputs.events import Event as Event
+from copartition.simulation.inputs.events import Failover as Failover
+from copartition.simulation.inputs.events import Grow as Grow
+from copartition.simulation.inputs.events import Join as Join
+from copartition.simulation.inputs.events import Leave as Leave
+from copartition.simulation.inputs.events import Restart as Restart
+from copartition.simulation.inputs.events import RollingRestart as RollingRestart
+from copartition.simulation.inputs.events import ScaleTo as ScaleTo
+from copartition.simulation.inputs.events import SlowPoll as SlowPoll
+from copartition.simulation.inputs.events import Stall as Stall
+from copartition.simulation.inputs.events import StatefulSetRoll as StatefulSetRoll
+from copartition.simulation.inputs.scenario import Scenario as Scenario
+from copartition.simulation.inputs.settings import Costs as Costs
+from copartition.simulation.inputs.settings import Load as Load
+from copartition.simulation.inputs.settings import Settings as Settings
+from copartition.simulation.outcome.history import Rebalance as Rebalance
+from copartition.simulation.outcome.result import LogEntry as LogEntry
+from copartition.simulation.outcome.result import Outage as Outage
+from copartition.simulation.outcome.result import RunSummary as RunSummary
+from copartition.simulation.outcome.result import SimulationResult as SimulationResult
+from copartition.simulation.outcome.summary import Runs as Runs
+from copartition.simulation.outcome.timeline import Phase as Phase
+from copartition.simulation.outcome.timeline import Timeline as Timeline
+from copartition.simulation.records.flow import RecordsResult as RecordsResult
+from copartition.simulation.run import simulate as simulate
+from copartition.simulation.run import simulate_seeds as simulate_seeds
+from copartition.simulation.size import Size as Size
+from copartition.simulation.size import SizeTrial as SizeTrial
+from copartition.simulation.size import size as size
+from copartition.simulation.size import size_trials as size_trials

@@ -136,7 +136,7 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
         now_ms = min(event_ms, own_ms)
         if now_ms == math.inf or now_ms > until_ms:
             world.now_ms = world.at_rest_ms() if scenario.until_ms is None else until_ms
-            return sum_up(world)
+            return sum_up(world, agenda.unmet)
         world.now_ms = now_ms
         if own_ms <= event_ms:
             if steps == most:

@@ -1,13 +1,12 @@
-"""What a line of a log says of a group: patterns of Kafka's brokers and of four clients.
-
-Brokers: GroupCoordinator (to 3.9) and GroupMetadataManager (since 3.7). Clients: Java's coordinators and
-membership managers, librdkafka's (`debug=cgrp`, and warnings without), kafka-python and aiokafka.
-"""
+"""What a line of a log says of a group, by the patterns of `patterns.toml` for brokers and four clients."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from enum import StrEnum, auto
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.why.lines import read_lines
@@ -102,191 +101,25 @@ class Pattern(NamedTuple):
     pattern: re.Pattern[str]
 
 
-def _patterns(*rows: tuple[str, Kind, str]) -> tuple[Pattern, ...]:
-    return tuple(Pattern(phrase, kind, re.compile(pattern)) for phrase, kind, pattern in rows)
+_PIECE = re.compile(r"\{([A-Z_]+)\}")
 
 
-_GROUP, _MEMBER, _CLIENT = r"(?P<group>.+?)", r"(?P<member>\S+)", r"(?P<client>\S+)"
-_GENERATION, _TEXT = r"(?P<generation>\d{1,18}(?!\d))", r"(?P<text>.*?)"
-_END = r"\.?(?: \((?:kafka|org\.apache)\.\S+\)(?: \[\S+\])?)?$"
-"""log4j writes the logger's name after the message, and as Strimzi has it the thread's."""
+@cache
+def log_patterns() -> dict[str, tuple[Pattern, ...]]:
+    """The patterns of `patterns.toml`, by who writes such lines: broker, java, librdkafka or python."""
+    tables = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text("utf-8"))
+    pieces = tables.pop("pieces")
 
-_REASON = rf"(?: .*?\(reason: {_TEXT}\))?(?: \(__consumer_offsets-\d+\))?"
+    def whole(pattern: str) -> str:
+        return _PIECE.sub(lambda piece: whole(pieces[piece[1]]), pattern)
 
-_NEW = rf"\[GroupId {_GROUP}\] "
-_STATIC = rf"Static member with groupInstanceId={_CLIENT} and unknown member id joins group {_GROUP} in "
-_INSTANCE = rf"(?:with instance id {_CLIENT} )?"
-_LEFT = (
-    rf"(?:\[Group {_GROUP}\] )?(?:Dynamic |Static |Pending )?[Mm]ember (?:MemberMetadata\(memberId=)?"
-    r"(?P<member>[^\s,]+?),? .*?has left group(?: (?P<old_group>\S+))? through "
-)
-_FIRST_OF_SET = r"(?:Set|HashMap|List)?[\[({]?(?P<member>[^,\s\])}]+)"
+    return {
+        writer: tuple(
+            Pattern(row["phrase"], Kind(row["kind"]), re.compile(whole(row["pattern"]))) for row in rows
+        )
+        for writer, rows in tables.items()
+    }
 
-BROKER = _patterns(
-    (
-        "Preparing to rebalance group",
-        Kind.PREPARING,
-        rf"group {_GROUP} (?:in state \S+ )?with old generation {_GENERATION}{_REASON}{_END}",
-    ),
-    (
-        "Stabilized group",
-        Kind.STABILIZED,
-        rf"group {_GROUP} generation {_GENERATION} .*?with (?P<text>\d{{1,18}}) mem",
-    ),
-    (
-        "Assignment received from leader",
-        Kind.ASSIGNED,
-        rf"leader (?:{_MEMBER} )?for group {_GROUP} for generation {_GENERATION}",
-    ),
-    ("is now empty", Kind.EMPTIED, rf"Group {_GROUP} with generation {_GENERATION} "),
-    ("has failed, removing it", Kind.EXPIRED, rf"Member {_MEMBER} in group {_GROUP} has failed"),
-    ("] in group", Kind.LEFT, rf"member\.id {_MEMBER}\] in group {_GROUP} has left"),
-    ("through explicit `LeaveGroup`", Kind.LEFT, rf"{_LEFT}.*?client reason: {_TEXT}{_END}"),
-    ("who haven't joined", Kind.LATE, rf"Group {_GROUP} removed .*? joined: {_FIRST_OF_SET}"),
-    ("Replacing previously mapped", Kind.REPLACED, rf"{_STATIC}(?P<text>\S+) state"),
-    ("for this member and added to the group", Kind.JOINED, rf"{_STATIC}.*?member id {_MEMBER}"),
-    ("Adding to the group now", Kind.JOINED, rf"with id {_MEMBER} joins group {_GROUP} in "),
-    (
-        "and added the member to the group",
-        Kind.JOINED,
-        rf"unknown member id joins group {_GROUP} in .*?member id {_MEMBER}",
-    ),
-    ("Loaded classic group", Kind.LOADED, rf"group {_GROUP} with (?P<text>\d+) members"),
-    ("Loaded consumer group", Kind.LOADED, rf"group {_GROUP} with (?P<text>\d+) members"),
-    ("Loading group metadata for", Kind.LOADED, rf"for {_GROUP} with generation"),
-    (
-        "the consumer group using the",
-        Kind.JOINED,
-        rf"{_NEW}(?:Static m|M)ember {_MEMBER} {_INSTANCE}joins the",
-    ),
-    (
-        "re-joins the consumer group",
-        Kind.REPLACED,
-        rf"{_NEW}Static member with instance id {_CLIENT} re-joins",
-    ),
-    (
-        "left the consumer group",
-        Kind.LEFT,
-        rf"{_NEW}(?:Static )?Member {_MEMBER} {_INSTANCE}(?P<text>temporarily )?left the",
-    ),
-    (
-        "fenced from the group because",
-        Kind.EXPIRED,
-        rf"{_NEW}Member {_MEMBER} fenced .*?because {_TEXT}{_END}",
-    ),
-    (
-        "Bumped group epoch to",
-        Kind.EPOCH,
-        rf"{_NEW}Bumped .*? to {_GENERATION}(?: with metadata hash (?P<text>-?\d+))?",
-    ),
-    ("Computed new subscription metadata", Kind.METADATA, rf"{_NEW}Computed new"),
-    (
-        "Computed a new target assignment",
-        Kind.TARGET,
-        rf"{_NEW}.*?for epoch {_GENERATION} with '(?P<text>[^']*)' assignor",
-    ),
-    ("updated its subscribed", Kind.SUBSCRIPTION, rf"{_NEW}Member {_MEMBER} updated"),
-    ("because the instance id is owned by", Kind.FENCED, rf"{_NEW}Static member {_MEMBER} {_INSTANCE}cannot"),
-    ("is fenced by existing member", Kind.FENCED, rf"{_NEW}Static member {_MEMBER} {_INSTANCE}is"),
-)
-
-_JAVA_GENERATION = (
-    r"(?:Generation\{generationId=)?(?P<generation>\d{1,18}(?!\d))"
-    r"(?:, memberId='(?P<member>.*?)', protocol='(?P<text>.*?)')?"
-)
-
-JAVA = _patterns(
-    ("Request joining group due to", Kind.REJOINING, r"due to: (?P<text>.*)"),
-    ("(Re-)joining group", Kind.REJOINING, r"joining group"),
-    ("Successfully joined group with generation", Kind.MEMBER_JOINED, rf"with generation {_JAVA_GENERATION}"),
-    ("Successfully synced group in generation", Kind.MEMBER_SYNCED, rf"in generation {_JAVA_GENERATION}"),
-    ("onsumer poll timeout has expired", Kind.POLL, r"poll timeout"),
-    ("sending LeaveGroup request", Kind.LEFT, rf"Member {_MEMBER} sending .*? due to (?P<text>.*)"),
-    ("FENCED_INSTANCE_ID", Kind.FENCED, r"FENCED"),
-    ("has been fenced by another instance", Kind.FENCED, r"fenced"),
-    ("failed due to UNKNOWN_MEMBER_ID", Kind.EXPIRED, r"heartbeat|fenced"),
-    ("is not valid", Kind.EXPIRED, rf"heartbeat failed .*?member id {_MEMBER} is not valid"),
-    ("got fenced with error", Kind.EXPIRED, rf"Member {_MEMBER} "),
-    ("supported protocols are incompatible", Kind.MISMATCH, r"protocols"),
-    ("is unavailable or invalid due to cause", Kind.COORDINATOR, r"cause: (?P<text>.*?)\.? ?isDisconnected"),
-    (
-        "transitioned from",
-        Kind.MEMBER_EPOCH,
-        rf"Member {_MEMBER} with epoch {_GENERATION} transitioned from \S+ to STABLE",
-    ),
-)
-
-LIBRDKAFKA = _patterns(
-    (
-        "rebalanc",  # a member without an assignment, NONE, only begins
-        Kind.REJOINING,
-        rf'Group "{_GROUP}" (?:init|is reb)\S+ing.*? \((?!NONE)\w+\) .*?partition\(s\)[^:]*: (?P<text>.*)',
-    ),
-    (
-        "ejoining group with",
-        Kind.REJOINING,
-        rf'Group "{_GROUP}": Rejoining group with(?!out) .*?: (?P<text>.*)',
-    ),
-    (
-        "ConsumerGroupHeartbeat response received",
-        Kind.MEMBER_EPOCH,
-        rf'member id "(?P<member>[^"]+)" with epoch {_GENERATION}',
-    ),
-    (
-        "JoinGroup response: GenerationId",
-        Kind.MEMBER_JOINED,
-        rf"GenerationId {_GENERATION}, Protocol (?P<text>\S*), LeaderId .*?my MemberId (?P<member>\S+),",
-    ),
-    ("SyncGroup response: Success", Kind.MEMBER_SYNCED, r"Success"),
-    ("pplication maximum poll interval", Kind.POLL, r"(?P<text>maximum poll interval \(\d+ms\) exceeded)"),
-    ("group session timed out", Kind.COORDINATOR, r"(?P<text>session timed out)"),
-    ("Broker: Unknown member", Kind.EXPIRED, rf'Group "{_GROUP}" heartbeat error'),
-    ("subscription updated from metadata", Kind.METADATA, rf'Group "{_GROUP}": '),
-    ("fenced by other consumer with same group", Kind.FENCED, r"fenced"),
-    ("nconsistent group protocol", Kind.MISMATCH, r"protocol"),
-    (
-        "changing coordinator",
-        Kind.COORDINATOR,
-        rf'Group "{_GROUP}" (?P<text>changing coordinator \d+ -> -?\d+)',
-    ),
-    (": leave (in state", Kind.LEFT, rf'Group "{_GROUP}": leave'),
-)
-
-PYTHON = _patterns(
-    (
-        "Successfully joined group",
-        Kind.MEMBER_JOINED,
-        rf"group {_GROUP} <Generation {_GENERATION} .*?id: (?P<member>\S+?), protocol: (?P<text>\S+?)\)",
-    ),
-    ("Successfully joined group", Kind.MEMBER_JOINED, rf"group {_GROUP} with generation {_GENERATION}"),
-    (
-        "Joined group '",
-        Kind.MEMBER_JOINED,
-        rf"'{_GROUP}' \(generation {_GENERATION}\) with member_id {_MEMBER}",
-    ),
-    ("Successfully synced group", Kind.MEMBER_SYNCED, rf"group {_GROUP} with generation {_GENERATION}"),
-    ("Setting newly assigned partitions", Kind.MEMBER_SYNCED, rf"for group {_GROUP}$"),
-    ("(Re-)joining group", Kind.REJOINING, rf"joining group {_GROUP}$"),
-    (
-        "is rebalancing",
-        Kind.REJOINING,
-        rf"[Gg]roup {_GROUP} (?P<text>is rebalancing|because it is rebalancing)",
-    ),
-    ("onsumer poll timeout has expired", Kind.POLL, r"poll timeout"),
-    ("Leaving consumer group", Kind.LEFT, rf"group {_GROUP} \(member (?P<member>\S+)\)"),
-    ("member_id was not recognized", Kind.EXPIRED, r"recognized"),
-    ("generation id is not", Kind.EXPIRED, rf"failed for group {_GROUP}:"),
-    ("Heartbeat session expired", Kind.COORDINATOR, r"(?P<text>Heartbeat session expired)"),
-    ("Marking the coordinator dead", Kind.COORDINATOR, rf"for group {_GROUP}[:.](?P<text>.*)"),
-    ("Metadata for topic has changed", Kind.METADATA, r"has changed"),
-    ("InconsistentGroupProtocol", Kind.MISMATCH, r"Protocol"),
-    (
-        "follow-up rebalance for group",
-        Kind.REJOINING,
-        rf"(?P<text>follow-up) rebalance for group {_GROUP} to",
-    ),
-    ("FencedInstanceId", Kind.FENCED, r"Fenced"),
-)
 
 _JAVA_PREFIX = re.compile(
     r"\[Consumer (?:instanceId=(?P<instance>[^,]+), )?clientId=(?P<client>[^,]+), groupId=(?P<group>.+?)\] "
@@ -337,15 +170,15 @@ def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
         name = prefix["instance"] or prefix["client"]
         voice = voices.setdefault(name, _Voice())
         voice.group = prefix["group"]
-        yield from _client(line, JAVA, text[prefix.end() :], name, voice)
+        yield from _client(line, "java", text[prefix.end() :], name, voice)
     elif "[thrd:" in text or ("#consumer-" in text and 'Group "' in text):  # librdkafka, in whatever form
         named = _LIBRDKAFKA_CLIENT.search(text)
         client = named["client"] if named else None
         voice = voices.setdefault(client or "", _Voice())
         if quoted := _ANY_GROUP.search(text):
             voice.group = quoted["group"]
-        yield from _client(line, LIBRDKAFKA, text, client, voice)
-    elif (matched := _match(BROKER, text)) is not None:
+        yield from _client(line, "librdkafka", text, client, voice)
+    elif (matched := _match("broker", text)) is not None:
         kind, match = matched
         fields = match.groupdict()
         if kind is Kind.EXPIRED and "within" in (fields.get("text") or ""):
@@ -353,20 +186,18 @@ def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
         group = fields.get("group") or fields.get("old_group")
         yield _evidence(kind, line, group, fields, broker=True)
     else:
-        yield from _client(line, PYTHON, text, None, voices.setdefault("", _Voice()))
+        yield from _client(line, "python", text, None, voices.setdefault("", _Voice()))
 
 
-def _match(patterns: Sequence[Pattern], text: str) -> tuple[Kind, re.Match[str]] | None:
-    for phrase, kind, pattern in patterns:
+def _match(writer: str, text: str) -> tuple[Kind, re.Match[str]] | None:
+    for phrase, kind, pattern in log_patterns()[writer]:
         if phrase in text and (match := pattern.search(text)):
             return kind, match
     return None
 
 
-def _client(
-    line: Line, patterns: Sequence[Pattern], text: str, client: str | None, voice: _Voice
-) -> Iterator[Evidence]:
-    matched = _match(patterns, text)
+def _client(line: Line, writer: str, text: str, client: str | None, voice: _Voice) -> Iterator[Evidence]:
+    matched = _match(writer, text)
     if matched is None:
         return
     kind, match = matched

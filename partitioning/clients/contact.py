@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka  # the module, since its classes cannot be pickled
 
 from partitioning.clients.delivery import describe_errors
-from partitioning.errors import BrokerUnreachableError
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 
-_PATIENCE_S = 2.0
+PATIENCE_S = 1.5
+"""How long a command gives brokers that are down or hang up to change their minds."""
+QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
+"""Settings of a client whose errors go to a callback, not to a log."""
+
+_CONNECT_WITHIN_S = 2.0
 _MOMENT_S = 0.5
 _ASKED = 3
 _LOGIN = "sasl.mechanism, sasl.username and sasl.password say who we are"
@@ -34,6 +39,15 @@ _OTHER = {
 }
 _NO_TLS = ("UNEXPECTED_EOF", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 """How a handshake ends with somebody who does not speak TLS."""
+
+
+def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: list[KafkaError]) -> Any:
+    """A client that adds its errors to `errors`; InvalidConfigError where librdkafka refuses its settings."""
+    try:
+        return kind({**QUIET, **config, "error_cb": errors.append})
+    except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
+        fault = error.args[0].str() if isinstance(error, confluent_kafka.KafkaException) else error
+        raise InvalidConfigError(f"librdkafka refuses the settings: {fault}") from error
 
 
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
@@ -84,7 +98,7 @@ def _shakes_hands(host: str, port: int) -> bool | None:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # nothing is sent, and whom to trust is not the question
     try:
-        raw = socket.create_connection((host, port), _PATIENCE_S)
+        raw = socket.create_connection((host, port), _CONNECT_WITHIN_S)
     except OSError:
         return None
     with raw:
@@ -107,7 +121,7 @@ def _certificate_fault(config: Mapping[str, Any]) -> str | None:
                 cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
             )
             context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") == "https"
-            with socket.create_connection((host, port), _PATIENCE_S) as raw:
+            with socket.create_connection((host, port), _CONNECT_WITHIN_S) as raw:
                 try:
                     context.wrap_socket(raw, server_hostname=host).close()
                 except ssl.SSLCertVerificationError as error:

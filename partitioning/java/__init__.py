@@ -5,32 +5,17 @@ filled; `many_maps` has that of many at once. `TimelineKeys` is the order of Kaf
 coordinator has its members.
 """
 
-from partitioning.java.collections import TimelineKeys, scala_set_order
-from partitioning.java.hash_codes import (
-    string_hash,
-    string_hashes,
-    topic_partition_hash,
-    topic_partition_hashes,
-    utf16_key,
-    uuid_hash,
-)
-from partitioning.java.hash_map import HashMap, HashSet
-from partitioning.java.hash_order import hash_map_keys, hash_map_order
-from partitioning.java.sizes import hash_map_capacity, hash_set_capacity
-
-__all__ = [
-    "HashMap",
-    "HashSet",
-    "TimelineKeys",
-    "hash_map_capacity",
-    "hash_map_keys",
-    "hash_map_order",
-    "hash_set_capacity",
-    "scala_set_order",
-    "string_hash",
-    "string_hashes",
-    "topic_partition_hash",
-    "topic_partition_hashes",
-    "utf16_key",
-    "uuid_hash",
-]
+from partitioning.java.collections import TimelineKeys as TimelineKeys
+from partitioning.java.collections import scala_set_order as scala_set_order
+from partitioning.java.hash_codes import string_hash as string_hash
+from partitioning.java.hash_codes import string_hashes as string_hashes
+from partitioning.java.hash_codes import topic_partition_hash as topic_partition_hash
+from partitioning.java.hash_codes import topic_partition_hashes as topic_partition_hashes
+from partitioning.java.hash_codes import utf16_key as utf16_key
+from partitioning.java.hash_codes import uuid_hash as uuid_hash
+from partitioning.java.hash_map import HashMap as HashMap
+from partitioning.java.hash_map import HashSet as HashSet
+from partitioning.java.hash_order import hash_map_keys as hash_map_keys
+from partitioning.java.hash_order import hash_map_order as hash_map_order
+from partitioning.java.sizes import hash_map_capacity as hash_map_capacity
+from partitioning.java.sizes import hash_set_capacity as hash_set_capacity

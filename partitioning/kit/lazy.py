@@ -15,6 +15,12 @@ def version() -> str:
     return metadata.version("copartition")
 
 
+def public_names(module: ModuleType) -> list[str]:
+    """The names that a module offers: its `__all__`, or all that it has imported, but no modules."""
+    imported = (name for name, value in vars(module).items() if not isinstance(value, ModuleType))
+    return getattr(module, "__all__", None) or sorted(name for name in imported if name[0] != "_")
+
+
 class LazyPackage(ModuleType):
     """A package whose names are those of its module `api`, which is not imported before one is used."""
 
@@ -23,7 +29,9 @@ class LazyPackage(ModuleType):
             return version()
         if name == "__all__" or not name.startswith("__"):
             api = import_module(f"{self.__name__}.api")
-            if name == "__all__" or name in api.__all__:
+            if name == "__all__":
+                return self.__dict__.setdefault(name, public_names(api))
+            if name in public_names(api):
                 return self.__dict__.setdefault(name, getattr(api, name))
             if f"{self.__name__}.{name}" in sys.modules:
                 return sys.modules[f"{self.__name__}.{name}"]

@@ -329,7 +329,7 @@ class _Run:
             self._fail(batch)
             return
         batch.not_before_ms = self.now + self.settings.retry_backoff_ms
-        self._at(batch.not_before_ms, _nothing)  # a chance to send when the backoff is over
+        self._at(batch.not_before_ms, lambda: None)  # a chance to send when the backoff is over
         self._put_back(batch)
 
     def _put_back(self, batch: _Batch) -> None:
@@ -433,7 +433,3 @@ class _Run:
             if sent is not None:
                 _, self._state = self._state.receive(sent)
         self._breaks(self._connection)
-
-
-def _nothing() -> None:
-    pass

@@ -10,7 +10,7 @@ import click
 
 from copartition.cli.main import SECTIONS, copartition
 from copartition.simulation.inputs.file import scenario_schema
-from partitioning.kit.lazy import LazyPackage
+from partitioning.kit.lazy import LazyPackage, public_names
 
 
 def commands() -> str:
@@ -68,13 +68,14 @@ def schema_page() -> str:
 
 
 def python_module(name: str) -> str:
-    """The public names of a module, in the order of its `__all__`."""
+    """The public names of a module, in the order of its `__all__` if it has one."""
     try:
         module = import_module(name)
     except ImportError:  # a client that building the site does without
         module = None
-    names = getattr(module, "__all__", None)
-    if module is None or names is None:
+    package = hasattr(module, "__path__")  # another module has imported more than it offers
+    names = public_names(module) if module and (package or hasattr(module, "__all__")) else []
+    if not names:
         return f"::: {name}\n    options:\n      heading_level: 1\n      show_root_full_path: true\n"
     home = f"{name}.api" if isinstance(module, LazyPackage) else name
     blocks = (f"\n::: {home}.{each}\n    options:\n      heading_level: 2\n" for each in names)

@@ -10,17 +10,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from copartition.diff.changes import Conflict, MemberChange, Rename
-from copartition.diff.stops import Consumption
+from copartition.diff.stops import Consumption, Stop
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import verdict
-from copartition.reports.json import CheckResult, check_results, dump, json_schema
+from copartition.reports.json import CheckResult, check_results, dump, finite, json_schema
 from copartition.words import visible
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from copartition.diff import AssignmentDiff, Check
     from copartition.diff import changes as diffs
-    from copartition.diff.stops import Stop
 
 
 DIFF_FORMAT_VERSION = "1.3"
@@ -81,11 +79,6 @@ class StopCost(TypedDict):
     """What the change costs when it comes about by one event, under one rebalance protocol.
 
     Attributes:
-        event: what happens.
-        protocol: the rebalance protocol.
-        members: members that stop reading something for a while.
-        partitions: partitions that nobody reads for a while.
-        detection_ms: the mean time until the group knows.
         pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
         partition_seconds: the sum over all stopped partitions; null: without end.
         longest_ms: the mean time of those partitions that stop longest; null: for ever.
@@ -178,7 +171,7 @@ _DESCRIBED += (Statuses, StopCost, Summary, TopicChange)
 
 def diff_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    return json_schema(Document, "assignment-diff", _DESCRIBED)
+    return json_schema(Document, "assignment-diff", _DESCRIBED, borrowed={StopCost: Stop})
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -189,7 +182,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
     """The whole diff as one object; the view can leave out partitions and members, and add those kept."""
     shown = Shown(diff, view)
     changes = [_change(change) for change in shown.changes()]
-    stops = [_stop(stop) for stop in diff.stops]
+    stops = [cast("StopCost", finite(stop._asdict())) for stop in diff.stops]
     document: Document = {
         "format_version": DIFF_FORMAT_VERSION,
         "group": diff.after.name or diff.before.name,
@@ -253,11 +246,6 @@ def _change(change: diffs.Change) -> Change:
         "lag": change.lag,
         "reason": None if change.reason is None else change.reason.value,
     }
-
-
-def _stop(stop: Stop) -> StopCost:
-    times = {name: None if value == math.inf else value for name, value in stop._asdict().items()}
-    return cast("StopCost", times)
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str | None:

@@ -118,16 +118,16 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
 
 
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
-    """The scenario with other settings and costs; all else is as it was.
+    """The scenario with other settings, costs and load; all else is as it was.
 
-    `changes` are settings by Kafka's names, or costs as `costs.assign_ms`, and their values as JSON or text;
-    a name that is neither and an impossible value raise `ScenarioError`.
+    `changes` are settings by Kafka's names, or fields as `costs.assign_ms` and `load.rate`, and their values
+    as JSON or text; a name that is neither and an impossible value raise `ScenarioError`.
     """
     if not changes:
         return scenario
     values = scenario_to_dict(scenario)
     for key, value in changes.items():
-        if key.removeprefix("settings.") not in _SETTINGS and not key.startswith("costs."):
+        if key.removeprefix("settings.") not in _SETTINGS and not key.startswith(("costs.", "load.")):
             raise ScenarioError(f"no setting {excerpt(key)}; {near(key, _SETTINGS)}")
         _change(values, key, value)
     return scenario_from_dict(values)

@@ -135,7 +135,7 @@ def check(scenario: Scenario) -> None:
     people = len(scenario.consumers) + len(joins)
     faulty = partial(ScenarioError, path="$.consumers")
     check_members(people, faulty, "the scenario, with those who join,")
-    topics = _topics(scenario)
+    topics = topic_counts(scenario)
     for number, event in enumerate(scenario.events):
         _check_event(event, scenario, topics, f"$.events[{number}]")
     _check_length(scenario, people)
@@ -155,7 +155,7 @@ def check(scenario: Scenario) -> None:
     _Course(scenario).check()
 
 
-def _topics(scenario: Scenario) -> dict[str, int]:
+def topic_counts(scenario: Scenario) -> dict[str, int]:
     """The most partitions of every topic, with what is created later."""
     counts: dict[str, int] = {}
     for topic in scenario.topics:
@@ -305,7 +305,7 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
             f"session.timeout.ms is {plain(session_ms)}; a broker refuses members below its "
             f"group.min.session.timeout.ms, {low} by default, and above group.max.session.timeout.ms, {high}"
         )
-    partitions = sum(_topics(scenario).values())
+    partitions = sum(topic_counts(scenario).values())
     warnings += [
         f"{occurrence(event)}: {event.consumers:,} consumers for {partitions:,} partitions, so at least "
         f"{event.consumers - partitions:,} of them read nothing"

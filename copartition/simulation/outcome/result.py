@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,7 +116,7 @@ class RunSummary:
     lost: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SimulationResult:
     """One run of a scenario.
 
@@ -123,11 +124,12 @@ class SimulationResult:
         scenario: what was run.
         start: the stable group at time 0 as if a rebalance had just made it; None where the group was empty.
         rebalances: every completed rebalance, in order.
-        recording: gives every partition's life, made when it is asked for first.
+        recording: gives every partition's life.
         summary: the run in numbers.
         outages: what the pauses consist of, by cause, in the order of time.
         records: lag, duplicates and losses by partition; None without a load.
         log: what happened, in order.
+        unmet: events whose condition never held.
     """
 
     scenario: Scenario
@@ -138,11 +140,17 @@ class SimulationResult:
     outages: tuple[Outage, ...]
     records: RecordsResult | None
     log: Sequence[LogEntry]
+    unmet: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def timeline(self) -> Timeline:
         """Every partition's life."""
         return self.recording()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is hardly meant in the scenario, and what of it never happened."""
+        return (*self.scenario.warnings, *(f"{event} never happened" for event in self.unmet))
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:
@@ -225,7 +233,7 @@ def _value_text(figure: str, value: float) -> str:
 
 def _blame(result: SimulationResult, figure: str) -> str:
     if figure == "longest_pause_ms":
-        return _longest(result.timeline, result.summary.longest_pause_ms)
+        return longest_pause(result.timeline, result.summary.longest_pause_ms)
     part = _BLAMED.get(figure)
     if part is None or not result.outages:
         return ""
@@ -234,7 +242,8 @@ def _blame(result: SimulationResult, figure: str) -> str:
     return f"; {share} of it over {count(worst.partitions, 'partition')}: {worst.cause}"
 
 
-def _longest(timeline: Timeline, longest_ms: float) -> str:
+def longest_pause(timeline: Timeline, longest_ms: float) -> str:
+    """Which partition was not read for so long, when and why: "; orders-3 from 1 s to 5 s: w-1 left"."""
     partitions, starts, ends = timeline.pauses()
     if len(starts) == 0:
         return ""

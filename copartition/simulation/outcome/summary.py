@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence  # noqa: TC003 - programs ask for the types of `Runs`
+from collections.abc import Iterable, Sequence  # noqa: TC003 - programs ask for the types of `Runs`
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from copartition.simulation.records.flow import RecordsResult
 
 
-def sum_up(world: World) -> SimulationResult:
-    """What is to be said of a world at its end."""
+def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
+    """What is to be said of a world at its end; `unmet` are events whose condition never held."""
     now_ms, scenario, partitions = world.now_ms, world.scenario, world.partitions
     world.engine.settle(now_ms)
     partitions.settle(now_ms)
@@ -77,11 +77,12 @@ def sum_up(world: World) -> SimulationResult:
         scenario,
         world.history.start,
         tuple(rebalances),
-        cache(lambda: partitions.timeline(names, now_ms)),
+        partial(partitions.timeline, names, now_ms),
         summary,
         outages,
         records,
         tuple(world.log),
+        tuple(unmet),
     )
 
 

@@ -286,11 +286,6 @@ class PartitionCurves:
 
         Raises `ScenarioError` where the run was too long to keep every partition's stretches.
         """
-        if self._rows is None:
-            raise ScenarioError(
-                f"partition {partition} has no lag curve: a run keeps {MOST_STRETCHES:,} stretches of single "
-                f"partitions at most, and this one has {self._count:,}; simulate fewer partitions or events"
-            )
         rows = np.flatnonzero(self._stretches.partition == partition)
         points = [self._points(row) for row in rows.tolist()]
         times, behind = np.concatenate([np.empty((2, 0)), *points], axis=1)
@@ -298,8 +293,34 @@ class PartitionCurves:
         new[1:] = (times[1:] != times[:-1]) | (behind[1:] != behind[:-1])
         return times[new], behind[new] / 1000
 
+    def longest_wait_ms(self) -> float:
+        """The longest that a record waits to be processed where consumers take one partition after another.
+
+        They share fairly on average only: a client hands over all that it has fetched of one partition before
+        it turns to the next, so the last one waits for what was behind of the others, even if itself is not.
+
+        Raises:
+            ScenarioError: the run was too long to keep every partition's stretches.
+        """
+        assert self._capacity < np.inf, "whoever processes everything at once never waits"
+        stretches, (order, number) = self._stretches, self._neighbours
+        partition, consumer, since, until, behind, rate, _ = (column[order] for column in stretches)
+        lasted, groups = until - since, int(number.max(initial=0)) + 1
+        whole, coming = np.bincount(number, behind, groups)[number], np.bincount(number, rate, groups)[number]
+        before = np.where(consumer < 0, lasted, (whole - behind) / self._capacity)
+        age = np.divide(behind, rate, out=np.zeros(len(partition)), where=rate > 0)
+        # Who gets more than they can process is further behind at the end of a stretch.
+        grown = np.where(consumer < 0, 0.0, whole + (coming - self._capacity) * lasted)
+        at_end = np.divide(grown, coming, out=np.zeros(len(partition)), where=coming > 0)
+        return float(np.maximum(age + before, at_end)[rate > 0].max(initial=0.0))
+
     @cached_property
     def _stretches(self) -> _Stretches:
+        if self._rows is None:
+            raise ScenarioError(
+                f"no partition has a lag curve: a run keeps {MOST_STRETCHES:,} stretches of single "
+                f"partitions at most, and this one has {self._count:,}; simulate fewer partitions or events"
+            )
         return _Stretches(*(np.concatenate(column) for column in zip(*self._rows or (), strict=True)))
 
     @cached_property

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
-from copartition.topics.audit.topic_state import QUIET, TopicState, refusal
+from copartition.topics.audit.topic_state import TopicState
+from partitioning.clients.contact import quiet_client
 from partitioning.errors import (
     BrokerUnreachableError,
     InvalidConfigError,
@@ -208,7 +209,6 @@ class Reading:
         self._left_out = 0
         self._errors: list[KafkaError] = []
         settings: dict[str, Any] = {
-            **QUIET,
             "group.id": "copartition-audit",  # librdkafka wants one, and asks nobody about it
             **FETCHING,
             **config,
@@ -218,15 +218,11 @@ class Reading:
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
             "isolation.level": "read_committed" if committed else "read_uncommitted",
-            "error_cb": self._errors.append,
         }
         if self._sampled:
             # What a spot needs and little more, and no long wait for what nobody asks for any longer.
             settings |= {"fetch.message.max.bytes": 1 << 16, "fetch.wait.max.ms": 20}
-        try:
-            self._consumer = Consumer(settings)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise InvalidConfigError(f"librdkafka refuses the settings: {refusal(error)}") from error
+        self._consumer: Consumer = quiet_client(Consumer, settings, self._errors)
 
     def close(self) -> None:
         """Leave the cluster; once is enough, twice does no harm."""

@@ -12,7 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     OffsetSpec,
 )
 
-from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.contact import PATIENCE_S, cluster_metadata, quiet_client
 from partitioning.errors import (
     BrokerUnreachableError,
     InvalidConfigError,
@@ -26,13 +26,9 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 TIMEOUT_S = 10.0
-PATIENCE_S = 1.5
-"""How long brokers that are down or hang up are given to change their minds."""
 
 ASIDE_S = 3.0
 """How long to wait for what an audit can do without."""
-
-QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
 
 _NO_TIMES = -1
 
@@ -47,11 +43,7 @@ class TopicState:
             raise InvalidConfigError(f"topic {topic!r} is read from a cluster: give bootstrap.servers")
         self._config = config
         self.errors: list[KafkaError] = []
-        try:
-            settings: dict[str, Any] = {**QUIET, **config, "error_cb": self.errors.append}
-            self._admin = AdminClient(settings)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise InvalidConfigError(f"librdkafka refuses the settings: {refusal(error)}") from error
+        self._admin = quiet_client(AdminClient, config, self.errors)
         self.num_partitions = self.count(first=True)
         # What differs from a later topic of that name; None where the cluster has none.
         self.id = self._topic_id()
@@ -156,8 +148,3 @@ class TopicState:
 
     def _no_right(self, right: str) -> TopicAccessError:
         return TopicAccessError(f"topic {self.topic!r}: this user needs {right} on the topic; add that ACL")
-
-
-def refusal(error: Exception) -> str:
-    """What librdkafka says of settings that it refuses."""
-    return str(error.args[0].str()) if isinstance(error, KafkaException) else str(error)

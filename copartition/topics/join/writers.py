@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.topics.audit.search import Rule, placing_of
@@ -76,106 +78,15 @@ class ClientWriter(NamedTuple):
         )
 
 
-def _ways(default: str | None, name: str = "", **values: str | None) -> tuple[Setting, ...]:
-    """A client whose one setting decides; the default comes first."""
-    return Setting({}, default), *(Setting({name: value}, profile) for value, profile in values.items())
+def _clients() -> dict[str, tuple[Setting, ...]]:
+    clients: dict[str, tuple[Setting, ...]] = {}
+    for alike in tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))["clients"]:
+        ways = tuple(Setting(way.get("settings", {}), way.get("profile")) for way in alike["ways"])
+        clients |= dict.fromkeys(alike["names"], ways)
+    return clients
 
 
-_LIBRDKAFKA = {
-    "consistent_random": "librdkafka",
-    "consistent": "librdkafka-consistent",
-    "murmur2_random": "librdkafka-murmur2-random",
-    "murmur2": "librdkafka-murmur2",
-    "fnv1a_random": "librdkafka-fnv1a-random",
-    "fnv1a": "librdkafka-fnv1a",
-    "random": None,
-}
-_JAVA = (
-    Setting({}, "java"),
-    Setting({"partitioner.ignore.keys": "false"}, "java"),
-    Setting({"partitioner.ignore.keys": "true"}, None),
-    *_ways(
-        "java",
-        "partitioner.class",
-        DefaultPartitioner="java",
-        RoundRobinPartitioner=None,
-        UniformStickyPartitioner=None,
-    )[1:],
-)
-
-CLIENTS: dict[str, tuple[Setting, ...]] = {
-    **dict.fromkeys(("java", "kafka-streams", "kafka-connect", "spark"), _JAVA),
-    **dict.fromkeys(
-        (
-            "librdkafka",
-            "confluent-kafka",
-            "confluent-kafka-python",
-            "confluent-kafka-go",
-            "confluent-kafka-dotnet",
-            "node-rdkafka",
-            "rdkafka-ruby",
-            "rust-rdkafka",
-        ),
-        _ways("librdkafka", "partitioner", **_LIBRDKAFKA),
-    ),
-    "confluent-kafka-javascript": _ways("librdkafka-murmur2-random", "partitioner", **_LIBRDKAFKA),
-    "kafka-python": _ways("kafka-python"),
-    **dict.fromkeys(("aiokafka", "faust"), _ways("aiokafka")),
-    "franz-go": _ways(
-        "franz-go",
-        "RecordPartitioner",
-        StickyKeyPartitioner="franz-go",
-        StickyPartitioner=None,
-        RoundRobinPartitioner=None,
-        LeastBackupPartitioner=None,
-    ),
-    "sarama": _ways(
-        "sarama",
-        "Producer.Partitioner",
-        NewHashPartitioner="sarama",
-        NewReferenceHashPartitioner="sarama-reference",
-        NewConsistentCRCHashPartitioner="sarama-consistent-crc",
-        NewMurmur2Partitioner="kafka-python",
-        NewRandomPartitioner=None,
-        NewRoundRobinPartitioner=None,
-    ),
-    "kafka-go": (
-        *_ways(
-            None,
-            "Balancer",
-            RoundRobin=None,
-            LeastBytes=None,
-            Hash="kafka-go-hash",
-            ReferenceHash="kafka-go-reference",
-            CRC32Balancer="kafka-go-crc32",
-            Murmur2Balancer="kafka-go-murmur2",
-        ),
-        Setting({"Balancer": "CRC32Balancer", "Consistent": "true"}, "kafka-go-crc32-consistent"),
-        Setting({"Balancer": "Murmur2Balancer", "Consistent": "true"}, "kafka-go-murmur2-consistent"),
-    ),
-    "kafkajs": _ways(
-        "kafkajs",
-        "createPartitioner",
-        DefaultPartitioner="kafkajs",
-        JavaCompatiblePartitioner="kafkajs",
-        LegacyPartitioner="kafkajs-legacy",
-    ),
-    "platformatic": _ways(
-        "platformatic",
-        "partitioner",
-        defaultPartitioner="platformatic",
-        compatibilityPartitioner="platformatic-compatible",
-    ),
-    "ruby-kafka": _ways("ruby-kafka", "hash_function", crc32="ruby-kafka", murmur2="kafka-python"),
-    "pulsar-java": _ways(
-        "pulsar-java", "hashingScheme", JavaStringHash="pulsar-java", Murmur3_32Hash="pulsar-murmur3"
-    ),
-    **dict.fromkeys(
-        ("pulsar-cpp", "pulsar-python"),
-        _ways("pulsar-cpp", "hashingScheme", BoostHash="pulsar-cpp", Murmur3_32Hash="pulsar-murmur3"),
-    ),
-    "quix-streams": _ways("quix"),
-}
+CLIENTS = _clients()
 """How each client can be set to place keyed records, its default first."""
 
 

@@ -324,3 +324,15 @@ def test_a_deploy_is_one_that_there_is(run, members):
     result = run("simulate", members, "--deploy", "crash", "--assignor", "range")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "quote those with a blank" in result.stderr
+
+
+def test_what_never_happened_is_named(run, tmp_path):
+    path = tmp_path / "calm.yaml"
+    path.write_text(
+        "{topics: {orders: 12}, consumers: 4, until_ms: 1 min,"
+        " events: [{event: crash, when: members > 9, consumer: worker-1}]}"
+    )
+    assert "crash when members > 9 never happened" in run("simulate", path).stdout
+    assert plans(run("simulate", path, "-o", "json"))[0]["warnings"] == [
+        "crash when members > 9 never happened"
+    ]

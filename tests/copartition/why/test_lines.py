@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.why.evidence import BROKER, HINTS, JAVA, LIBRDKAFKA, PYTHON, Kind, Pattern, read_evidence
+from copartition.why.evidence import HINTS, Kind, Pattern, log_patterns, read_evidence
 from copartition.why.lines import LONGEST_LINE, Line
 from copartition.why.rebalances import Cause, histories
 from partitioning.errors import SourceError
@@ -77,6 +78,9 @@ def test_brokers_of_all_versions_write_the_same_of_a_rebalance(
         ("Removing Set(c1) on pending sync request expiration", Cause.LATE),
         ("Downgrade group billing from consumer to classic.", Cause.ASSIGNOR),
         ("Freshly-loaded group billing (size 3) is over capacity 2.", Cause.COORDINATOR),
+        ("Error NOT_COORDINATOR when storing group assignment during SyncGroup", Cause.COORDINATOR),
+        ("Error COORDINATOR_NOT_AVAILABLE when storing group assignment during SyncGroup", Cause.STORING),
+        ("error when storing group assignment during SyncGroup (member: c1)", Cause.STORING),
         ("what no broker has said so far", Cause.UNKNOWN),
     ],
 )
@@ -90,10 +94,10 @@ def test_a_coordinators_reason_names_the_cause(tmp_path: Path, reason: str, caus
 
 
 @pytest.mark.parametrize(
-    "pattern", [*BROKER, *JAVA, *LIBRDKAFKA, *PYTHON], ids=lambda pattern: pattern.phrase
+    "pattern", [*itertools.chain(*log_patterns().values())], ids=lambda pattern: pattern.phrase
 )
 def test_lines_that_a_pattern_fits_are_read(pattern: Pattern) -> None:
-    prefix = "[Consumer clientId=c, groupId=g] " if pattern in JAVA else ""
+    prefix = "[Consumer clientId=c, groupId=g] " if pattern in log_patterns()["java"] else ""
     line = f"{prefix}{pattern.phrase} {pattern.pattern.pattern}".encode()
     assert any(hint in line for hint in HINTS)
 

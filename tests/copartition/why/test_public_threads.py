@@ -12,8 +12,8 @@ from copartition.why.rebalances import histories
 
 FOLDER = Path(__file__).parent / "threads"
 TEXT = (Path(__file__).parents[3] / "docs" / "why.md").read_text(encoding="utf-8")
-# A row: | [repository#number](address) | what was pasted | causes |
-ROWS = re.findall(r"(?m)^\| \[(\S+)#(\d+)\]\(https://\S+?\) \| .*? \| (.*?) \|$", TEXT)
+# A row: | [repository#number](address) | what was pasted | causes | how the thread ended |
+ROWS = re.findall(r"(?m)^\| \[(\S+)#(\d+)\]\(https://\S+?\) \| [^|]+ \| ([^|]+) \| [^|]+ \|$", TEXT)
 
 
 def test_every_thread_has_a_row_and_lines() -> None:

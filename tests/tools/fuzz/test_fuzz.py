@@ -41,10 +41,12 @@ def raising(error):
         (raising(KeyError("no")), 0, ["KeyError"]),
         (raising(MemoryError()), 0, ["MemoryError"]),
         (raising(SystemExit(2)), 0, ["SystemExit"]),
-        pytest.param(endless, 0, ["TooSlowError"], marks=pytest.mark.slow),
+        (endless, 0, ["TooSlowError"]),
     ],
 )
-def test_what_must_not_come_out_is_a_finding(check, refused, found):
+def test_what_must_not_come_out_is_a_finding(monkeypatch, check, refused, found):
+    monkeypatch.setattr(runner, "SECONDS", 0.01)
+    monkeypatch.setattr(runner, "LOADING_SECONDS", 0.01)
     tally = run({"it": (lambda rng: rng.random(), check)}, SEED, 1)
     assert tally.refused["it"] == refused
     assert [finding.place.split()[1] for finding in tally.findings] == found

@@ -1,0 +1,92 @@
+"""`copartition size`."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """Four partitions of 10 records a second, consumers that can process 30, and a crash."""
+    path = tmp_path / "crash.yaml"
+    path.write_text(
+        "topics: {orders: 4}\n"
+        "consumers: 2\n"
+        "assignor: range\n"
+        "settings: {session.timeout.ms: 10 s}\n"
+        "load: {rate: 10, capacity: 30}\n"
+        "events: [{event: crash, at_ms: 1 min, consumer: worker-0}]\n"
+    )
+    return path
+
+
+def test_the_answer_comes_first_then_what_was_tried(run, plan):
+    result = run("size", plan, "--max-lag", "30s")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "crash with range: 3 consumers keep every record within 30.0 s"
+    assert [line.split()[0] for line in lines[2:6]] == ["CONSUMERS", "2", "3", "4"]
+    assert "worker-1 reads 40 records a second and can process 30" in lines[3]
+    assert "  KEDA: minReplicaCount 3, maxReplicaCount 4, lagThreshold 400" in result.stdout
+    assert "assumed: through crash at 60000 ms" in result.stdout
+
+
+def test_the_same_as_json(run, plan):
+    result = run("size", plan, "--max-lag", "0.5min", "-o", "json")
+    (answer,) = json.loads(result.stdout)["scenarios"]
+    assert (answer["scenario"], answer["assignor"], answer["fewest"]) == ("crash", "range", 3)
+    assert (answer["max_lag_ms"], answer["runs"]) == (30_000, 20)
+    assert answer["autoscaler"] == {"minReplicaCount": 3, "maxReplicaCount": 4, "lagThreshold": 400}
+    assert [(trial["consumers"], trial["fits"]) for trial in answer["trials"]] == [
+        (2, False),
+        (3, True),
+        (4, True),
+    ]
+    assert answer["trials"][0]["lag_ms"] is None  # no end
+    assert answer["assumed"][0] == "through crash at 60000 ms"
+
+
+def test_where_no_number_will_do_the_nearest_are_shown(run, plan):
+    result = run("size", plan, "--max-lag", "5s")
+    assert result.exit_code == 1
+    assert "no number of consumers from 2 to 4 keeps every record within 5.0 s" in result.stdout
+    assert "more consumers do not help: shorten what stops partitions" in result.stdout
+    assert "session of worker-0 timed out" in result.stdout
+
+
+def test_partitions_that_are_too_few_are_counted(run, plan):
+    result = run("size", plan, "--max-lag", "30s", "--set", "load.capacity=9")
+    assert result.exit_code == 1
+    assert "orders: one partition gets more than a consumer can process; 5 would do" in result.stdout
+
+
+def test_assignors_beside_each_other(run, plan):
+    result = run(
+        "size", plan, "--max-lag", "30s", "--assignor", "range", "--assignor", "uniform", "-o", "json"
+    )
+    assert [answer["assignor"] for answer in json.loads(result.stdout)["scenarios"]] == ["range", "uniform"]
+
+
+def test_a_captured_group(run, members):
+    load = ["--set", "load.rate=10", "--set", "load.capacity=100"]
+    result = run("size", members, "--deploy", "rolling", "--assignor", "range", *load, "--max-lag", "1min")
+    assert result.exit_code == 0
+    assert "keep every record within 1 min 00 s" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--max-lag", "30"],
+            "Invalid value for --max-lag: '30' is no time such as 30s; units are ms, s, min, h",
+        ),
+        (["--max-lag", "5m"], "'5m' is no time such as 30s"),
+        ([], "Missing option '--max-lag'"),
+        (["--max-lag", "30s", "--set", "load=null"], "without a load there is no lag"),
+    ],
+)
+def test_what_cannot_be_answered(run, plan, arguments, message):
+    result = run("size", plan, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
