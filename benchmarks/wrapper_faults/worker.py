@@ -26,6 +26,7 @@ from benchmarks.wrapper_faults.diary import Diary, is_watched, place_of
 from partitioning.clients.aiokafka import AiokafkaPartitioner
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.confluent_aio import PartitioningAIOProducer
+from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.kafka_python import KafkaPythonPartitioner
 from partitioning.errors import DeliveryError
 
@@ -154,7 +155,8 @@ RENAMED = {
 def renamed(config: dict[str, Any], timeout: str) -> dict[str, Any]:
     """librdkafka's settings in the names of clients in Python, with the one that bounds a record's time."""
     names = RENAMED | {"message.timeout.ms": timeout}
-    own = {names.get(name, name.replace(".", "_")): value for name, value in config.items()}
+    plain = librdkafka_security(config)
+    own = {names.get(name, name.replace(".", "_")): value for name, value in plain.items()}
     if "delivery_timeout_ms" in own:
         own["request_timeout_ms"] = own["delivery_timeout_ms"] - 500
     return own

@@ -76,6 +76,10 @@ _CURES = {
         "new topics are read after a deploy only",
     ),
     Cause.SUBSCRIPTION: ("subscribe to the same topics in all members, once", "none"),
+    Cause.STORING: (
+        "the coordinator could not write to __consumer_offsets: see whether its replicas are in sync",
+        "none",
+    ),
     Cause.ASSIGNOR: (
         "see `copartition migrate`: which assignors may follow each other, and how",
         "two restarts",

@@ -86,6 +86,7 @@ def test_without_a_fault_all_are_written():
         (["--unclean", 5], "--unclean needs a --leader-change after it"),
         (["--unclean", 5, "--leader-change", 5], "--unclean needs a --leader-change after it"),
         (["--refused", 0.6, "--ack-lost", 0.6], "must add up to 0 .. 1"),
+        (["--batch-interval", "nan"], "'--batch-interval': nan is not a finite number"),
         (["--batches", 10**6, "--runs", 10**6], "batches over all runs"),
     ],
 )

@@ -18,6 +18,7 @@ from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy,
 from tests.support.broker import Kafka, free_ports
 from tests.support.records import partition_of_each_key, produce_by_librdkafka
 
+GENEROUS_S = 20
 KEYS = [bytes([first, *b"key"]) for first in range(256)]
 
 
@@ -99,6 +100,33 @@ def test_tasks_at_the_same_time_ask_for_a_topic_once(mocked: Cluster) -> None:
 
 
 @pytest.mark.live
+def test_a_layout_that_is_due_is_asked_for_while_records_go_on(mocked: Cluster) -> None:
+    asked: list[str | None] = []
+
+    async def main() -> None:
+        answering = asyncio.Event()
+
+        class Asks(PartitioningAIOProducer):
+            async def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+                asked.append(topic)
+                if len(asked) > 1:
+                    await answering.wait()
+                return await super().list_topics(topic, timeout)
+
+        topic = mocked.create_topic(3)
+        config = {"bootstrap.servers": mocked.bootstrap_servers, "topic.metadata.refresh.interval.ms": 10}
+        async with Asks(config, partitioner=Strategy(last)) as producer:
+            while len(asked) < 2:
+                await producer.produce(topic, b"value")
+                await asyncio.sleep(0.01)
+            for _ in range(100):
+                await producer.produce(topic, b"value")
+            assert asked == [topic, topic]
+            answering.set()
+
+    asyncio.run(asyncio.wait_for(main(), GENEROUS_S))
+
+
 def test_the_event_loop_goes_on_while_a_broker_is_awaited() -> None:
     [port] = free_ports(1)
 
