@@ -8,10 +8,12 @@ joined are the rebalances.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.group import name_in
@@ -45,6 +47,7 @@ class Cause(StrEnum):
     FOLLOW_UP = "follow-up of a cooperative rebalance"
     ASSIGNOR = "assignors or protocol changed"
     COORDINATOR = "coordinator moved"
+    STORING = "assignment not stored"
     UNKNOWN = "unknown"
 
 
@@ -178,22 +181,11 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
     )
 
 
-_REASONS: tuple[tuple[str, Cause, str | None], ...] = (
-    (r"Adding new member (\S+)", Cause.JOINED, None),
-    (r"on heartbeat expiration", Cause.EXPIRED, r"[Rr]emoving member (\S+)"),
-    (r"LeaveGroup", Cause.LEFT, r"(?:request for \(|Removing member )([^\s,)]+)"),
-    (r"revoke partitions", Cause.FOLLOW_UP, r"(?:member|Leader|leader|Member) (\S+)"),
-    (
-        r"etadata (?:for subscribed topic\S* )?has changed",
-        Cause.TOPICS,
-        r"(?:member|Leader|leader|Member) (\S+)",
-    ),
-    (r"subscription has changed", Cause.SUBSCRIPTION, r"(?:member|Leader|leader|Member) (\S+)"),
-    (r"static member", Cause.REPLACED, r"static member (\S+)"),
-    (r"pending sync", Cause.LATE, r"Removing [^\s\w]*([^\s,\])}]+)"),
-    (r"selectedProtocol|Downgrade group", Cause.ASSIGNOR, r"member (\S+)"),
-    (r"Freshly-loaded|storing group assignment", Cause.COORDINATOR, None),
-)
+_WHO = r"(?:[Ll]eader|[Mm]ember) (\S+)"
+_REASONS = [
+    (row["pattern"], Cause[row["cause"].upper()], row.get("member"))
+    for row in tomllib.loads(Path(__file__).with_name("reasons.toml").read_text("utf-8"))["reason"]
+]
 
 
 def _cause(reason: str) -> tuple[Cause, str | None]:
@@ -202,7 +194,7 @@ def _cause(reason: str) -> tuple[Cause, str | None]:
         if match := re.search(pattern, reason):
             who = re.search(member, reason) if member else match
             return cause, who[1] if who and who.groups() else None
-    who = re.search(r"(?:[Ll]eader|[Mm]ember) (\S+)", reason)
+    who = re.search(_WHO, reason)
     return Cause.UNKNOWN, who[1] if who else None
 
 

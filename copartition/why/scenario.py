@@ -149,7 +149,8 @@ def scenario_of(
     )
 
 
-_LEFT_OUT = {Cause.TOPICS, Cause.SUBSCRIPTION, Cause.UNKNOWN, Cause.ASSIGNOR, Cause.LATE, Cause.FENCED}
+_EVENTS = {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
+_LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
 
 
 def _happened(history: GroupHistory) -> list[_Happened]:
@@ -159,7 +160,7 @@ def _happened(history: GroupHistory) -> list[_Happened]:
         for each in history.rebalances
         if each.began is not None
         for cause, member in ((each.cause, each.member), *each.also)
-        if member is not None and cause in {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
+        if member is not None and cause in _EVENTS
     ]
     rows += [
         _Happened(1000 * at, Cause.REPLACED, member)

@@ -78,6 +78,9 @@ def test_brokers_of_all_versions_write_the_same_of_a_rebalance(
         ("Removing Set(c1) on pending sync request expiration", Cause.LATE),
         ("Downgrade group billing from consumer to classic.", Cause.ASSIGNOR),
         ("Freshly-loaded group billing (size 3) is over capacity 2.", Cause.COORDINATOR),
+        ("Error NOT_COORDINATOR when storing group assignment during SyncGroup", Cause.COORDINATOR),
+        ("Error COORDINATOR_NOT_AVAILABLE when storing group assignment during SyncGroup", Cause.STORING),
+        ("error when storing group assignment during SyncGroup (member: c1)", Cause.STORING),
         ("what no broker has said so far", Cause.UNKNOWN),
     ],
 )
