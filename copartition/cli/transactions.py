@@ -48,7 +48,6 @@ def transactions(
     missing.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
-    from copartition.groups.live.wire import read_transaction_version  # noqa: PLC0415
     from copartition.reports.transactions import print_transactions, transactions_json  # noqa: PLC0415
     from copartition.transactions.findings import findings  # noqa: PLC0415
     from copartition.transactions.looks import look_at  # noqa: PLC0415
@@ -67,7 +66,7 @@ def transactions(
         last,
         open_ms=open_longer_than,
         servers=config["bootstrap.servers"],
-        transaction_version=read_transaction_version(config),
+        transaction_version=cluster.level("transaction.version"),
     )
     output.show(
         partial(print_transactions, last, problems, full=full),

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.json import dump, utc_time
-from copartition.transactions.findings import owner_of
+from copartition.transactions.findings import owners_of
 from copartition.words import count, duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
     from copartition.transactions.findings import Finding
-    from copartition.transactions.looks import Look, PartitionLook, Transaction
+    from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
+
+    Owners = Mapping[tuple[int, tuple[str, int]], Transaction]
 
 FORMAT_VERSION = "1.0"
 ASSUMED = "ages are by the clock of this machine"
@@ -22,6 +24,7 @@ ASSUMED = "ages are by the clock of this machine"
 
 def transactions_json(look: Look, problems: Sequence[Finding], group: str | None) -> str:
     """All that is known, for programs; times are ISO 8601, offsets numbers, and what is unknown null."""
+    owners = owners_of(look)
     return dump(
         {
             "format_version": FORMAT_VERSION,
@@ -29,7 +32,7 @@ def transactions_json(look: Look, problems: Sequence[Finding], group: str | None
             "at": utc_time(look.at_ms / 1000),
             "transactions": [_transaction(each) for each in look.transactions],
             "group": group,
-            "partitions": [_partition(each, look) for each in look.partitions],
+            "partitions": [_partition(each, owners) for each in look.partitions],
             "findings": [{**each._asdict(), "partitions": _names(each.partitions)} for each in problems],
             "unanswered": list(look.unanswered),
             "assumed": [ASSUMED],
@@ -45,7 +48,7 @@ def _transaction(each: Transaction) -> dict[str, Any]:
     }
 
 
-def _partition(each: PartitionLook, look: Look) -> dict[str, Any]:
+def _partition(each: PartitionLook, owners: Owners) -> dict[str, Any]:
     lag = None if each.committed is None or each.end is None else max(each.end - each.committed, 0)
     readable = None if each.committed is None or each.stable is None else max(each.stable - each.committed, 0)
     return {
@@ -57,12 +60,13 @@ def _partition(each: PartitionLook, look: Look) -> dict[str, Any]:
         "held": each.behind,
         "lag": lag,
         "lag_read_committed": readable,
-        "held_by": None if each.producers is None else [_holder(one, each, look) for one in each.producers],
+        "held_by": None
+        if each.producers is None
+        else [_holder(one, owners.get((one.producer, each.place))) for one in each.producers],
     }
 
 
-def _holder(producer: Any, place: PartitionLook, look: Look) -> dict[str, Any]:
-    owner = owner_of(producer, place.place, look)
+def _holder(producer: OpenProducer, owner: Transaction | None) -> dict[str, Any]:
     return {**producer._asdict(), "id": None if owner is None else owner.id}
 
 
@@ -97,7 +101,8 @@ def print_transactions(look: Look, problems: Sequence[Finding], console: Console
             *map(Column, ("COMMITTED", "STABLE", "END", "LAG", "READABLE", "HELD")),
             Column("HELD BY", "list"),
         ]
-        console.print(Grid(titles, [_partition_row(each, look) for each in held], full=full))
+        owners = owners_of(look)
+        console.print(Grid(titles, [_partition_row(each, owners) for each in held], full=full))
     for each in problems:
         console.print()
         console.print(note(each.what, "yellow"))
@@ -115,8 +120,8 @@ def _transaction_row(each: Transaction, look: Look) -> tuple[str, ...]:
     return each.id, str(each.producer), str(each.epoch), each.state, age, timeout, partitions
 
 
-def _partition_row(each: PartitionLook, look: Look) -> tuple[str, ...]:
-    row = _partition(each, look)
+def _partition_row(each: PartitionLook, owners: Owners) -> tuple[str, ...]:
+    row = _partition(each, owners)
     numbers = ("committed", "last_stable_offset", "end", "lag", "lag_read_committed", "held")
     holders = (
         "unknown"

@@ -53,12 +53,10 @@ def findings(
     return problems
 
 
-def owner_of(producer: OpenProducer, place: tuple[str, int], look: Look) -> Transaction | None:
-    """The transaction that a producer has open in a partition, if a coordinator knows it."""
-    for each in look.transactions:
-        if each.producer == producer.producer and each.open and place in each.partitions:
-            return each
-    return None
+def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
+    """The transactions that coordinators know to be open, by producer and partition."""
+    opened = (each for each in look.transactions if each.open)
+    return {(each.producer, place): each for each in opened for place in each.partitions}
 
 
 def _unchanged(earlier: Transaction | None, each: Transaction) -> bool:
@@ -129,16 +127,17 @@ def _fencing(earlier: Transaction, each: Transaction) -> Finding:
 
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Finding]:
     """Producers with an open transaction that no coordinator knows, at the same offset in both looks."""
-    earlier = {place.place: place.producers or () for place in first.partitions}
+    offsets = {
+        (place.place, each.producer, each.first_offset)
+        for place in first.partitions
+        for each in place.producers or ()
+    }
+    owned = owners_of(first).keys() | owners_of(last).keys()
     for place in last.partitions:
-        for producer in place.producers or ():
-            again = any(
-                (each.producer, each.first_offset) == (producer.producer, producer.first_offset)
-                for each in earlier.get(place.place, ())
-            )
-            owned = any(owner_of(producer, place.place, look) for look in (first, last))
-            if again and not owned:
-                yield _unowned(producer, place, last, servers)
+        for each in place.producers or ():
+            again = (place.place, each.producer, each.first_offset) in offsets
+            if again and (each.producer, place.place) not in owned:
+                yield _unowned(each, place, last, servers)
 
 
 def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:

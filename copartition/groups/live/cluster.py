@@ -8,7 +8,7 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from copartition.groups.live.wire import read_group_version
+from copartition.groups.live.wire import read_features
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -115,12 +115,15 @@ class Cluster:
         return [self.brokers.get(partitions[number].leader) for number in range(len(partitions))]
 
     @cached_property
-    def group_version(self) -> int | None:
-        """The cluster's level of the feature group.version; None where no broker could be asked."""
+    def _features(self) -> Mapping[str, int] | None:
         try:
-            return read_group_version(self.config)
+            return read_features(self.config)
         except SourceError:
             return None
+
+    def level(self, feature: str) -> int | None:
+        """The cluster's level of a feature, 0 without it; None where no broker could be asked."""
+        return None if self._features is None else self._features.get(feature, 0)
 
     def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
         """These topics and all that match a pattern; None where the pattern cannot be read here."""
@@ -148,36 +151,33 @@ class Cluster:
                     raise SourceError(f"{self._source}: {text}") from error
             time.sleep(_AGAIN_S)
 
+    def _result(self, ask: Callable[[], Any]) -> Any:
+        """As `_answer`, of what the Admin API promises to answer."""
+        return self._answer(lambda: ask().result())
+
     def describe_group(self, group: str) -> Any:
         """The group as the Admin API has it; `GroupNotFoundError` where there is none."""
-
-        def ask() -> Any:
-            described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
-            return described[group].result()
-
-        described = self._answer(ask)
+        described = self._result(
+            lambda: self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
+        )
         if described.state.name == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
 
     def groups(self) -> list[str]:
         """The groups that we may see."""
-
-        def ask() -> Any:
-            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
-
-        return [group.group_id for group in self._answer(ask)]
+        listing = self._result(lambda: self._admin.list_consumer_groups(request_timeout=TIMEOUT_S))
+        return [group.group_id for group in listing.valid]
 
     def broker_setting(self, broker: int, name: str) -> str:
         """A setting of a broker; KeyError where it does not show it."""
         from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
 
         resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-
-        def ask() -> Any:
-            return self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource].result()
-
-        return str(self._answer(ask)[name].value)
+        settings = self._result(
+            lambda: self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
+        )
+        return str(settings[name].value)
 
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
@@ -197,12 +197,11 @@ class Cluster:
     def _commits(self, group: str) -> list[Any]:
         from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
 
-        def ask() -> Any:
-            every = [ConsumerGroupTopicPartitions(group)]
-            offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
-            return offsets[group].result().topic_partitions
-
-        commits: list[Any] = self._answer(ask)
+        every = [ConsumerGroupTopicPartitions(group)]
+        offsets = self._result(
+            lambda: self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)[group]
+        )
+        commits: list[Any] = offsets.topic_partitions
         return commits
 
     def ends(
@@ -224,13 +223,9 @@ class Cluster:
             isolation_level=level,
             request_timeout=TIMEOUT_S,
         )
-        ends = {}
-        for each, answer in answers.items():
-            if (error := answer.exception()) is None:
-                ends[each.topic, each.partition] = answer.result().offset
-            elif not isinstance(error, self._error):
-                raise error
-        return ends
+        return {
+            (each.topic, each.partition): end.offset for each, end in self._without_refused(answers).items()
+        }
 
     def describe_topics(self, topics: Collection[str]) -> dict[str, Any]:
         """The descriptions of these topics, without any that we may not see."""
@@ -239,13 +234,17 @@ class Cluster:
         if not topics:
             return {}
         answers = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
-        described = {}
-        for name, answer in answers.items():
+        return self._without_refused(answers)
+
+    def _without_refused(self, answers: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The results of what the cluster did not refuse."""
+        results = {}
+        for each, answer in answers.items():
             if (error := answer.exception()) is None:
-                described[name] = answer.result()
+                results[each] = answer.result()
             elif not isinstance(error, self._error):
                 raise error
-        return described
+        return results
 
 
 class Ledgers(Cluster):
@@ -284,8 +283,4 @@ class Ledgers(Cluster):
     def forget(self, app_id: str) -> None:
         """Delete an application's ledger; it must exist, have no members, and be ours to delete."""
         group = ledger_group(app_id)
-
-        def ask() -> None:
-            self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group].result()
-
-        self._answer(ask)
+        self._result(lambda: self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group])

@@ -187,7 +187,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
         warnings=(*unreadable, *group.warnings),
         generation=generation,
         clients=clients,
-        group_version=cluster.group_version,
+        group_version=cluster.level("group.version"),
     )
 
 

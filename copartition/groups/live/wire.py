@@ -52,17 +52,14 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
             return connection.subscriptions(group)
 
 
-def read_group_version(config: Mapping[str, str]) -> int:
-    """The level of the feature group.version that the cluster has agreed on; 0 knows no consumer protocol."""
+def read_features(config: Mapping[str, str]) -> dict[str, int]:
+    """The levels of the features that the cluster has agreed on, such as transaction.version (KIP-890).
+
+    Brokers that cannot describe a group of the consumer protocol have no group.version.
+    """
     with failures(), _bootstrap(config) as connection:
         keys, levels = connection.features()
-    return levels.get("group.version", 0) if _CONSUMER_GROUP_DESCRIBE in keys else 0
-
-
-def read_transaction_version(config: Mapping[str, str]) -> int:
-    """The level of the feature transaction.version; from 2 on each transaction has an epoch (KIP-890)."""
-    with failures(), _bootstrap(config) as connection:
-        return connection.features()[1].get("transaction.version", 0)
+    return levels if _CONSUMER_GROUP_DESCRIBE in keys else {**levels, "group.version": 0}
 
 
 @contextmanager

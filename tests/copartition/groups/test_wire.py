@@ -10,7 +10,7 @@ import pytest
 from copartition.cli.client_options import client_settings
 from copartition.groups import plan
 from copartition.groups.live import wire
-from copartition.groups.live.wire import read_group_version, read_subscriptions
+from copartition.groups.live.wire import read_features, read_subscriptions
 from partitioning.errors import ProtocolError, SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
 from tests.support import secured as users
@@ -82,7 +82,7 @@ def test_names_of_any_length_are_written_as_they_are_read():
 @pytest.mark.parametrize("config", [{}, {"bootstrap.servers": "nowhere"}])
 def test_settings_without_a_broker_are_refused(config):
     with pytest.raises(SourceError, match="names no broker"):
-        read_group_version(config)
+        read_features(config)
 
 
 def test_members_of_the_consumer_protocol_tell_what_they_read(broker, workers):
@@ -97,14 +97,14 @@ def test_members_of_the_consumer_protocol_tell_what_they_read(broker, workers):
     told = {member.client_id: (member.topics, member.rack) for member in state.members}
     assert told == {"one": ((topics[0],), "r1"), "two": ((topics[1],), None)}
     assert plan(state, "uniform").assumed == ()
-    assert read_group_version(settings(broker)) >= 1
+    assert read_features(settings(broker))["group.version"] >= 1
 
 
 def test_a_user_with_a_password_is_let_in(secured):
     config = users.settings(secured)
-    assert read_group_version(config) >= 1
+    assert read_features(config)["group.version"] >= 1
     with pytest.raises(SourceError, match="Authentication failed"):
-        read_group_version(config | {"sasl.password": "hunter2"})
+        read_features(config | {"sasl.password": "hunter2"})
     with pytest.raises(SourceError, match="error"):
         read_subscriptions("nobodys", config)
 
@@ -112,10 +112,10 @@ def test_a_user_with_a_password_is_let_in(secured):
 def test_tls_is_spoken(encrypted, tmp_path):
     path = tmp_path / "client.properties"
     path.write_text("\n".join(f"{name}={value}" for name, value in encrypted.listeners["valid"].items()))
-    assert read_group_version(client_settings(None, (), str(path))) >= 1
+    assert read_features(client_settings(None, (), str(path)))["group.version"] >= 1
     path.write_text("\n".join(f"{name}={value}" for name, value in encrypted.listeners["expired"].items()))
     with pytest.raises(SourceError, match="expired"):
-        read_group_version(client_settings(None, (), str(path)))
+        read_features(client_settings(None, (), str(path)))
 
 
 def described(members):
