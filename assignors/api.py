@@ -18,6 +18,7 @@ from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
 from assignors.rules.connect import ConnectRound
 from assignors.rules.simple import ShareAssignment, SimpleAssignor
+from assignors.rules.streams_high_availability import ProcessAssignment, StreamsHighAvailabilityAssignor
 from assignors.rules.streams_sticky import (
     StreamsAssignment,
     StreamsGroup,
@@ -66,6 +67,8 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     "StreamsMember",
     "Subtopology",
     "StreamsAssignment",
+    "StreamsHighAvailabilityAssignor",
+    "ProcessAssignment",
     # Results
     "AssignmentArrays",
     "AssignmentQuality",

@@ -55,14 +55,7 @@ _PLACED = {
 }
 """Steps that give a partition to a member, in words."""
 
-_FREED = {
-    Reason.OVER_QUOTA,
-    Reason.GIVEN_UP,
-    Reason.RELIEVED,
-    Reason.UNSUBSCRIBED,
-    Reason.FAR,
-    Reason.CONTESTED,
-}
+_FREED = _LOST.keys() - {Reason.OUTDATED}
 """Steps that make a partition free."""
 
 

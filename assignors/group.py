@@ -34,6 +34,14 @@ def _make_many(kind: type[_T], count: int, **attributes: Iterable[object]) -> li
     return instances
 
 
+def check_ids(**ids: Sequence[str]) -> None:
+    """Raise InvalidGroupError for an id, or name, that is twice among those of its kind."""
+    for what, names in ids.items():
+        if len(set(names)) != len(names):
+            twice = next(name for name, times in Counter(names).items() if times > 1)
+            raise InvalidGroupError(f"{what} {twice!r} is in the group twice; name each {what} once")
+
+
 _partitions_of = attrgetter("partitions")
 
 
@@ -147,13 +155,7 @@ class Group:
     def __post_init__(self) -> None:
         check_partitions(sum(map(_partitions_of, self.topics)), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
-        for what, names in (
-            ("topic", [topic.name for topic in self.topics]),
-            ("member", [member.id for member in self.members]),
-        ):
-            if len(set(names)) != len(names):
-                twice = next(name for name, times in Counter(names).items() if times > 1)
-                raise InvalidGroupError(f"{what} {twice!r} is in the group twice; name each {what} once")
+        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in self.members])
 
     def next(
         self,

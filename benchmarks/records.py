@@ -40,7 +40,7 @@ HEAD = """# A record in our producers, beside the client that each is built on
 
 Made by `python -m benchmarks.records`: {records:,} records with fresh keys a turn, the least of \
 {turns} turns, librdkafka's mock cluster with one topic of {partitions} partitions; ns of CPU time of the \
-producing thread, a record. \
+producing thread, a record. Load average at the end: {load:.0f} on {cores} cores; compare within a row. \
 "With reports" counts the call of `flush` that serves delivery reports, too. Bare librdkafka places by \
 `murmur2_random`, ours by `partitioner="java"`; the others by their default, which is the same hash.
 
@@ -87,8 +87,11 @@ def main() -> None:
                 lines.append(f"| {face} | {key} | {value} | {' | '.join(figures)} |")
     print("\n".join(lines))
     if not arguments.table:
+        load = os.getloadavg()[0]
         kept = PAGE.read_text().partition(BEFORE)[2]
-        head = HEAD.format(records=RECORDS, turns=turns, partitions=PARTITIONS)
+        head = HEAD.format(
+            records=RECORDS, turns=turns, partitions=PARTITIONS, load=load, cores=os.cpu_count()
+        )
         PAGE.write_text("\n".join([head, *lines, "", BEFORE + kept]))
 
 

@@ -7,7 +7,9 @@ protocol), and what the clients refuse, as `copartition.simulation` has it.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assignors.interface import RebalanceProtocol
@@ -20,27 +22,7 @@ from partitioning.errors import MigrationError, UnknownStrategyError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_JAVA = "org.apache.kafka.clients.consumer."
-_NAMES = {
-    "java": {
-        "range": f"{_JAVA}RangeAssignor",
-        "roundrobin": f"{_JAVA}RoundRobinAssignor",
-        "sticky": f"{_JAVA}StickyAssignor",
-        "cooperative-sticky": f"{_JAVA}CooperativeStickyAssignor",
-    },
-    "librdkafka": {name: name for name in ("range", "roundrobin", "cooperative-sticky")},
-    "kafka-python": {
-        "range": "RangePartitionAssignor",
-        "roundrobin": "RoundRobinPartitionAssignor",
-        "sticky": "StickyPartitionAssignor",
-        "cooperative-sticky": "CooperativeStickyAssignor",
-    },
-    "aiokafka": {
-        "range": "RangePartitionAssignor",
-        "roundrobin": "RoundRobinPartitionAssignor",
-        "sticky": "StickyPartitionAssignor",
-    },
-}
+_NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """What each client calls a strategy of its own side."""
 
 CLIENTS = tuple(_NAMES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pkgutil
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
@@ -42,132 +44,9 @@ class Profile:
     checked: bool = True
 
 
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        Profile(
-            "java", "murmur2", "mask", "unkeyed", "hashed", "sticky",
-            "kafka-clients, default", "BuiltInPartitioner.partitionForKey, Utils.murmur2",
-        ),
-        Profile(
-            "librdkafka", "crc32", "unsigned", "unkeyed", "unkeyed", "sticky-by-time",
-            "librdkafka, confluent-kafka: consistent_random, its default",
-            "rd_kafka_msg_partitioner_consistent_random",
-        ),
-        Profile(
-            "librdkafka-consistent", "crc32", "unsigned", "empty", "hashed", "random",
-            "librdkafka, confluent-kafka: consistent", "rd_kafka_msg_partitioner_consistent",
-        ),
-        Profile(
-            "librdkafka-murmur2", "murmur2", "mask", "empty", "hashed", "random",
-            "librdkafka, confluent-kafka: murmur2", "rd_kafka_msg_partitioner_murmur2",
-        ),
-        Profile(
-            "librdkafka-murmur2-random", "murmur2", "mask", "unkeyed", "hashed", "sticky-by-time",
-            "librdkafka, confluent-kafka: murmur2_random", "rd_kafka_msg_partitioner_murmur2_random",
-        ),
-        Profile(
-            "librdkafka-fnv1a", "fnv1a", "absolute", "empty", "hashed", "random",
-            "librdkafka, confluent-kafka: fnv1a", "rd_kafka_msg_partitioner_fnv1a",
-        ),
-        Profile(
-            "librdkafka-fnv1a-random", "fnv1a", "absolute", "unkeyed", "hashed", "sticky-by-time",
-            "librdkafka, confluent-kafka: fnv1a_random", "rd_kafka_msg_partitioner_fnv1a_random",
-        ),
-        Profile(
-            "kafka-python", "murmur2", "mask", "unkeyed", "hashed", "random",
-            "kafka-python, default", "kafka/partitioner/default.py",
-        ),
-        Profile(
-            "aiokafka", "murmur2", "mask", "unkeyed", "hashed", "random",
-            "aiokafka and Faust, default", "aiokafka/partitioner.py",
-        ),
-        Profile(
-            "franz-go", "murmur2", "mask", "unkeyed", "hashed", "sticky",
-            "franz-go, default", "pkg/kgo/partitioner.go",
-        ),
-        Profile(
-            "sarama", "fnv1a", "absolute", "unkeyed", "hashed", "random",
-            "sarama, NewHashPartitioner, its default", "partitioner.go",
-        ),
-        Profile(
-            "sarama-reference", "fnv1a", "mask", "unkeyed", "hashed", "random",
-            "sarama, NewReferenceHashPartitioner", "partitioner.go",
-        ),
-        Profile(
-            "sarama-crc32", "crc32", "absolute", "unkeyed", "hashed", "random",
-            "sarama, NewCustomHashPartitioner(crc32.NewIEEE)", "partitioner.go",
-        ),
-        Profile(
-            "sarama-consistent-crc", "crc32", "unsigned", "unkeyed", "hashed", "random",
-            "sarama, NewConsistentCRCHashPartitioner", "partitioner.go",
-        ),
-        Profile(
-            "kafka-go-hash", "fnv1a", "absolute", "unkeyed", "hashed", "round-robin",
-            "segmentio/kafka-go, Hash", "balancer.go",
-        ),
-        Profile(
-            "kafka-go-reference", "fnv1a", "mask", "unkeyed", "hashed", "random",
-            "segmentio/kafka-go, ReferenceHash", "balancer.go",
-        ),
-        Profile(
-            "kafka-go-crc32", "crc32", "unsigned", "unkeyed", "unkeyed", "random",
-            "segmentio/kafka-go, CRC32Balancer", "balancer.go",
-        ),
-        Profile(
-            "kafka-go-crc32-consistent", "crc32", "unsigned", "empty", "hashed", "random",
-            "segmentio/kafka-go, CRC32Balancer, Consistent", "balancer.go",
-        ),
-        Profile(
-            "kafka-go-murmur2", "murmur2", "mask", "unkeyed", "hashed", "random",
-            "segmentio/kafka-go, Murmur2Balancer", "balancer.go",
-        ),
-        Profile(
-            "kafka-go-murmur2-consistent", "murmur2", "mask", "empty", "hashed", "random",
-            "segmentio/kafka-go, Murmur2Balancer, Consistent", "balancer.go",
-        ),
-        Profile(
-            "kafkajs", "murmur2", "mask", "unkeyed", "hashed", "round-robin",
-            "kafkajs 2, DefaultPartitioner", "src/producer/partitioners/default",
-        ),
-        Profile(
-            "kafkajs-legacy", "kafkajs-murmur2", "mask", "unkeyed", "hashed", "round-robin",
-            "kafkajs 1, and 2 with LegacyPartitioner", "src/producer/partitioners/legacy",
-        ),
-        Profile(
-            "platformatic", "murmur2", "unsigned", "unkeyed", "hashed", "round-robin",
-            "@platformatic/kafka, default", "defaultPartitioner",
-        ),
-        Profile(
-            "platformatic-compatible", "murmur2", "mask", "first", "hashed", "round-robin",
-            "@platformatic/kafka, compatibilityPartitioner", "compatibilityPartitioner",
-        ),
-        Profile(
-            "ruby-kafka", "crc32", "unsigned", "unkeyed", "hashed", "random",
-            "ruby-kafka, default", "lib/kafka/partitioner.rb", checked=False,
-        ),
-        Profile(
-            "pulsar-java", "java-string", "mask", "unkeyed", "hashed", "round-robin",
-            "Apache Pulsar, Java client, JavaStringHash, its default", "client/impl/JavaStringHash.java",
-        ),
-        Profile(
-            "pulsar-murmur3", "murmur3", "mask", "unkeyed", "hashed", "round-robin",
-            "Apache Pulsar, Java client, Murmur3_32Hash", "client/impl/Murmur3Hash32.java",
-        ),
-        Profile(
-            "pulsar-cpp", "boost", "mask", "unkeyed", "hashed", "round-robin",
-            "Apache Pulsar, C++ and Python clients, BoostHash, their default", "lib/BoostHash.cc",
-        ),
-        Profile(
-            "clickhouse", "murmur2", "mask", "unkeyed", "hashed", "random",
-            "ClickHouse, kafkaMurmurHash(key) % n, NULL for null", "src/Functions/FunctionsHashing.h",
-        ),
-        Profile(
-            "quix", "murmur2", "mask", "empty", "hashed", "random",
-            "Quix Streams, default (librdkafka's murmur2)", "quixstreams/kafka/producer.py",
-        ),
-    )
-}  # fmt: skip
+# Not by its path: a package that Spark's executors import can be in a zip.
+_ROWS = json.loads(pkgutil.get_data("partitioning", "profiles.json") or b"")
+PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROWS)}
 """Every profile by name."""
 
 

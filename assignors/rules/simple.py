@@ -7,8 +7,8 @@ nobody to be left without. Neither racks nor instance ids count. All partitions 
 import math
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import ClassVar, TypeVar
+from functools import cached_property, partial
+from typing import ClassVar, Generic, TypeVar
 
 from assignors.group import Group
 from assignors.partition_list import NOTHING, PartitionList
@@ -83,7 +83,7 @@ class SimpleAssignor:
         return ShareAssignment(group, assign_simple(group))
 
 
-K = TypeVar("K")
+K = TypeVar("K", bound=int | TopicIdPartition)
 
 
 def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
@@ -94,181 +94,139 @@ def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
     spec = GroupSpec(group)
     if not spec.member_ids:
         return {}
-    builder = _Homogeneous(spec) if spec.is_homogeneous else _Heterogeneous(spec)
-    return spec.partition_lists(builder.build())
+    targets = _Targets(spec)
+    if spec.is_homogeneous:
+        return spec.partition_lists(_assign_homogeneous(spec, targets))
+    return spec.partition_lists(_assign_heterogeneous(spec, targets))
 
 
-class _Builder:
-    """What both ways share: members by number (index into `member_ids`), old targets, changed copies."""
+class _Targets:
+    """Targets by a member's number (index into `member_ids`): old ones, and changed copies."""
 
     def __init__(self, spec: GroupSpec) -> None:
-        self.spec = spec
-        self.member_ids = spec.member_ids
-        self.old = [spec.member_assignment[member] for member in self.member_ids]
-        self.new: dict[int, TargetAssignment] = {}
+        self._member_ids = spec.member_ids
+        self.old = [spec.member_assignment[member] for member in spec.member_ids]
+        self._new: dict[int, TargetAssignment] = {}
 
     def result(self) -> dict[str, TargetAssignment]:
         """Each member's target: the old one where it did not change."""
-        return {member: self.new.get(index, self.old[index]) for index, member in enumerate(self.member_ids)}
+        return {
+            member: self._new.get(index, self.old[index]) for index, member in enumerate(self._member_ids)
+        }
 
     def changeable(self, member: int) -> TargetAssignment:
         """The member's target, copied before its first change.
 
         Quirk: a copy can have another order, and one is made now and then although nothing changes.
         """
-        if member not in self.new:
-            self.new[member] = deep_copy_assignment(self.old[member])
-        return self.new[member]
+        if member not in self._new:
+            self._new[member] = deep_copy_assignment(self.old[member])
+        return self._new[member]
 
 
-class _Homogeneous(_Builder):
-    """`SimpleHomogeneousAssignmentBuilder`: all subscribe to the same topics, whose partitions are one pool.
+class _Pool(Generic[K]):
+    """Partitions that members share: each gets at most `_sharing` members, a member its `desired` count."""
 
-    Each partition gets at most `desired_sharing` members, each member `desired` partitions; `unfilled`
-    members have fewer.
-    """
-
-    def __init__(self, spec: GroupSpec) -> None:
-        super().__init__(spec)
-        self.subscribed = spec.subscribed_topic_ids[self.member_ids[0]]
-        self.targets = [
-            TopicIdPartition(topic, number)
-            for topic in self.subscribed
-            for number in range(spec.num_partitions[topic])
-        ]
-        self.desired_sharing = _ceil_div(len(self.member_ids), len(self.targets))
-        self.desired = _desired_counts(self.desired_sharing * len(self.targets), len(self.member_ids))
-        self.by_partition: HashMap[TopicIdPartition, HashSet[int]] = HashMap(
-            capacity=hash_map_capacity(len(self.targets) + 1)
+    def __init__(
+        self,
+        targets: _Targets,
+        members: Sequence[int],
+        partitions: Sequence[K],
+        place_of: Callable[[K], tuple[uuid.UUID, int]],
+    ) -> None:
+        self._targets = targets
+        self._members = members
+        self._partitions = partitions
+        self._place_of = place_of
+        self._sharing = -(-len(members) // len(partitions)) if partitions else 0
+        self.desired = dict(
+            zip(members, _desired_counts(self._sharing * len(partitions), len(members)), strict=True)
         )
-        self.by_member: dict[int, HashSet[TopicIdPartition]] = {}
-        self.unfilled: set[int] = set()
+        self._by_partition: HashMap[K, HashSet[int]] = HashMap(
+            capacity=hash_map_capacity(len(partitions) + 1)
+        )
+        self._by_member: HashMap[int, HashSet[K]] = HashMap(capacity=hash_map_capacity(len(members) + 1))
 
-    def build(self) -> dict[str, TargetAssignment]:
-        """The targets, in four steps."""
-        if not len(self.subscribed):
-            return {}
-        for member in self._revoke_unassignable():
-            self._revoke_overfilled(member)
-        for partition, members in self.by_partition.items():
-            self._revoke_overshared(partition, members)
-        for target in self.targets:
-            self.by_partition.compute_if_absent(target, HashSet)
-        _assign_remaining(self.by_partition.items(), self.desired_sharing, self.unfilled, self._give)
-        return self.result()
+    def keep(self, partition: K, member: int) -> None:
+        """1. A member has a partition already."""
+        self._by_partition.compute_if_absent(partition, HashSet).add(member)
+        self._by_member.compute_if_absent(member, HashSet).add(partition)
 
-    def _revoke_unassignable(self) -> list[int]:
-        """Step 1: keep what is subscribed; who has too much. Quirk: partitions that are gone are kept."""
-        overfilled = []
-        for member, target in enumerate(self.old):
-            assigned = 0
-            for topic, partitions in target.items():
-                if topic not in self.subscribed:
-                    self.changeable(member).pop(topic, None)
-                    continue
-                for number in partitions:
-                    partition = TopicIdPartition(topic, number)
-                    assigned += 1
-                    self.by_partition.compute_if_absent(partition, HashSet).add(member)
-                    self.by_member.setdefault(member, HashSet()).add(partition)
-                    if assigned >= self.desired[member]:
-                        self.changeable(member)
-            if assigned < self.desired[member]:
-                self.unfilled.add(member)
-            elif assigned > self.desired[member]:
-                overfilled.append(member)
-        return overfilled
+    def share(self) -> None:
+        """2. to 4.: take what is too much, the first ones of a HashSet, and give what is missing."""
+        for member, mine in self._by_member.items():
+            for partition in list(mine)[: max(0, len(mine) - self.desired.get(member, 0))]:
+                self._take(partition, member)
+        for partition, members in self._by_partition.items():
+            for member in list(members)[: max(0, len(members) - self._sharing)]:
+                self._take(partition, member)
+        for partition in self._partitions:
+            self._by_partition.compute_if_absent(partition, HashSet)
+        unfilled = {each for each in self._members if len(self._by_member.get(each, ())) < self.desired[each]}
+        _assign_remaining(self._by_partition.items(), self._sharing, unfilled, self._give)
 
-    def _revoke_overfilled(self, member: int) -> None:
-        """Step 2: take the first ones of a HashSet away until the member has what it should."""
-        mine = self.by_member[member]
-        for partition in list(mine)[: len(mine) - self.desired[member]]:
-            self.changeable(member)[partition.topic].discard(partition.partition)
-            self.by_partition[partition].discard(member)
-            mine.discard(partition)
+    def _take(self, partition: K, member: int) -> None:
+        self._by_partition[partition].discard(member)
+        self._by_member[member].discard(partition)
+        topic, number = self._place_of(partition)
+        self._targets.changeable(member)[topic].discard(number)
 
-    def _revoke_overshared(self, partition: TopicIdPartition, members: HashSet[int]) -> None:
-        """Step 3: take a partition from the first ones of its members until few enough have it."""
-        for member in list(members)[: max(0, len(members) - self.desired_sharing)]:
-            self.changeable(member)[partition.topic].discard(partition.partition)
-            members.discard(member)
-            self.by_member[member].discard(partition)
-            self.unfilled.add(member)
-
-    def _give(self, partition: TopicIdPartition, member: int) -> bool:
-        """Step 4: give a member one more; whether it has what it should."""
-        self.changeable(member).compute_if_absent(partition.topic, HashSet).add(partition.partition)
-        mine = self.by_member.setdefault(member, HashSet())
+    def _give(self, partition: K, member: int) -> bool:
+        topic, number = self._place_of(partition)
+        self._targets.changeable(member).compute_if_absent(topic, HashSet).add(number)
+        mine = self._by_member.compute_if_absent(member, HashSet)
         mine.add(partition)
         return len(mine) >= self.desired[member]
 
 
-class _Heterogeneous(_Builder):
-    """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, among its own subscribers.
+def _assign_homogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, TargetAssignment]:
+    """`SimpleHomogeneousAssignmentBuilder`: all subscribe to the same topics, whose partitions are one pool.
+
+    Quirk: partitions that are gone are kept.
+    """
+    subscribed = spec.subscribed_topic_ids[spec.member_ids[0]]
+    if not len(subscribed):
+        return {}
+    partitions = [
+        TopicIdPartition(topic, number)
+        for topic in subscribed
+        for number in range(spec.num_partitions[topic])
+    ]
+    pool = _Pool(targets, range(len(spec.member_ids)), partitions, lambda partition: partition)
+    for member, target in enumerate(targets.old):
+        assigned = 0
+        for topic, numbers in target.items():
+            if topic not in subscribed:
+                targets.changeable(member).pop(topic, None)
+                continue
+            for number in numbers:
+                pool.keep(TopicIdPartition(topic, number), member)
+                assigned += 1
+                if assigned >= pool.desired[member]:
+                    targets.changeable(member)
+    pool.share()
+    return targets.result()
+
+
+def _assign_heterogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, TargetAssignment]:
+    """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, in the order of a HashSet of all.
 
     Quirk: topics that nobody subscribes to any more stay in the targets of who had them.
     """
-
-    def build(self) -> dict[str, TargetAssignment]:
-        """The targets, topic after topic in the order of a HashSet of all that are subscribed."""
-        topics: HashSet[uuid.UUID] = HashSet()
-        subscribers: dict[uuid.UUID, list[int]] = {}
-        for index, member in enumerate(self.member_ids):
-            for topic in self.spec.subscribed_topic_ids[member]:
-                topics.add(topic)
-                subscribers.setdefault(topic, []).append(index)
-        for topic in topics:
-            _OneTopic(self, topic, subscribers[topic]).build()
-        return self.result() if topics else {}
-
-
-class _OneTopic:
-    """One topic of such a group (`TopicAssignmentPartialBuilder`); attributes as in `_Homogeneous`."""
-
-    def __init__(self, builder: _Heterogeneous, topic: uuid.UUID, subscribers: list[int]) -> None:
-        self.builder = builder
-        self.topic = topic
-        self.subscribers = subscribers
-        self.count = builder.spec.num_partitions[topic]
-        self.desired_sharing = _ceil_div(len(subscribers), self.count)
-        counts = _desired_counts(self.desired_sharing * self.count, len(subscribers))
-        self.desired = dict(zip(subscribers, counts, strict=True))
-        self.by_partition: HashMap[int, HashSet[int]] = HashMap(capacity=hash_map_capacity(self.count + 1))
-        self.by_member: HashMap[int, HashSet[int]] = HashMap(capacity=hash_map_capacity(len(subscribers) + 1))
-
-    def build(self) -> None:
-        """Steps 1 to 4 for this topic."""
-        for member, target in enumerate(self.builder.old):
-            for partition in target.get(self.topic, ()):
-                self.by_partition.compute_if_absent(partition, HashSet).add(member)
-                self.by_member.compute_if_absent(member, HashSet).add(partition)
-        for member, mine in self.by_member.items():
-            for partition in list(mine)[: max(0, len(mine) - self.desired.get(member, 0))]:
-                self._take(partition, member)
-        for partition, members in self.by_partition.items():
-            for member in list(members)[: max(0, len(members) - self.desired_sharing)]:
-                self._take(partition, member)
-        for partition in range(self.count):
-            self.by_partition.compute_if_absent(partition, HashSet)
-        unfilled = {
-            each for each in self.subscribers if len(self.by_member.get(each, ())) < self.desired[each]
-        }
-        _assign_remaining(self.by_partition.items(), self.desired_sharing, unfilled, self._give)
-
-    def _take(self, partition: int, member: int) -> None:
-        self.by_partition[partition].discard(member)
-        self.by_member[member].discard(partition)
-        self.builder.changeable(member)[self.topic].discard(partition)
-
-    def _give(self, partition: int, member: int) -> bool:
-        self.builder.changeable(member).compute_if_absent(self.topic, HashSet).add(partition)
-        mine = self.by_member.compute_if_absent(member, HashSet)
-        mine.add(partition)
-        return len(mine) >= self.desired[member]
-
-
-def _ceil_div(members: int, partitions: int) -> int:
-    return -(-members // partitions) if partitions else 0
+    topics: HashSet[uuid.UUID] = HashSet()
+    subscribers: dict[uuid.UUID, list[int]] = {}
+    for index, name in enumerate(spec.member_ids):
+        for topic in spec.subscribed_topic_ids[name]:
+            topics.add(topic)
+            subscribers.setdefault(topic, []).append(index)
+    for topic in topics:
+        numbers = range(spec.num_partitions[topic])
+        pool = _Pool(targets, subscribers[topic], numbers, partial(TopicIdPartition, topic))
+        for member, target in enumerate(targets.old):
+            for number in target.get(topic, ()):
+                pool.keep(number, member)
+        pool.share()
+    return targets.result() if topics else {}
 
 
 def _desired_counts(total: int, members: int) -> list[int]:

@@ -4,11 +4,12 @@ Kafka 4.4.0. A task is a partition of a subtopology; members run it or stand by 
 racks do not count there yet.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
+from assignors.group import check_ids
 from assignors.partition_list import PartitionList
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import utf16_key
@@ -42,7 +43,9 @@ class StreamsMember:
         process_id: what its heartbeats call its process; an instance with several threads has one.
         active: tasks it runs, as the coordinator gave them.
         standby: tasks it stands by for.
-        offsets: the sum of changelog offsets that it reports, by task: state that it has on disk.
+        offsets: the sum of changelog offsets that it reports, by task: state that it has on disk; -3 in a
+            classic group, where it does not know the sum.
+        tags: `client.tag.*`, which count in classic groups.
     """
 
     id: str
@@ -50,16 +53,18 @@ class StreamsMember:
     active: Sequence[TopicPartition] = field(default=(), kw_only=True)
     standby: Sequence[TopicPartition] = field(default=(), kw_only=True)
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict, kw_only=True)
+    tags: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroup:
-    """What the coordinator tells a strategy of a streams group.
+    """What the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
 
     Attributes:
         subtopologies: the parts of its topology.
         members: its members, in the order in which they joined.
-        standby_replicas: `streams.num.standby.replicas`.
+        standby_replicas: `streams.num.standby.replicas`, of the leader `num.standby.replicas`.
+        end_offsets: for each stateful task the sum of the end offsets of its changelog; for classic groups.
 
     Raises:
         InvalidGroupError: two subtopologies or members of one id, or more of either than the limits allow.
@@ -68,16 +73,14 @@ class StreamsGroup:
     subtopologies: Sequence[Subtopology]
     members: Sequence[StreamsMember]
     standby_replicas: int = field(default=0, kw_only=True)
+    end_offsets: Mapping[TopicPartition, int] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         check_partitions(sum(each.tasks for each in self.subtopologies), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
-        for what, ids in (
-            ("subtopology", [each.id for each in self.subtopologies]),
-            ("member", [each.id for each in self.members]),
-        ):
-            if twice := [each for each, count in Counter(ids).items() if count > 1]:
-                raise InvalidGroupError(f"{what} {twice[0]!r} is in the group twice; name each {what} once")
+        check_ids(
+            subtopology=[each.id for each in self.subtopologies], member=[each.id for each in self.members]
+        )
 
 
 class StreamsAssignment(NamedTuple):
@@ -102,20 +105,7 @@ class StreamsStickyAssignor:
         Raises:
             AssignorError: there are tasks, but no members, where the JVM throws.
         """
-        active, standby = assign_streams_sticky(group)
-        return StreamsAssignment(
-            *(
-                {member: PartitionList.of(sorted(tasks)) for member, tasks in lists.items()}
-                for lists in (active, standby)
-            )
-        )
-
-
-class _Answer(NamedTuple):
-    """What each member gets."""
-
-    active: dict[str, set[TopicPartition]]
-    standby: dict[str, set[TopicPartition]]
+        return _Sticky(group).run()
 
 
 @dataclass(slots=True)
@@ -124,20 +114,16 @@ class _Quota:
 
     total: int
     members: int
-    per_member: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._compute()
+    @property
+    def per_member(self) -> int:
+        return -(-self.total // self.members) if self.members else 0
 
     def note(self, tasks: int) -> None:
         """A member has so many tasks now."""
         if tasks == self.per_member:
             self.members -= 1
             self.total -= tasks
-            self._compute()
-
-    def _compute(self) -> None:
-        self.per_member = -(-self.total // self.members) if self.members else 0
 
 
 class _Process:
@@ -181,11 +167,6 @@ class _Process:
         return self.counts[member]
 
 
-def assign_streams_sticky(group: StreamsGroup) -> _Answer:
-    """Who runs what, and who stands by; AssignorError where the JVM throws: tasks, but no members."""
-    return _Sticky(group).run()
-
-
 class _Sticky:
     def __init__(self, group: StreamsGroup) -> None:
         self._group = group
@@ -193,12 +174,8 @@ class _Sticky:
         self._tasks = [
             TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
         ]
-        self._stateful = [
-            TopicPartition(each.id, number)
-            for each in subtopologies
-            if each.stateful
-            for number in range(each.tasks)
-        ]
+        stateful = {each.id for each in subtopologies if each.stateful}
+        self._stateful = [task for task in self._tasks if task.topic in stateful]
         count = len(group.members)
         self._active_quota = _Quota(len(self._tasks), count)
         self._quota = _Quota(len(self._tasks) + len(self._stateful) * group.standby_replicas, count)
@@ -222,16 +199,20 @@ class _Sticky:
             task: [member for *_, member in sorted(ranked, key=lambda each: each[:2])]
             for task, ranked in candidates.items()
         }
-        self._answer = _Answer(
-            {member.id: set() for member in group.members}, {member.id: set() for member in group.members}
-        )
+        self._active: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
+        self._standby: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
 
-    def run(self) -> _Answer:
+    def run(self) -> StreamsAssignment:
         """Active tasks, then standby tasks."""
         self._assign_active()
         if self._group.standby_replicas > 0:
             self._assign_standby()
-        return self._answer
+        return StreamsAssignment(
+            *(
+                {member: PartitionList.of(sorted(tasks)) for member, tasks in lists.items()}
+                for lists in (self._active, self._standby)
+            )
+        )
 
     def _assign_active(self) -> None:
         # 1. A task goes back to its previous member, as long as that has no more than its share.
@@ -271,7 +252,7 @@ class _Sticky:
         return True
 
     def _note_active(self, member: str, task: TopicPartition, count: int) -> None:
-        self._answer.active[member].add(task)
+        self._active[member].append(task)
         self._active_quota.note(count)
         self._quota.note(count)
 
@@ -334,7 +315,7 @@ class _Sticky:
         return process is not None
 
     def _note_standby(self, member: str, task: TopicPartition, count: int) -> None:
-        self._answer.standby[member].add(task)
+        self._standby[member].append(task)
         self._quota.note(count)
 
     def _by_load(self) -> PriorityQueue[_Process]:

@@ -9,26 +9,13 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, schema_option
-from copartition.cli.shell import Output, command, complain
+from copartition.cli.shell import Output, command, complain, end_of_help
 from copartition.cli.topic_options import key_format_options, reading_options
 
 if TYPE_CHECKING:
     from copartition.cli.topic_options import KeyFormat, Wanted
 
-HELP_END = """
-Exit code: 0 each topic was written by one kind of client over one partition count, as far as was read; 1 a
-topic has several writers, or others over another count; 2 cannot tell of a topic, or could not read it.
-
-Examples:
-
-\b
-  Who wrote these topics?
-    copartition audit orders payments -b localhost:9092
-  Who writes it now?
-    copartition audit orders -b localhost:9092 --last 1000
-  Every record, as a comment on a pull request.
-    copartition audit orders -b localhost:9092 --full -o markdown
-"""
+HELP_END = end_of_help(__file__)
 
 
 @command(epilog=HELP_END)

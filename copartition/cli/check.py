@@ -16,7 +16,7 @@ from copartition.cli.options import (
     schema_option,
     topics_option,
 )
-from copartition.cli.shell import COULD_NOT, Output, command, complain, write
+from copartition.cli.shell import COULD_NOT, Output, command, complain, end_of_help, write
 from copartition.cli.topic_options import key_format_options, reading_options
 
 if TYPE_CHECKING:
@@ -31,26 +31,7 @@ CHECKS = "topics, against, open, common, apart, scattered, read, present; with -
 
 _EXIT = {"yes": 0, "no": 1, "unknown": COULD_NOT}
 
-HELP_END = f"""
-Exit code: 0 yes, 1 no, 2 cannot tell or could not run. With --check: 0 all limits hold, 1 one does not, 2 a
-checked value is unknown, or its range does not settle the check.
-
-A sample, which is read without --full, can prove that a join breaks, never that it holds.
-
---check takes NAME, one of <= >= == != < >, and a number. NAME is one of
-{CHECKS}.
-
-Examples:
-
-\b
-  Can these be joined? As far as a sample tells, and for certain:
-    copartition check orders payments -b localhost:9092
-    copartition check orders payments -b localhost:9092 --full
-  Which joins break if this topic grows, and what must grow with it?
-    copartition check --join orders,payments --join orders,rates --grow orders=48 -b localhost:9092
-  Will they fit, before anything is written?
-    copartition check --writer orders=java --writer payments=librdkafka,partitioner=murmur2_random
-"""
+HELP_END = end_of_help(__file__, CHECKS=CHECKS)
 
 
 @command(epilog=HELP_END)

@@ -22,7 +22,7 @@ from copartition.cli.options import (
     split_topics,
     weights_option,
 )
-from copartition.cli.shell import COULD_NOT, Output, command, complain, write
+from copartition.cli.shell import COULD_NOT, Output, command, complain, end_of_help, write
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
@@ -45,29 +45,7 @@ CHECKS = (
 _CONFLICTS = 10
 """Conflicts that the error stream names; the report has them all."""
 
-HELP_END = f"""
-Exit code: 0 no difference, 1 a difference or a stop on the way to a plan, 2 could not run or compare.
-With --check: 0 all limits hold, 1 one does not, 2 a checked value is unknown, or its range does not settle
-the check. (terraform plan has 1 and 2 the other way round.) Filters change neither verdict nor exit code.
-
---check takes NAME, one of <= >= == != < >, and a number. NAME is one of {CHECKS}.
-
-Examples:
-
-\b
-  What has changed since a capture of yesterday?
-    assignment-diff yesterday.txt today.txt
-  What would two more members move, and why?
-    assignment-diff today.txt plan:cooperative-sticky --add-members 2 --reasons
-  May this member leave, if at most a third of the partitions may move?
-    assignment-diff today.txt plan:sticky --remove-member pod-4 --check 'moved_pct<=34'
-  Where is a group that rebalances on its way to (KIP-848)?
-    assignment-diff live:payments -b localhost:9092
-  What does a topic that grows cost, as a comment on a pull request?
-    assignment-diff today.txt plan:range --grow orders=12 -o markdown
-  What does a rolling restart in a simulation change, topic by topic?
-    assignment-diff deploy.yaml --by topic
-"""
+HELP_END = end_of_help(__file__, CHECKS=CHECKS)
 
 
 def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:

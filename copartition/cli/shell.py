@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
@@ -82,6 +83,12 @@ class QuietGroup(QuietCommand, click.Group):
 def examples(*runs: str) -> str:
     """The end of a help text: commands that people run."""
     return "\b\nExamples:\n" + "\n".join(f"  {run}" for run in runs)
+
+
+def end_of_help(module: str, **names: str) -> str:
+    """The end of a command's help: the text file beside its module, with these names filled in."""
+    text = Path(module).with_suffix(".txt").read_text("utf-8")
+    return "\n" + text.format(**names).replace("\\b\n", "\b\n")
 
 
 def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., None]], click.Command]:

@@ -1,10 +1,12 @@
 """The table of checks: a function each, from an examination to what it sees.
 
-A new check is a function and a row of `CHECKS`; docs/doctor.md lists the rows.
+A new check is a function in `_LOOKS` and a table of its name in `checks.toml`; docs/doctor.md lists them.
 """
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from copartition.diff.needed import balance_of
@@ -331,123 +333,27 @@ def _coordinator(group: Examination, _: Limits) -> Seen:
     return (brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text)
 
 
-CHECKS = (
-    Check(
-        _state,
-        "problem",
-        "A group reads steadily only while it is Stable.",
-        "Run it again in a minute; if it stays so, copartition why LOG finds the cause of rebalances.",
-        vital=True,
-    ),
-    Check(
-        _clients,
-        "warning",
-        "The leader's library decides, and libraries decide differently.",
-        "Use one library, or group.protocol=consumer, where the coordinator assigns.",
-    ),
-    Check(
-        _idle,
-        "warning",
-        "An idle member costs memory and heartbeats and reads nothing.",
-        "Run fewer members, or add partitions (copartition check first, if keys matter).",
-    ),
-    Check(
-        _load,
-        "warning",
-        "The fullest member is the one that falls behind first.",
-        "Try assignment-diff live:GROUP plan:cooperative-sticky; it shows moves and loads.",
-    ),
-    Check(
-        _spread,
-        "warning",
-        "A busy topic that is mostly with one member makes that member slow.",
-        "Set partition.assignment.strategy=range or roundrobin, or group.protocol=consumer.",
-    ),
-    Check(
-        _subscriptions,
-        "warning",
-        "Mostly a deploy that did not reach all members.",
-        "Deploy the same subscription everywhere, or give each kind of reader its own group.id.",
-    ),
-    Check(
-        _static,
-        "problem",
-        "Two processes with one id fence each other; a member without one rebalances "
-        "the group at each restart.",
-        "Give every process a group.instance.id of its own.",
-    ),
-    Check(
-        _timeouts,
-        "warning",
-        "Too few heartbeats fit into a session, so a short pause ends it.",
-        "Set heartbeat.interval.ms to a third of session.timeout.ms, and max.poll.interval.ms above both.",
-    ),
-    Check(
-        _unread,
-        "problem",
-        "Records pile up where nobody reads.",
-        "Start members that subscribe to the topic; see partition.assignment.strategy if members are there.",
-        vital=True,
-    ),
-    Check(
-        _left_over,
-        "warning",
-        "Such offsets look like lag, and a later subscription starts from them.",
-        "Delete them: kafka-consumer-groups.sh --delete-offsets --group GROUP --topic TOPIC.",
-    ),
-    Check(
-        _lag,
-        "problem",
-        "What is written now is read late.",
-        "See trend: where the lag shrinks, wait; else add members, or make the processing faster.",
-        vital=True,
-    ),
-    Check(
-        _beyond_the_end,
-        "problem",
-        "The topic was made anew or truncated; auto.offset.reset decides now.",
-        "Set the offsets: kafka-consumer-groups.sh --reset-offsets --to-earliest --group GROUP --topic T.",
-    ),
-    Check(
-        _trend,
-        "problem",
-        "The group reads more slowly than producers write.",
-        "Add members up to the number of partitions; then add partitions.",
-    ),
-    Check(
-        _standstill,
-        "problem",
-        "A member is stuck, does not commit, or waits behind a transaction.",
-        "Look at that member's log; copartition transactions --group GROUP shows held partitions.",
-    ),
-    Check(
-        _hot_partition,
-        "warning",
-        "One member does the work of many; more members do not help.",
-        "copartition partition shows where keys go; spread the hottest key, or use more keys.",
-    ),
-    Check(
-        _uncommitted,
-        "warning",
-        "After a restart auto.offset.reset decides: records are skipped or read again.",
-        "Commit after each batch, or set enable.auto.commit=true.",
-    ),
-    Check(
-        _expiring,
-        "warning",
-        "Then auto.offset.reset decides where the group starts.",
-        "Start a member, keep the offsets (copartition snapshot), or raise offsets.retention.minutes.",
-    ),
-    Check(
-        _joined,
-        "problem",
-        "A join partition by partition misses its partner's records.",
-        "Set partition.assignment.strategy=range, and the same number of partitions: copartition check.",
-    ),
-    Check(
-        _coordinator,
-        "warning",
-        "A restart of that broker stops the heartbeats of all its groups.",
-        "Move leaders of __consumer_offsets: kafka-leader-election.sh --election-type preferred.",
-    ),
+_ABOUT = tomllib.loads(Path(__file__).with_name("checks.toml").read_text("utf-8"))
+_LOOKS = (
+    _state,
+    _clients,
+    _idle,
+    _load,
+    _spread,
+    _subscriptions,
+    _static,
+    _timeouts,
+    _unread,
+    _left_over,
+    _lag,
+    _beyond_the_end,
+    _trend,
+    _standstill,
+    _hot_partition,
+    _uncommitted,
+    _expiring,
+    _joined,
+    _coordinator,
 )
+
+CHECKS = tuple(Check(look, **_ABOUT[look.__name__.strip("_")]) for look in _LOOKS)

@@ -149,12 +149,8 @@ def causes(names: Sequence[str]) -> str:
 
 
 def _phases(outages: Sequence[Outage]) -> tuple[tuple[str, float], ...]:
-    return (
-        ("detection", sum(outage.detection_ms for outage in outages)),
-        ("barrier", sum(outage.barrier_ms for outage in outages)),
-        ("compute", sum(outage.compute_ms for outage in outages)),
-        ("handover", sum(outage.handover_ms for outage in outages)),
-    )
+    names = ("detection", "barrier", "compute", "handover")
+    return tuple((name, sum(getattr(outage, f"{name}_ms") for outage in outages)) for name in names)
 
 
 FORMAT_VERSION = "1.0"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import asdict
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.grid import cell, indent, note, table
@@ -24,25 +26,7 @@ if TYPE_CHECKING:
     from copartition.simulation import Runs, Scenario, SimulationResult
 
 _NAME_WIDTH = 24
-_FIGURES = {
-    "duration_ms": "duration",
-    "rebalances": "rebalances",
-    "rebalancing_ms": "time in rebalance",
-    "member_pause_ms": "member pause",
-    "partition_pause_ms": "partition pause",
-    "detection_ms": "  detection",
-    "barrier_ms": "  barrier",
-    "compute_ms": "  compute",
-    "handover_ms": "  handover",
-    "longest_pause_ms": "longest pause",
-    "double_read_ms": "read by two",
-    "moved_partitions": "partitions moved",
-    "unassigned_partitions": "unread at the end",
-    "peak_lag": "highest lag",
-    "recovery_ms": "longest recovery",
-    "duplicates": "records read twice",
-    "lost": "records lost",
-}
+_FIGURES = tomllib.loads(Path(__file__).with_name("simulation_figures.toml").read_text("utf-8"))
 
 
 _SUMS = "pauses are summed over members and over partitions, the longest is of one partition"

@@ -89,7 +89,9 @@ def closes(at_ms: float, name: str) -> Step:
     return Step(at_ms, Leave(at_ms, name))
 
 
-def restart(event: Restart | RollingRestart, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
+def restart(
+    event: Restart | RollingRestart | StatefulSetRoll, at_ms: float, consumer: Consumer, length: Length
+) -> list[Step]:
     """One consumer closes and comes back."""
     back_ms = at_ms + length(event.down_ms)
     return [closes(at_ms, consumer.name), starts(back_ms, consumer, event.assignors)]
@@ -99,10 +101,11 @@ def rolling_restart(
     event: RollingRestart, at_ms: float, running: Sequence[Consumer], length: Length
 ) -> list[Step]:
     """Each consumer closes and comes back, at fixed times."""
-    steps: list[Step] = []
-    for turn, consumer in enumerate(running):
-        steps += restart(event, at_ms + turn * event.every_ms, consumer, length)
-    return steps
+    return [
+        step
+        for turn, consumer in enumerate(running)
+        for step in restart(event, at_ms + turn * event.every_ms, consumer, length)
+    ]
 
 
 def stateful_set_roll(
@@ -111,10 +114,8 @@ def stateful_set_roll(
     """The last consumer closes and comes back; when it is ready, so does the one before it."""
     steps: list[Step] = []
     for consumer in reversed(running):
-        steps.append(closes(at_ms, consumer.name))
-        at_ms += length(event.down_ms)
-        steps.append(starts(at_ms, consumer, event.assignors))
-        at_ms += length(event.ready_ms)
+        steps += restart(event, at_ms, consumer, length)
+        at_ms = steps[-1].at_ms + length(event.ready_ms)
     return steps
 
 

@@ -13,6 +13,7 @@ from copartition.simulation.group.leader import Decisions, speaks_consumer_proto
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import (
+    EVENT_NAMES,
     Crash,
     Create,
     DuplicateInstance,
@@ -156,25 +157,19 @@ def _happen(event: Primitive, world: World) -> None:
             world.note("join", consumer.name)
             engine.start(world.start_process(consumer), now_ms)
         case Leave(consumer=name) | Crash(consumer=name):
-            cleanly = isinstance(event, Leave)
-            world.note("leave" if cleanly else "crash", name)
+            world.note(EVENT_NAMES[type(event)], name)
             number = world.number_of(name)
             world.end_process(number)
-            engine.stop(number, now_ms, cleanly=cleanly)
-        case Grow(topic=topic, partitions=count):
-            world.note("grow", topic, partitions=count)
-            engine.on_growth(world.partitions.grow(topic, count, now_ms), now_ms, created=False)
-        case Create(topic=topic, partitions=count):
-            world.note("create", topic, partitions=count)
-            engine.on_growth(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
-        case SlowPoll(consumer=name, for_ms=for_ms):
+            engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
+        case Grow(topic=topic, partitions=count) | Create(topic=topic, partitions=count):
+            world.note(EVENT_NAMES[type(event)], topic, partitions=count)
+            number = world.partitions.grow(topic, count, now_ms)
+            engine.on_growth(number, now_ms, created=isinstance(event, Create))
+        case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
             assert isinstance(for_ms, float)  # the agenda has drawn it
-            world.note("slow-poll", name, for_ms=for_ms)
-            engine.slow_poll(world.number_of(name), now_ms, now_ms + for_ms)
-        case Stall(consumer=name, for_ms=for_ms):
-            assert isinstance(for_ms, float)  # the agenda has drawn it
-            world.note("stall", name, for_ms=for_ms)
-            engine.stall(world.number_of(name), now_ms, now_ms + for_ms)
+            world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
+            befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
+            befall(world.number_of(name), now_ms, now_ms + for_ms)
         case DuplicateInstance(consumer=name):
             world.note("duplicate-instance", name)
             engine.duplicate(world.number_of(name), now_ms)

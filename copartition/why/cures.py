@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.simulation import Settings, SlowPoll
@@ -41,50 +43,7 @@ class Cure(NamedTuple):
     simulated: str | None = None
 
 
-_CURES = {
-    Cause.EXPIRED: (
-        (
-            "a member that crashed cannot be helped; one that lived was paused or cut off for longer than "
-            "its session: look for garbage collection, CPU limits, the network, or raise session.timeout.ms"
-        ),
-        "what a crashed member had stays unread until its session ends",
-    ),
-    Cause.POLL: (
-        "lower max.poll.records, or raise max.poll.interval.ms above the longest time between two polls",
-        "a rebalance waits up to max.poll.interval.ms for a member that is stuck",
-    ),
-    Cause.LATE: (
-        (
-            "a member did not poll while the group waited for it: lower max.poll.records, or raise "
-            "max.poll.interval.ms, which is the rebalance timeout"
-        ),
-        "all members wait so long for one that is stuck",
-    ),
-    Cause.FENCED: (
-        "two processes have one group.instance.id: give each its own, such as the pod's ordinal",
-        "none",
-    ),
-    Cause.FOLLOW_UP: (
-        "cooperative-sticky hands partitions over in a second round; the consumer protocol needs none",
-        "brokers since 4.0 (KIP-848), and clients that know it",
-    ),
-    Cause.TOPICS: (
-        (
-            "partitions were added, or topics came that a pattern matches: add partitions at a quiet time, "
-            "and list topics instead of a pattern"
-        ),
-        "new topics are read after a deploy only",
-    ),
-    Cause.SUBSCRIPTION: ("subscribe to the same topics in all members, once", "none"),
-    Cause.STORING: (
-        "the coordinator could not write to __consumer_offsets: see whether its replicas are in sync",
-        "none",
-    ),
-    Cause.ASSIGNOR: (
-        "see `copartition migrate`: which assignors may follow each other, and how",
-        "two restarts",
-    ),
-}
+_CURES = tomllib.loads(Path(__file__).with_name("cures.toml").read_text("utf-8"))
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
@@ -112,10 +71,11 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
             "a member that crashes is noticed only after that session",
             simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )
-    for cause, (advice, price) in _CURES.items():
+    for each, about in _CURES.items():
+        cause = Cause[each.upper()]
         if counts[cause]:
             answer = _longer_polls(history, logged) if cause is Cause.POLL else None
-            yield Cure(cause, counts[cause], advice, price, answer)
+            yield Cure(cause, counts[cause], about["advice"], about["price"], answer)
 
 
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:

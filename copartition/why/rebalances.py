@@ -8,10 +8,12 @@ joined are the rebalances.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.group import name_in
@@ -186,19 +188,10 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
 
 
 _WHO = r"(?:[Ll]eader|[Mm]ember) (\S+)"
-_REASONS: tuple[tuple[str, Cause, str | None], ...] = (
-    (r"Adding new member (\S+)", Cause.JOINED, None),
-    (r"on heartbeat expiration", Cause.EXPIRED, r"[Rr]emoving member (\S+)"),
-    (r"LeaveGroup", Cause.LEFT, r"(?:request for \(|Removing member )([^\s,)]+)"),
-    (r"revoke partitions", Cause.FOLLOW_UP, _WHO),
-    (r"etadata (?:for subscribed topic\S* )?has changed", Cause.TOPICS, _WHO),
-    (r"subscription has changed", Cause.SUBSCRIPTION, _WHO),
-    (r"static member", Cause.REPLACED, r"static member (\S+)"),
-    (r"pending sync", Cause.LATE, r"Removing [^\s\w]*([^\s,\])}]+)"),
-    (r"selectedProtocol|Downgrade group", Cause.ASSIGNOR, r"member (\S+)"),
-    (r"Freshly-loaded|NOT_COORDINATOR when storing", Cause.COORDINATOR, None),
-    (r"storing group assignment", Cause.STORING, None),
-)
+_REASONS = [
+    (row["pattern"], Cause[row["cause"].upper()], row.get("member"))
+    for row in tomllib.loads(Path(__file__).with_name("reasons.toml").read_text("utf-8"))["reason"]
+]
 
 
 def _cause(reason: str) -> tuple[Cause, str | None]:

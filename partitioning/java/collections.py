@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from partitioning.java.hash_codes import string_hash
 
@@ -106,20 +106,37 @@ E = TypeVar("E")
 class PriorityQueue(Generic[E]):
     """`java.util.PriorityQueue`, filled by one `add` after the other; `key` is asked at each comparison."""
 
-    def __init__(self, key: Callable[[E], float], elements: Iterable[E] = ()) -> None:
+    def __init__(self, key: Callable[[E], Any], elements: Iterable[E] = ()) -> None:
         self._key = key
-        self._heap: list[E] = []
+        self.heap: list[E] = []
         for element in elements:
             self.add(element)
 
-    def __len__(self) -> int:
-        return len(self._heap)
-
     def add(self, element: E) -> None:
         """`add`: `siftUp` from the end."""
-        heap, key = self._heap, self._key(element)
-        heap.append(element)
-        place = len(heap) - 1
+        self.heap.append(element)
+        self._sift_up(len(self.heap) - 1, element)
+
+    def poll(self) -> E | None:
+        """`poll`: the first element, out of the queue; None where it is empty. `siftDown` of the last one."""
+        if not self.heap:
+            return None
+        first, last = self.heap[0], self.heap.pop()
+        if self.heap:
+            self._sift_down(0, last)
+        return first
+
+    def remove(self, element: E) -> None:
+        """`remove`, of an element that is equal to no other; it need not be there."""
+        if element in self.heap:
+            place, last = self.heap.index(element), self.heap.pop()
+            if place < len(self.heap):
+                self._sift_down(place, last)
+                if self.heap[place] is last:
+                    self._sift_up(place, last)
+
+    def _sift_up(self, place: int, element: E) -> None:
+        heap, key = self.heap, self._key(element)
         while place > 0:
             parent = (place - 1) >> 1
             if key >= self._key(heap[parent]):
@@ -128,15 +145,9 @@ class PriorityQueue(Generic[E]):
             place = parent
         heap[place] = element
 
-    def poll(self) -> E | None:
-        """`poll`: the first element, out of the queue; None where it is empty. `siftDown` of the last one."""
-        heap = self._heap
-        if not heap:
-            return None
-        first, last = heap[0], heap.pop()
-        if not heap:
-            return first
-        key, place, half = self._key(last), 0, len(heap) >> 1
+    def _sift_down(self, place: int, element: E) -> None:
+        heap, key = self.heap, self._key(element)
+        half = len(heap) >> 1
         while place < half:
             child = 2 * place + 1
             if child + 1 < len(heap) and self._key(heap[child]) > self._key(heap[child + 1]):
@@ -145,5 +156,4 @@ class PriorityQueue(Generic[E]):
                 break
             heap[place] = heap[child]
             place = child
-        heap[place] = last
-        return first
+        heap[place] = element

@@ -150,15 +150,7 @@ def simulate_batching(
             time or size out of range, or a strategy that wants to hear of both bytes and new batches.
         InvalidLayoutError: a partition or leader that does not exist.
     """
-    stream = checked_stream(
-        times_ms,
-        value_bytes,
-        partitions,
-        key_bytes,
-        leaders=leaders,
-        brokers=len(brokers),
-        has_unkeyed=unkeyed is not None,
-    )
+    stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or BatchingSettings()
     _check_powers(unkeyed)
     payloads = payload_sizes(stream.keys, stream.values)

@@ -95,15 +95,7 @@ def simulate_librdkafka(
             nobody.
         InvalidLayoutError: a partition or leader that does not exist.
     """
-    stream = checked_stream(
-        times_ms,
-        value_bytes,
-        partitions,
-        key_bytes,
-        leaders=leaders,
-        brokers=len(brokers),
-        has_unkeyed=unkeyed is not None,
-    )
+    stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or LibrdkafkaSettings()
     content = np.maximum(stream.keys, 0) + np.maximum(stream.values, 0)
     if content.max(initial=0) > settings.message_max_bytes:

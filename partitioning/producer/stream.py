@@ -32,12 +32,11 @@ def checked_stream(
     value_bytes: ArrayLike,
     partitions: ArrayLike,
     key_bytes: ArrayLike,
-    *,
     leaders: Sequence[int],
-    brokers: int,
-    has_unkeyed: bool,
+    brokers: Sequence[object],
+    unkeyed: object | None,
 ) -> Stream:
-    """The columns, each as long as the others.
+    """The columns, each as long as the others; `unkeyed` places what is in partition -1, if it is not None.
 
     InvalidConfigError for times that go back, or a time or size out of range; InvalidLayoutError for a
     partition or leader that does not exist.
@@ -48,7 +47,12 @@ def checked_stream(
     values = _integers("value_bytes", value_bytes, len(times))
     for name, sizes in (("key_bytes", keys), ("value_bytes", values)):
         check_bounds(f"the lowest of {name}", int(sizes.min(initial=-1)), -1, INT_MAX)
-    _check(placed, leaders, brokers, has_unkeyed=has_unkeyed)
+    for partition, leader in enumerate(leaders):
+        if not 0 <= leader < len(brokers):
+            raise InvalidLayoutError(
+                f"partition {partition} has leader {leader}, but there are {len(brokers)} brokers"
+            )
+    check_placed(placed, len(leaders), has_unkeyed=unkeyed is not None)
     return Stream(times, placed, keys, values)
 
 
@@ -79,21 +83,6 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
         return np.broadcast_to(column.astype(np.int64), (rows,))
     except ValueError as error:
         raise InvalidConfigError(f"{name} is not a number, or one for each of {rows} records") from error
-
-
-def _check(
-    placed: NDArray[np.int64],
-    leaders: Sequence[int],
-    brokers: int,
-    *,
-    has_unkeyed: bool,
-) -> None:
-    for partition, leader in enumerate(leaders):
-        if not 0 <= leader < brokers:
-            raise InvalidLayoutError(
-                f"partition {partition} has leader {leader}, but there are {brokers} brokers"
-            )
-    check_placed(placed, len(leaders), has_unkeyed=has_unkeyed)
 
 
 def checked_choice(chosen: object, partitions: int) -> int:

@@ -8,19 +8,26 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from itertools import chain
 
 import pytest
 
 from tests.support.agreement import first_difference
 from tests.support.heartbeats import differences
 from tests.support.oracle import Oracle
-from tests.support.tasks import connect_difference, share_difference, streams_difference
+from tests.support.tasks import (
+    application_difference,
+    connect_difference,
+    share_difference,
+    streams_difference,
+)
 from tools.oracle.assignors.heartbeats import FAMILIES, heartbeats
 from tools.oracle.assignors.live import live_scenarios
 from tools.oracle.assignors.regenerate import answered
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.regenerate import CONNECT, connect_answers
+from tools.oracle.tasks.streams import application_answers, scattered_answers
 
 pytestmark = pytest.mark.jvm
 
@@ -42,13 +49,20 @@ def test_a_fresh_sample_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
         assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 
 
-def test_a_fresh_sample_of_connect_clusters_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
+def test_a_fresh_sample_of_connect_and_streams_leaders_agrees_with_the_jvm(
+    sample: tuple[int, str],
+) -> None:
     count, seed = sample
     with Oracle(main=("tasks", "TaskOracle")) as oracle:
         for assignor in CONNECT:
             for life in connect_answers(oracle, assignor, seed, max(1, count // 20)):  # some ten rounds each
                 difference = connect_difference(assignor, life)
                 assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+        lives = application_answers(oracle, seed, max(1, count // 5))  # some five steps each
+        scattered = scattered_answers(oracle, (f"{seed}/{number}" for number in range(count // 10)))
+        for life in chain(lives, scattered):
+            difference = application_difference(life)
+            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 
 
 def test_a_fresh_sample_of_share_and_streams_groups_agrees_with_the_jvm(sample: tuple[int, str]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.rules.simple import SimpleAssignor
+from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
 from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Json = dict[str, Any]
+
+_RUNNING = -2
+"""The offset sum of a task that its process runs."""
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tasks"
 
@@ -104,6 +108,68 @@ def streams_difference(life: Json) -> str | None:
         }:
             return f"streams sticky differs in {life['name']}, step {number}: {step}\nours {ours}"
     return None
+
+
+def streams_application(settings: Json, step: Json) -> StreamsGroup:
+    """The classic group of a Kafka Streams application in one step: the first thread reports for all."""
+    members = []
+    for about in step["processes"]:
+        offsets = _offsets(about.get("offsets", ()))
+        running = [task for task, offset in offsets.items() if offset == _RUNNING]
+        on_disk = {task: offset for task, offset in offsets.items() if offset != _RUNNING}
+        process, tags = about["id"], about.get("tags", {})
+        members.append(StreamsMember(f"{process}-0", process, active=running, offsets=on_disk, tags=tags))
+        members += (StreamsMember(f"{process}-{n}", process, tags=tags) for n in range(1, about["threads"]))
+    subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
+    ends = _offsets(step["ends"])
+    return StreamsGroup(subtopologies, members, standby_replicas=settings["standbys"], end_offsets=ends)
+
+
+def application_difference(life: Json) -> str | None:
+    """Where our "streams-high-availability" first differs from the JVM's; None where it never does."""
+    settings = life["settings"]
+    assignor = StreamsHighAvailabilityAssignor(
+        max_warmup_replicas=settings["warmups"],
+        acceptable_recovery_lag=settings["lag"],
+        rack_aware_assignment_tags=settings["tags"],
+    )
+    for number, step in enumerate(life["steps"]):
+        found: Any
+        expected: Any = step.get("error")
+        try:
+            answer = assignor.assign(streams_application(settings, step))
+        except AssignorError as error:
+            found = error.jvm_exception
+        else:
+            found = [
+                *(
+                    [process, list(mine), list(answer.standby[process])]
+                    for process, mine in answer.active.items()
+                ),
+                answer.probing_rebalance,
+            ]
+            expected = expected or [
+                *(
+                    [process, _tasks(active), _tasks(standby)]
+                    for process, active, standby in step["assignment"]
+                ),
+                step["probing"],
+            ]
+        if found != expected:
+            return (
+                f"high availability differs in {life['name']}, step {number}: {settings} {step}\n"
+                f"ours {found}\nJVM  {expected}"
+            )
+    return None
+
+
+def _offsets(runs: Iterable[list[Any]]) -> dict[TopicPartition, int]:
+    """Offset sums from their runs: a subtopology, then task and offset, task and offset."""
+    return {
+        TopicPartition(name, number): offset
+        for name, *pairs in runs
+        for number, offset in zip(pairs[::2], pairs[1::2], strict=True)
+    }
 
 
 def _lists(answers: Iterable[Any]) -> dict[str, list[TopicPartition]]:

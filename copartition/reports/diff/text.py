@@ -127,7 +127,6 @@ def _print_members(shown: Shown, console: Console) -> None:
     names = _Names(shown.part.members, console.width)
     if members:
         names.tell(console)
-    if members:
         widest = max(1, *(member.before + member.after - member.kept for member in members))
         longest = max(cell_len(names.short(member.name)) for member in members)
         noted = max(len(presence(member)) for member in members)

@@ -79,8 +79,8 @@ class ClassicGroup:
         self.leader.elect()
         answer = self.leader.decide(self.metadata.counts())
         self.state = State.STABLE
-        self._world.history.begin(
-            self.leader.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
+        self._world.history.start = self.leader.apply(
+            answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True
         )
         self.metadata.watch()
 
@@ -340,7 +340,7 @@ class ClassicGroup:
         """Everybody has the assignment."""
         now_ms = self._world.now_ms
         self.state = State.STABLE
-        self._world.history.add(
+        self._world.history.rebalances.append(
             self.leader.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
         )
         for member in self._absence:
@@ -443,7 +443,7 @@ class Metadata:
         if self._growth and not self._coordinator.leader.topics().issubset(own):
             return list(self._world.partitions.counts)
         # At the least it knows what was given out last: members claim it, and ask for what they are given.
-        counts = list(self._assigned_counts())
+        counts = list(self._coordinator.leader.counts)
         for growth in self._growth:
             if self._sees(leader, growth) <= now_ms:
                 counts[growth.topic] = max(counts[growth.topic], growth.partitions)
@@ -472,12 +472,9 @@ class Metadata:
         """The group rebalances, so nobody needs to see to that."""
         self._timer.cancel()
 
-    def _assigned_counts(self) -> list[int]:
-        return self._coordinator.leader.counts
-
     def _unassigned_growth(self) -> list[_Growth]:
         """What was not assigned yet, of the topics that some member subscribes to."""
-        assigned, subscribed = self._assigned_counts(), self._coordinator.leader.topics()
+        assigned, subscribed = self._coordinator.leader.counts, self._coordinator.leader.topics()
         return [
             growth
             for growth in self._growth

@@ -315,21 +315,14 @@ class Partitions:
         rows: Rows = []
         again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
         do_all(self._log, again, None)
-        zombies_ends = [
-            (zombie, min(zombie.end_ms, until_ms))
-            for zombie in self._zombies
-            if zombie.start_ms < min(zombie.end_ms, until_ms)
-        ]
-        parts = [
-            (
-                each.partitions,
-                *(np.full(len(each.partitions), it) for it in (each.start_ms, end_ms, each.consumer)),
-            )
-            for each, end_ms in zombies_ends
-        ]
-        nothing = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32))
-        partition, start, end, consumer = map(np.concatenate, zip(nothing, *parts, strict=True))
-        zombies = Zombies(partition, start, end, consumer.astype(np.int32))
+        reading = [each for each in self._zombies if each.start_ms < min(each.end_ms, until_ms)]
+        sizes = np.array([len(each.partitions) for each in reading], np.intp)
+        zombies = Zombies(
+            np.concatenate([np.empty(0, np.int32), *(each.partitions for each in reading)]),
+            np.repeat(np.array([each.start_ms for each in reading], np.float64), sizes),
+            np.repeat(np.array([min(each.end_ms, until_ms) for each in reading], np.float64), sizes),
+            np.repeat(np.array([each.consumer for each in reading], np.int32), sizes),
+        )
         consumer_of = self._memberships.consumer
         return build_timeline(
             rows, consumer_of, self.topics, self.first, consumers, tuple(self.causes), zombies, until_ms

@@ -232,7 +232,7 @@ class Epochs:
         text = "the group at the start"
         self._causes = [(text, self._world.partitions.cause(text))]
         target = self._new_target(position, ())
-        self._world.history.begin(self._record(target))
+        self._world.history.start = self._record(target)
 
     def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
         """The group has another target, which changes something for these members; the last is history."""
@@ -250,7 +250,7 @@ class Epochs:
     def retire_target(self) -> None:
         """There is another target, or nobody is left: the present one has had its time."""
         if self._target is not None:
-            self._world.history.add(self._record(self._target))
+            self._world.history.rebalances.append(self._record(self._target))
             self._target = None
         self._completion.cancel()
 

@@ -374,9 +374,7 @@ def ready_scenarios() -> dict[str, ReadyScenario]:
     return {file.stem: ReadyScenario(file.stem, line, file) for file, line in zip(files, lines, strict=True)}
 
 
-_TEXT_SCHEMA = kind_of(str).schema
 _FLAG = kind_of(bool).schema
-_COUNT_SCHEMA = kind_of(Count).schema
 _CONSUMER = {"$ref": "#/definitions/Consumer"}
 
 
@@ -384,23 +382,23 @@ def scenario_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file; of draft 7, which editors know."""
     consumer, costs, load, settings, whole = map(_object, (Consumer, Costs, Load, Settings, Scenario))
     alike = {name: of for name, of in consumer["properties"].items() if name not in {"name", "beat_ms"}}
-    several = object_of(alike | {"count": MEMBERS.schema, "prefix": _TEXT_SCHEMA}, ["count"])
+    several = object_of(alike | {"count": MEMBERS.schema, "prefix": _TEXT.schema}, ["count"])
     settings["properties"] = {dotted(name): of for name, of in settings["properties"].items()}
     topic = object_of(
-        {"partitions": _COUNT_SCHEMA, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},
+        {"partitions": _COUNT.schema, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},
         ["partitions"],
     )
     own: dict[str, dict[str, Any]] = {
         "topics": {
             "type": "object",
             "propertyNames": {"minLength": 1, "maxLength": MAX_TOPIC_NAME},
-            "additionalProperties": {"anyOf": [_COUNT_SCHEMA, topic]},
+            "additionalProperties": {"anyOf": [_COUNT.schema, topic]},
         },
         "consumers": {
             "anyOf": [
                 MEMBERS.schema,
                 several,
-                {"type": "array", "items": {"anyOf": [_TEXT_SCHEMA, _CONSUMER, several]}},
+                {"type": "array", "items": {"anyOf": [_TEXT.schema, _CONSUMER, several]}},
             ]
         },
         "settings": settings,
@@ -448,7 +446,7 @@ def _event_schema(name: str) -> dict[str, Any]:
         "when": kinds.SCHEMA | {"description": "the condition that sets it off, once, instead of a time."},
     }
     if name == "join":
-        own["consumer"] = {"anyOf": [_TEXT_SCHEMA, _CONSUMER]}
+        own["consumer"] = {"anyOf": [_TEXT.schema, _CONSUMER]}
     schema["properties"] |= own
     if "at_ms" in schema["required"]:
         schema["required"].remove("at_ms")

@@ -333,39 +333,33 @@ def occurrence(event: Event) -> str:
     return f"{EVENT_NAMES[type(event)]} {time}"
 
 
+def _impossible(event: Event, number: int, fault: str, field: str = "consumer") -> ScenarioError:
+    return ScenarioError(f"{occurrence(event)}: {fault}", path=f"$.events[{number}].{field}")
+
+
 def no_consumer(event: ByName, number: int, consumers: Iterable[str]) -> ScenarioError:
     """The error for a name that no consumer has."""
-    return ScenarioError(
-        f"{occurrence(event)}: no consumer {event.consumer!r}, neither at the start nor one that joins; "
-        f"{near(event.consumer, consumers)}",
-        path=f"$.events[{number}].consumer",
-    )
+    fault = f"no consumer {event.consumer!r}, neither at the start nor one that joins"
+    return _impossible(event, number, f"{fault}; {near(event.consumer, consumers)}")
 
 
 def not_running(event: ByName, number: int) -> ScenarioError:
     """The error for a consumer that would have to run."""
-    return ScenarioError(
-        f"{occurrence(event)}: consumer {event.consumer!r} is not running at that time; let it join first",
-        path=f"$.events[{number}].consumer",
-    )
+    fault = f"consumer {event.consumer!r} is not running at that time; let it join first"
+    return _impossible(event, number, fault)
 
 
 def running_already(event: Join, number: int) -> ScenarioError:
     """The error for a consumer that must not run, or be about to."""
-    return ScenarioError(
-        f"{occurrence(event)}: consumer {event.consumer.name!r} is in the group already; let it leave or "
-        "crash first",
-        path=f"$.events[{number}].consumer",
-    )
+    fault = f"consumer {event.consumer.name!r} is in the group already; let it leave or crash first"
+    return _impossible(event, number, fault)
 
 
 def check_instance(event: ByName, number: int, consumer: Consumer) -> None:
     """Refuse a second process with an instance id where the consumer is no static member."""
     if isinstance(event, DuplicateInstance) and not consumer.static:
-        raise ScenarioError(
-            f"{occurrence(event)}: consumer {consumer.name!r} has no group.instance.id; make it static",
-            path=f"$.events[{number}].consumer",
-        )
+        fault = f"consumer {consumer.name!r} has no group.instance.id; make it static"
+        raise _impossible(event, number, fault)
 
 
 class Cluster:
@@ -386,7 +380,7 @@ class Cluster:
         else:
             fault = None
         if fault:
-            raise ScenarioError(f"{occurrence(event)}: {fault}", path=f"$.events[{number}].topic")
+            raise _impossible(event, number, fault, "topic")
         self.counts[topic] = event.partitions
 
 
@@ -420,10 +414,8 @@ class _Course:
             if isinstance(event, Join):
                 first = self._consumers.setdefault(event.consumer.name, event.consumer)
                 if first != event.consumer:
-                    raise ScenarioError(
-                        f"{occurrence(event)}: consumer {first.name!r} was {first} before; give a new name",
-                        path=f"$.events[{number}].consumer",
-                    )
+                    fault = f"consumer {first.name!r} was {first} before; give a new name"
+                    raise _impossible(event, number, fault)
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)
         for number, event in enumerate(self._events):
             if isinstance(event, ByName):

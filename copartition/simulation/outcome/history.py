@@ -92,14 +92,6 @@ class History:
         counts = self._steps[-1].counts if self._steps else ()
         self._steps.append(Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
 
-    def begin(self, start: Rebalance) -> None:
-        """The group at time 0."""
-        self.start = start
-
-    def add(self, rebalance: Rebalance) -> None:
-        """One more rebalance."""
-        self.rebalances.append(rebalance)
-
     def consumers(self, step: int) -> dict[str, Consumer]:
         """The consumer behind every member id of a step."""
         ids, consumers = self._memberships.ids, self._memberships.consumers

@@ -99,7 +99,6 @@ def test_tasks_at_the_same_time_ask_for_a_topic_once(mocked: Cluster) -> None:
     assert asked == [topic]
 
 
-@pytest.mark.live
 def test_a_layout_that_is_due_is_asked_for_while_records_go_on(mocked: Cluster) -> None:
     asked: list[str | None] = []
 
@@ -127,6 +126,7 @@ def test_a_layout_that_is_due_is_asked_for_while_records_go_on(mocked: Cluster) 
     asyncio.run(asyncio.wait_for(main(), GENEROUS_S))
 
 
+@pytest.mark.live
 def test_the_event_loop_goes_on_while_a_broker_is_awaited() -> None:
     [port] = free_ports(1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tests.support.oracle import Oracle
@@ -12,6 +13,7 @@ from tools.oracle.assignors.regenerate import answered, write_lines
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.connect import connect_lives
+from tools.oracle.tasks.streams import application_answers, scattered_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +22,10 @@ Json = dict[str, Any]
 
 CONNECT = {"connect-eager": 230, "connect-incremental": 220}
 """How many clusters' lives the golden files hold."""
-SHARE, STREAMS = 560, 430
-"""How many lives of share groups and of streams groups they hold."""
+SHARE, STREAMS, APPLICATIONS = 560, 430, 430
+"""How many lives of share groups, of streams groups and of Kafka Streams applications they hold."""
+HEAP_DECIDES = (760, 1699, 2387)
+"""Scattered applications in which the least loaded process is not the one that Java's heap gives back."""
 
 
 def connect_answers(oracle: Oracle, assignor: str, seed: object, count: int) -> Iterator[Json]:
@@ -38,6 +42,8 @@ def connect_answers(oracle: Oracle, assignor: str, seed: object, count: int) -> 
 def _files(tasks: Oracle, broker: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
     yield "share-simple", (answered(broker, asked) for asked in share_scenarios("golden", SHARE))
     yield "streams-sticky", streams_answers(broker, "golden", STREAMS)
+    applications = application_answers(tasks, "golden", APPLICATIONS)
+    yield "streams-high-availability", chain(scattered_answers(tasks, HEAP_DECIDES), applications)
     for assignor, count in CONNECT.items():
         yield assignor, connect_answers(tasks, assignor, "golden", count)
 

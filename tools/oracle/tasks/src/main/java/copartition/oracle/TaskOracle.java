@@ -38,6 +38,7 @@ public final class TaskOracle {
                 .put("kafka", AppInfoParser.getVersion())
                 .put("java", System.getProperty("java.version"));
             case "connect" -> ConnectCluster.run(request);
+            case "streams" -> StreamsApplication.run(request);
             default -> throw new IllegalArgumentException("no such op: " + op);
         };
     }

@@ -1,0 +1,117 @@
+package copartition.oracle;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.streams.processor.TaskId;
+import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
+import org.apache.kafka.streams.processor.assignment.ProcessId;
+import org.apache.kafka.streams.processor.internals.assignment.ClientState;
+import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityTaskAssignor;
+import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
+
+/** One assignment of a Kafka Streams application in a classic group; timed where "rounds" are asked for. */
+final class StreamsApplication {
+    static ObjectNode run(JsonNode request) {
+        Set<TaskId> all = new HashSet<>();
+        Set<TaskId> stateful = new HashSet<>();
+        for (JsonNode each : request.get("subtopologies")) {
+            for (int number = 0; number < each.get("tasks").intValue(); number++) {
+                TaskId task = new TaskId(Integer.parseInt(each.get("id").textValue()), number);
+                all.add(task);
+                if (each.get("stateful").booleanValue()) {
+                    stateful.add(task);
+                }
+            }
+        }
+        JsonNode settings = request.get("settings");
+        List<String> tags = new ArrayList<>();
+        settings.get("tags").forEach(tag -> tags.add(tag.textValue()));
+        AssignmentConfigs configs = new AssignmentConfigs(settings.get("lag").longValue(), settings.get("warmups").intValue(),
+            settings.get("standbys").intValue(), 600_000L, tags);
+
+        int rounds = request.path("rounds").asInt(1);
+        double[] milliseconds = new double[rounds];
+        Map<ProcessId, ClientState> clients = Map.of();
+        ObjectNode answer = TaskOracle.JSON.createObjectNode();
+        for (int round = 0; round < rounds; round++) {
+            clients = clients(request);
+            RackAwareTaskAssignor racks = new RackAwareTaskAssignor(
+                Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, configs, Time.SYSTEM);
+            long start = System.nanoTime();
+            try {
+                answer.put("probing", new HighAvailabilityTaskAssignor().assign(clients, all, stateful, racks, configs));
+            } catch (RuntimeException e) {
+                return answer.put("error", e.getClass().getSimpleName());
+            }
+            milliseconds[round] = (System.nanoTime() - start) / 1e6;
+        }
+        ArrayNode lists = answer.putArray("assignment");
+        new TreeMap<>(clients).forEach((process, state) -> lists.addArray()
+            .add(process.toString())
+            .add(runs(state.activeTasks()))
+            .add(runs(state.standbyTasks())));
+        if (request.has("rounds")) {
+            ArrayNode times = answer.putArray("ms");
+            for (double each : milliseconds) {
+                times.add(each);
+            }
+        }
+        return answer;
+    }
+
+    private static Map<ProcessId, ClientState> clients(JsonNode request) {
+        Map<TaskId, Long> ends = offsets(request.get("ends"));
+        Map<ProcessId, ClientState> clients = new HashMap<>();
+        for (JsonNode process : request.get("processes")) {
+            ProcessId id = new ProcessId(UUID.fromString(process.get("id").textValue()));
+            Map<String, String> tags = new HashMap<>();
+            process.path("tags").fields().forEachRemaining(tag -> tags.put(tag.getKey(), tag.getValue().textValue()));
+            ClientState state = new ClientState(id, tags);
+            for (int thread = 0; thread < process.get("threads").intValue(); thread++) {
+                state.incrementCapacity();
+            }
+            state.addPreviousTasksAndOffsetSums("consumer", offsets(process.path("offsets")));
+            state.computeTaskLags(id, ends);
+            clients.put(id, state);
+        }
+        return clients;
+    }
+
+    /** Offset sums, in runs of a subtopology followed by task and offset, task and offset. */
+    private static Map<TaskId, Long> offsets(JsonNode runs) {
+        Map<TaskId, Long> offsets = new HashMap<>();
+        for (JsonNode run : runs) {
+            for (int i = 1; i < run.size(); i += 2) {
+                offsets.put(new TaskId(Integer.parseInt(run.get(0).textValue()), run.get(i).intValue()), run.get(i + 1).longValue());
+            }
+        }
+        return offsets;
+    }
+
+    private static ArrayNode runs(Collection<TaskId> tasks) {
+        ArrayNode runs = TaskOracle.JSON.createArrayNode();
+        ArrayNode run = null;
+        for (TaskId task : tasks) {
+            String subtopology = Integer.toString(task.subtopology());
+            if (run == null || !run.get(0).textValue().equals(subtopology)) {
+                run = runs.addArray().add(subtopology);
+            }
+            run.add(task.partition());
+        }
+        return runs;
+    }
+
+    private StreamsApplication() {}
+}

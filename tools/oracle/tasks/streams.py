@@ -1,0 +1,184 @@
+"""Lives of Kafka Streams applications: instances come and go, and their state stays on disk, or runs late."""
+
+from __future__ import annotations
+
+import uuid
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.support.oracle import Oracle
+
+Json = dict[str, Any]
+Task = tuple[str, int]
+
+_RUNNING, _UNKNOWN = -2, -3
+
+
+def application_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Json]:
+    """Lives with the answers of the leader's assignor: a step goes on from the answer before, or almost."""
+    for number in range(count):
+        life = _Life(Random(f"application/{seed}/{number}"))
+        yield {"name": f"life-{seed}-{number}", "settings": life.settings, "steps": list(life.steps(oracle))}
+
+
+def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]:
+    """Applications whose state is anywhere, with the answers: in few does the order of Java's heap matter."""
+    for seed in seeds:
+        rng = Random(f"scattered/{seed}")
+        processes = [
+            {"id": str(uuid.UUID(int=rng.getrandbits(128))), "threads": rng.choice([1, 3, 5, 7, 16, 30])}
+            for _ in range(8)
+        ]
+        tasks = [("0", number) for number in range(rng.choice([20, 60]))]
+        state: dict[str, dict[Task, int]] = {each["id"]: {} for each in processes}
+        holders = rng.choice([2, 3, 5])
+        for task in tasks:
+            for each in rng.sample(processes, holders):
+                state[each["id"]][task] = rng.choice([_RUNNING, 10**9 - 5, 10**9 - 5, 7])
+        step = {
+            "subtopologies": [{"id": "0", "tasks": len(tasks), "stateful": True}],
+            "ends": _runs(dict.fromkeys(tasks, 10**9)),
+            "processes": [{**each, "offsets": _runs(state[each["id"]])} for each in processes],
+        }
+        settings = {"standbys": 1, "warmups": rng.choice([1, 2]), "lag": 10_000, "tags": []}
+        answer = oracle.ask("streams", settings=settings, **step)
+        yield {"name": f"scattered-{seed}", "settings": settings, "steps": [{**step, **answer}]}
+
+
+class _Life:
+    """An application, its instances, and those that are away with their state."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        most = rng.choice([4, 8, 15, 40])
+        self._subtopologies = [
+            {"id": str(number), "tasks": rng.randrange(most), "stateful": rng.random() < 0.75}
+            for number in rng.sample(range(13), rng.choice([1, 1, 2, 3, 12]))
+        ]
+        self._zones = rng.choice([1, 2, 3])
+        tags = rng.choice([[], [], ["zone"], ["zone", "cluster"]])
+        self.settings = {
+            "standbys": rng.choice([0, 1, 1, 2, 3]) if tags else rng.choice([0, 0, 1, 1, 2, 3]),
+            "warmups": rng.choice([1, 2, 2, 5, 1000]),
+            "lag": rng.choice([0, 10_000, 10_000, 10_000, 2**63 - 1]),
+            "tags": tags,
+        }
+        self._same_hash = rng.random() < 0.15
+        self._processes: list[Json] = []
+        self._away: list[Json] = []
+        self._state: dict[str, dict[Task, int]] = {}
+        self._ends: dict[Task, int] = {}
+        for _ in range(rng.choice([1, 2, 3, 5, 9, 20])):
+            self.join()
+
+    def steps(self, oracle: Oracle) -> Iterator[Json]:
+        """Rebalances until something is wrong, some ten at most."""
+        for _ in range(self._rng.randint(3, 7)):
+            step = self._step()
+            answer = oracle.ask("streams", settings=self.settings, **step)
+            yield {**step, **answer}
+            if "error" in answer:
+                return
+            self._restore(answer["assignment"])
+            events = ["join", "leave", "back", "scale", "grow", "quiet", "quiet"]
+            for event in self._rng.choices(events, [3, 2, 3, 1, 1, 2, 2], k=self._rng.choice([1, 1, 2])):
+                getattr(self, event)()
+
+    def join(self) -> None:
+        """A new instance, whose directory is empty."""
+        half = self._rng.getrandbits(64)
+        number = half << 64 | (
+            half ^ self._rng.choice([7, 1 << 32]) if self._same_hash else self._rng.getrandbits(64)
+        )
+        process = {"id": str(uuid.UUID(int=number)), "threads": self._rng.choice([1, 1, 1, 2, 4])}
+        if self._rng.random() < 0.95 and (self.settings["tags"] or self._rng.random() < 0.1):
+            tags = {"zone": str(self._rng.randrange(self._zones)), "cluster": self._rng.choice("ab")}
+            process["tags"] = tags if self._rng.random() < 0.9 else {"zone": tags["zone"], "other": "x"}
+        self._processes.append(process)
+        self._state[process["id"]] = {}
+
+    def leave(self) -> None:
+        """One goes, and may come back with its state."""
+        if len(self._processes) > 1:
+            self._away.append(self._processes.pop(self._rng.randrange(len(self._processes))))
+            state = self._state[self._away[-1]["id"]]
+            for task, offset in state.items():
+                state[task] = self._ends.get(task, 0) if offset == _RUNNING else offset
+
+    def back(self) -> None:
+        """One that went comes back."""
+        if self._away:
+            self._processes.append(self._away.pop(self._rng.randrange(len(self._away))))
+
+    def scale(self) -> None:
+        """Many come at once."""
+        for _ in range(self._rng.choice([2, 5, 10])):
+            self.join()
+
+    def grow(self) -> None:
+        """Topics get more partitions."""
+        for each in self._subtopologies:
+            each["tasks"] += self._rng.choice([0, 0, 1])
+
+    def quiet(self) -> None:
+        """Time passes: a probing rebalance."""
+
+    def _step(self) -> Json:
+        rng = self._rng
+        for each in self._subtopologies:
+            for number in range(each["tasks"] if each["stateful"] else 0):
+                task = (each["id"], number)
+                more = rng.choice([0, 0, 500, 50_000])
+                self._ends[task] = self._ends.get(task, rng.choice([0, 5_000, 50_000, 10**12])) + more
+        ends = dict(self._ends)
+        if ends and rng.random() < 0.005:
+            del ends[rng.choice(list(ends))]
+        processes = [
+            {**each, "offsets": _runs(self._state[each["id"]])} if self._state[each["id"]] else each
+            for each in self._processes
+        ]
+        nobody = rng.random() < 0.005
+        return {
+            "subtopologies": [dict(each) for each in self._subtopologies],
+            "ends": _runs(ends),
+            "processes": [] if nobody else processes,
+        }
+
+    def _restore(self, assignment: list[Any]) -> None:
+        """What the instances have on disk some time later: of standby tasks they may not have all yet."""
+        rng = self._rng
+        speed = rng.choice([0.1, 0.5, 0.9, 1])
+        for process, active, standby in assignment:
+            state = self._state[process]
+            given = {
+                (name, number): active is runs
+                for runs in (active, standby)
+                for name, *numbers in runs
+                for number in numbers
+            }
+            for task in sorted(state.keys() - given.keys()):
+                if rng.random() < 0.5:
+                    del state[task]  # the cleaner was there
+                elif state[task] == _RUNNING:
+                    state[task] = self._ends.get(task, 0)
+            for task, runs_it in given.items():
+                end = self._ends.get(task)
+                if end is None:
+                    continue
+                if runs_it and rng.random() < 0.97:
+                    state[task] = _RUNNING
+                elif rng.random() < speed:
+                    state[task] = max(0, end - rng.choice([0, 0, 100, 10_000, 10_001]))
+                else:
+                    state[task] = rng.choice([0, end // 2, end + 1, _UNKNOWN, rng.randrange(end + 1)])
+
+
+def _runs(offsets: dict[Task, int]) -> list[list[Any]]:
+    """By subtopology: its id, then task and offset, task and offset."""
+    runs: dict[str, list[Any]] = {}
+    for (name, number), offset in sorted(offsets.items(), key=lambda each: (int(each[0][0]), each[0][1])):
+        runs.setdefault(name, [name]).extend((number, offset))
+    return list(runs.values())
