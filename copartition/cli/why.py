@@ -74,6 +74,7 @@ def why(
 
     LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
     together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.
+    live:GROUP is what a cluster's __consumer_offsets keeps of a group; it is only read.
     The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs show no group.
     """
     from copartition.reports.why import print_why, why_json  # noqa: PLC0415 - help and completion do without

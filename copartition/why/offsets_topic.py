@@ -44,19 +44,18 @@ def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition  # noqa: PLC0415 - extra
 
     from copartition.topics.audit.topic_state import TopicState  # noqa: PLC0415 - needs it, too
+    from partitioning.clients.contact import quiet_client  # noqa: PLC0415 - as above
 
     state = TopicState(OFFSETS_TOPIC, config)
     number = coordinator_partition(group, state.num_partitions)
     settings = {
-        "log_level": 0,
         **config,
         "group.id": "copartition-why",  # librdkafka wants one, and asks nobody about it
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "isolation.level": "read_committed",
-        "error_cb": state.errors.append,
     }
-    with closing(Consumer(settings)) as consumer:
+    with closing(quiet_client(Consumer, settings, state.errors)) as consumer:
         consumer.assign([TopicPartition(OFFSETS_TOPIC, number, OFFSET_BEGINNING)])
         while (message := consumer.poll(_SILENCE_S)) is not None:
             if (error := message.error()) is None:
@@ -75,7 +74,8 @@ class _History:
     def __init__(self) -> None:
         self.rebalances: list[Rebalance] = []
         self.others: list[Other] = []
-        self.commits: dict[str, list[tuple[int | None, Line]]] = {}
+        self.commits: dict[str, list[int | None]] = {}  # by partition; None where the offset was deleted
+        self.lines: dict[str, Line] = {}  # where the last commit of a partition is
         self.members: dict[str, str] = {}  # of the consumer protocol: names by member id
         self.before: dict[str, str] | None = None  # of the generation before; None: not read
         self.whole = True  # whether compaction removed no record until now
@@ -114,9 +114,7 @@ def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
             content = None if value is None else Answer(value, f"the value at {where}")
             _add(history, int.from_bytes(key[:2]), rest, content, line, at_ms / 1000)
     for place, commits in sorted(history.commits.items()):
-        history.others.append(
-            Other(None, _brief(place, [offset for offset, _ in commits]), None, commits[-1][1])
-        )
+        history.others.append(Other(None, _brief(place, commits), None, history.lines[place]))
     # A classic group is written when a rebalance has ended, an epoch when one begins.
     last = history.rebalances[-1:]
     protocol = ("consumer" if last[0].ended is None else "classic") if last else None
@@ -125,8 +123,9 @@ def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
 
 def _add(history: _History, kind: int, key: Answer, value: Answer | None, line: Line, at: float) -> None:
     if kind in _COMMITS:
-        commits = history.commits.setdefault(f"{key.string()}-{key.int32()}", [])
-        commits.append((None if value is None else _committed(value), line))
+        place = f"{key.string()}-{key.int32()}"
+        history.commits.setdefault(place, []).append(None if value is None else _committed(value))
+        history.lines[place] = line
     elif kind == _MEMBER:
         history.members.pop(member := key.string(), None)
         if value is not None:
@@ -180,10 +179,10 @@ def _member_name(value: Answer) -> str:
 
 def _brief(place: str, offsets: Sequence[int | None]) -> str:
     """The commits of a partition in a line."""
-    made = [each for each in offsets if each is not None]
+    commits = [each for each in offsets if each is not None]
     steps = [after - one for one, after in pairwise(offsets) if one is not None and after is not None]
-    span = f", first {made[0]:,}, last {made[-1]:,}" if made else ""
+    span = f", first {commits[0]:,}, last {commits[-1]:,}" if commits else ""
     step = f", largest step {max(steps):,}" if steps and max(steps) > 0 else ""
     back = sum(each < 0 for each in steps)
     deleted = offsets.count(None)
-    return f"{place}: {count(len(made), 'commit')}{span}{step}, {back} backward, {deleted} deleted"
+    return f"{place}: {count(len(commits), 'commit')}{span}{step}, {back} backward, {deleted} deleted"

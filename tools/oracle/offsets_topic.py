@@ -1,8 +1,7 @@
 """Records what a real broker keeps of groups in `__consumer_offsets`: `python -m tools.oracle.offsets_topic`.
 
-Two members come and go, and offsets are committed, once in a classic group and once under KIP-848. The records
-of 
- each group's partition become a file of `tests/golden/offsets_topic`, keys and values in base64.
+Two members come and go, and offsets are committed, once in a classic group and once under KIP-848. The
+records of each group's partition become a file of `tests/golden/offsets_topic`, keys and values in base64.
 """
 
 from __future__ import annotations
