@@ -91,6 +91,8 @@ class _History:
         moved += [(Cause.GONE, before[key]) for key in before.keys() - members.keys()]
         (cause, member), *also = sorted(moved, key=str) or [(Cause.UNKNOWN, None)]
         self.before = dict(members)
+        if not before and not members:
+            return  # a coordinator writes a new group before anybody is in it
         names = tuple(sorted(members.values()))
         self.rebalances.append(
             replace(each, cause=cause, member=member, also=tuple(also), members=len(names), names=names)
