@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, set_option, topic_counts
 from copartition.cli.shell import command, write
 
@@ -17,16 +18,25 @@ if TYPE_CHECKING:
     from copartition.why.rebalances import GroupHistory
 
 
+class _LogOrGroup(click.Path):
+    """A file, or live:GROUP."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value.startswith("live:") else super().convert(value, param, ctx)
+
+
 @command(
     "copartition why /var/log/kafka/server.log --group billing",
     "copartition why server.log.gz billing-*.log --html why.html",
     "copartition why server.log --group billing --as-scenario --topic orders=12 > billing.yaml",
+    "copartition why live:billing -b localhost:9092",
     "kubectl logs -l app=billing --prefix | copartition why -",
 )
 @click.argument(
-    "logs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+    "logs", nargs=-1, required=True, type=_LogOrGroup(exists=True, dir_okay=False, allow_dash=True)
 )
 @group_option
+@client_options("The cluster of live:GROUP.")
 @click.option(
     "--as-scenario",
     is_flag=True,
@@ -51,6 +61,7 @@ def why(
     logs: tuple[str, ...],
     *,
     group: str | None,
+    config: dict[str, str],
     as_scenario: bool,
     topics: tuple[tuple[str, int], ...],
     assignor: str | None,
@@ -63,6 +74,7 @@ def why(
 
     LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
     together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.
+    live:GROUP is what a cluster's __consumer_offsets keeps of a group; it is only read.
     The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs show no group.
     """
     from copartition.reports.why import print_why, why_json  # noqa: PLC0415 - help and completion do without
@@ -71,7 +83,16 @@ def why(
     from copartition.why.rebalances import histories  # noqa: PLC0415
     from copartition.why.scenario import scenario_or_why_not  # noqa: PLC0415
 
-    groups = histories(read_evidence(logs, group))
+    if live := [each.removeprefix("live:") for each in logs if each.startswith("live:")]:
+        from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
+
+        if len(logs) > 1:
+            raise click.UsageError("live:GROUP is read alone: give no log, or --group, beside it")
+        group, full = live[0], True
+        groups = [topic_history(group, read_topic(group, config))]
+        groups = [each for each in groups if each.rebalances or each.others]
+    else:
+        groups = histories(read_evidence(logs, group))
     if group is not None:
         groups = [each for each in groups if each.name == group]
     if not groups:

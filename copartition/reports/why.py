@@ -71,6 +71,8 @@ def _rebalance(each: Rebalance) -> dict[str, Any]:
         "expected_join_ms": [0, round(1000 * DEFAULT_HEARTBEAT_S)],
         "members": each.members,
         "assignor": each.assignor,
+        "leader": each.leader,
+        "names": list(each.names),
         "also": [{"cause": cause.value, "member": member} for cause, member in each.also],
         **_source(each.line),
     }
@@ -123,9 +125,14 @@ def head_of(history: GroupHistory, between: str = "   ") -> str:
 def rebalance_row(each: Rebalance) -> tuple[str, ...]:
     """What a line of the table says of a rebalance."""
     also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in each.also)
+    if each.names:
+        led = f", leader {each.leader}" if each.leader else ""
+        also += (
+            f"{'; ' * bool(also)}{each.assignor or 'assignor unknown'}{led}, members {', '.join(each.names)}"
+        )
     return (
         "" if each.generation is None else str(each.generation),
-        _clock(each.began),
+        _clock(each.began) or f"ended {_clock(each.ended)}",
         each.cause.value,
         visible(each.member or ""),
         _length(each.join_s),
@@ -144,7 +151,7 @@ def notes_of(history: GroupHistory) -> list[str]:
             f"{count(len(late), 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
             "default of heartbeat.interval.ms, within which a member that polls joins again: some polled late"
         )
-    if any(each.cause is Cause.UNKNOWN for each in history.rebalances):
+    if any(each.cause is Cause.UNKNOWN and not each.names for each in history.rebalances):
         notes.append(
             "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
             "client's own log may tell"

@@ -24,7 +24,7 @@ _MARKS = 4
 """The most marks of the axis, which must fit on a phone."""
 _PHONE = WIDTH / 350
 """Of an axis on a phone, in pixels."""
-_GOES = {Cause.LEFT, Cause.EXPIRED, Cause.POLL, Cause.LATE}
+_GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
 
 
 class Lane(NamedTuple):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from copartition.why.evidence import Evidence
     from copartition.why.lines import Line
 
+OFFSETS_TOPIC = "__consumer_offsets"
 UNNAMED = "a group without a name"
 REPLACED = "static member back, no rebalance"
 NEAR_S = 15.0
@@ -48,6 +49,7 @@ class Cause(StrEnum):
     ASSIGNOR = "assignors or protocol changed"
     COORDINATOR = "coordinator moved"
     STORING = "assignment not stored"
+    GONE = "left or failed"
     UNKNOWN = "unknown"
 
 
@@ -67,6 +69,8 @@ class Rebalance:
         members: how many there were then.
         assignor: which one assigned.
         also: who else came or went meanwhile, and how.
+        leader: which member led a classic group then, as far as `__consumer_offsets` says.
+        names: who the members were then, as it says.
     """
 
     generation: int | None
@@ -80,6 +84,8 @@ class Rebalance:
     members: int | None = None
     assignor: str | None = None
     also: tuple[tuple[Cause, str | None], ...] = ()
+    leader: str | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def join_s(self) -> float | None:
