@@ -1,9 +1,11 @@
 """Why the owner of a partition has it, or why nobody has it yet: the steps of the decision itself."""
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from assignors.group import Assignment, Group
@@ -25,35 +27,11 @@ def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int)
     return group, assignment
 
 
-_LOST = {
-    Reason.OVER_QUOTA: "{member} gave it up, over its share",
-    Reason.GIVEN_UP: "{member} gave it up for the best loads",
-    Reason.RELIEVED: "{member} gave it up for a lower peak of loads",
-    Reason.UNSUBSCRIBED: "{member} gave it up, no longer subscribed",
-    Reason.FAR: "{member} gave it up, far from its replicas",
-    Reason.CONTESTED: "several members claimed it at once, so none of them could keep it",
-    Reason.OUTDATED: "{member} claimed it too, but in an earlier generation",
-}
-"""Steps that take a partition from a member, in words."""
-
-_PLACED = {
-    Reason.KEPT: "{partition} stays with {owner}",
-    Reason.RANGE: "{partition} lies in the range of its topic that goes to {owner}",
-    Reason.TURN: "{partition} goes to {owner}, whose turn it was",
-    Reason.FILLED: "{partition} {goes} to {owner}, which had {few}",
-    Reason.NEAR: "{partition} {goes} to {owner}, which had room and is in the rack of one of its replicas",
-    Reason.BALANCED: "{partition} {moves} to {owner}, because {holder} had at least two more",
-    Reason.SWAPPED: "{partition} {moves} to {owner} in place of another partition of its topic, which would "
-    "have gone the opposite way of an earlier move",
-    Reason.STOLEN_BACK: "{partition} returns to {owner}, which had it in an earlier generation, because "
-    "{holder} had at least two more",
-    Reason.BEST: "{partition} {goes} to {owner}, for the best loads with the fewest moves",
-    Reason.LIGHT: "{partition} {goes} to {owner}, for a low peak of loads",
-    Reason.UNDONE: "{partition} is with {owner} as it was before balancing, which made nothing better and "
-    "was undone",
-    Reason.HELD_BACK: "{partition} waits for {claimants} to give it up, then {owner} gets it",
-}
-"""Steps that give a partition to a member, in words."""
+_TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_LOST, _PLACED = (
+    {Reason[name.upper()]: text for name, text in _TEXTS[kind].items()} for kind in ("lost", "placed")
+)
+"""Steps that take a partition from a member, and steps that give it to one, in words."""
 
 _FREED = _LOST.keys() - {Reason.OUTDATED}
 """Steps that make a partition free."""

@@ -61,15 +61,13 @@ def coordinator(
     if output.form == "json":
         output.print_rows([_row(each, topic, place, leaders) for each, place in places.items()])
         return
-    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only a table needs rich
-
-    kind = "TRANSACTIONAL ID" if transactional else "GROUP"
-    listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])
+    kind, rows = "transactional id" if transactional else "group", []
     for each, place in places.items():
-        broker = leaders[place] if leaders else None
-        named = "nobody" if broker is None else f"{broker.address} ({broker.id})"
-        listing.add_row(cell(each), cell(f"{topic}-{place}"), *([cell(named)] if leaders else []))
-    output.paint(lambda console: console.print(listing))
+        rows.append({kind: each, "partition": f"{topic}-{place}"})
+        if leaders:
+            broker = leaders[place]
+            rows[-1]["coordinator"] = "nobody" if broker is None else f"{broker.address} ({broker.id})"
+    output.print_rows(rows)
 
 
 def _row(id_: str, topic: str, place: int, leaders: list[Broker | None] | None) -> dict[str, object]:

@@ -145,22 +145,12 @@ def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any
 
 
 def _show(rows: list[dict[str, Any]], output: Output) -> None:
-    if output.form == "json":
-        output.print_rows(rows)
-        return
-    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only a table needs rich
-
-    if not rows:
+    if output.form == "text" and not rows:
         write("No application has a ledger that this user may see.\n")
         return
-    numbers = ("partitions", "partition", "version", "records")
-    names = [name for name in rows[0] if name != "digest"]
-    listing = table(
-        [name.upper() for name in names], right=[names.index(name) for name in numbers if name in names]
-    )
-    for row in rows:
-        listing.add_row(*(cell(_cell_text(row[name])) for name in names))
-    output.paint(lambda console: console.print(listing))
+    if output.form == "text":
+        rows = [{name: _cell_text(row[name]) for name in row if name != "digest"} for row in rows]
+    output.print_rows(rows)
 
 
 def _cell_text(value: object) -> str:

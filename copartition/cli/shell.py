@@ -8,7 +8,7 @@ import re
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
@@ -17,11 +17,13 @@ from partitioning.errors import CopartitionError
 from partitioning.kit.limits import MAX_REPORT_WIDTH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
     from partitioning.registry import StrategyInfo
+
+_T = TypeVar("_T")
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -154,6 +156,17 @@ def write(text: str, out: str | None = None) -> None:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from error
 
 
+def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
+    """The items, with a bar on the terminal until the last one is there."""
+    from rich.console import Console  # noqa: PLC0415 - help and completion do without
+    from rich.markup import escape  # noqa: PLC0415 - as above
+    from rich.progress import track as with_bar  # noqa: PLC0415 - as above
+
+    screen = Console(stderr=True)
+    screen.quiet = off = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
+    return with_bar(items, escape(visible(what)), total, console=screen, transient=True, disable=off)
+
+
 class Output(NamedTuple):
     """Where a report goes and what it looks like, as options say."""
 
@@ -195,7 +208,7 @@ class Output(NamedTuple):
             self.paint(draw)
 
     def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write a listing, a mapping a row, as JSON or as a table of its texts."""
+        """Write a listing, a mapping a row, as JSON or as a table of its texts, numbers flush right."""
         if self.form == "json":
             import json  # noqa: PLC0415 - help does without
 
@@ -203,7 +216,8 @@ class Output(NamedTuple):
             return
         from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich
 
-        listing = table([name.upper() for name in rows[0]])
+        numbers = {place for place, text in enumerate(rows[0].values()) if text.isdigit()}
+        listing = table([name.upper() for name in rows[0]], right=numbers)
         for row in rows:
             listing.add_row(*map(cell, row.values()))
         self.paint(lambda console: console.print(listing))

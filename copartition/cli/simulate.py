@@ -18,7 +18,7 @@ from copartition.cli.options import (
     seed_option,
     set_option,
 )
-from copartition.cli.shell import Output, command, complain, write
+from copartition.cli.shell import Output, command, complain, track, write
 from copartition.words import visible
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
+    from copartition.simulation import Runs, Scenario, SimulationResult
 
 _RECORD = ".ndjson"
 _SHOWN = 100
@@ -223,30 +223,15 @@ def _report(
 
 def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
     """The figures of every seed, and the first run of each scenario; a bar on the terminal meanwhile."""
-    from rich.console import Console  # noqa: PLC0415 - only this command needs it
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - only this command needs it
 
-    from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415
-
-    screen = Console(stderr=True)
-    screen.quiet = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
-    label = TextColumn("{task.description}", markup=False)
-    columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     plans: list[Runs] = []
     firsts: list[SimulationResult] = []
-    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
-        bars = [
-            progress.add_task(visible(f"{scenario.name} with {scenario.assignor}"), total=runs)
-            for scenario in scenarios
-        ]
-        for bar, scenario in zip(bars, scenarios, strict=True):
-            summaries: list[RunSummary] = []
-            for result in simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)):
-                if not summaries:
-                    firsts.append(result)
-                summaries.append(result.summary)
-                progress.advance(bar)
-            plans.append(Runs(scenario, summaries))
+    for scenario in scenarios:
+        results = iter(simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)))
+        firsts.append(next(results))
+        rest = track(results, f"{scenario.name} with {scenario.assignor}", runs - 1)
+        plans.append(Runs(scenario, [firsts[-1].summary, *(result.summary for result in rest)]))
     return plans, firsts
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.cli.options import count_option, output_options
-from copartition.cli.shell import Output, command
+from copartition.cli.shell import Output, command, track
 from copartition.cli.simulate import ScenarioInputs, scenario_options
 
 if TYPE_CHECKING:
@@ -72,19 +72,8 @@ def size(
 
 def _size(scenario: Scenario, max_lag_ms: float, runs: int) -> Size:
     """The answer for one scenario; a bar on the terminal meanwhile."""
-    from rich.console import Console  # noqa: PLC0415 - help does without
-    from rich.progress import track  # noqa: PLC0415 - as above
+    from copartition.simulation.size import Size, numbers_to_try, size_trials  # noqa: PLC0415 - as above
 
-    from copartition.simulation.size import Size, numbers_to_try, size_trials  # noqa: PLC0415
-
-    screen = Console(stderr=True)
-    screen.quiet = not screen.is_terminal
-    trials = track(
-        size_trials(scenario, max_lag_ms, runs),
-        "numbers of consumers",
-        total=len(numbers_to_try(scenario)),
-        console=screen,
-        disable=not screen.is_terminal,
-        transient=True,
-    )
+    what, numbers = f"{scenario.name} with {scenario.assignor}", numbers_to_try(scenario)
+    trials = track(size_trials(scenario, max_lag_ms, runs), what, len(numbers))
     return Size(scenario, max_lag_ms, runs, tuple(trials))

@@ -1,6 +1,6 @@
 """The table of checks: a function each, from an examination to what it sees.
 
-A new check is a function in `_LOOKS` and a table of its name in `checks.toml`; docs/doctor.md lists them.
+A new check is a function and a table of its name in `checks.toml`; docs/doctor.md lists them.
 """
 
 from __future__ import annotations
@@ -334,26 +334,4 @@ def _coordinator(group: Examination, _: Limits) -> Seen:
 
 
 _ABOUT = tomllib.loads(Path(__file__).with_name("checks.toml").read_text("utf-8"))
-_LOOKS = (
-    _state,
-    _clients,
-    _idle,
-    _load,
-    _spread,
-    _subscriptions,
-    _static,
-    _timeouts,
-    _unread,
-    _left_over,
-    _lag,
-    _beyond_the_end,
-    _trend,
-    _standstill,
-    _hot_partition,
-    _uncommitted,
-    _expiring,
-    _joined,
-    _coordinator,
-)
-
-CHECKS = tuple(Check(look, **_ABOUT[look.__name__.strip("_")]) for look in _LOOKS)
+CHECKS = tuple(Check(globals()[f"_{name}"], **about) for name, about in _ABOUT.items())

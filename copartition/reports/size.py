@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 """Trials of a table."""
+_FIGURES = ("max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed")
 
 
 def sizes_json(sizes: Sequence[Size]) -> str:
@@ -34,11 +35,7 @@ def _json_size(answer: Size) -> dict[str, Any]:
     return {
         "scenario": answer.scenario.name,
         "assignor": answer.scenario.assignor,
-        "max_lag_ms": answer.max_lag_ms,
-        "runs": answer.runs,
-        "fewest": answer.fewest,
-        "autoscaler": answer.autoscaler,
-        "partitions_needed": answer.partitions_needed,
+        **{name: getattr(answer, name) for name in _FIGURES},
         "trials": [finite(asdict(trial)) for trial in answer.trials],
         "assumed": _assumed(answer.scenario),
         "warnings": list(answer.warnings),
@@ -82,20 +79,16 @@ def _conclusion(answer: Size) -> str:
         tried = [trial.consumers for trial in answer.trials]
         numbers = f" from {tried[0]:,} to {tried[-1]:,}" if tried else ""
         return f"no number of consumers{numbers} keeps every record within {bound}"
-    return f"{count(answer.fewest, 'consumer')} keep every record within {bound}"
+    keep = "keeps" if answer.fewest == 1 else "keep"
+    return f"{count(answer.fewest, 'consumer')} {keep} every record within {bound}"
 
 
 def _row(trial: SizeTrial) -> tuple[Any, ...]:
     wait = "no end" if trial.lag_ms == inf else duration(trial.lag_ms)
     recovery = "never" if trial.recovery_ms == inf else duration(trial.recovery_ms)
     style = "green" if trial.fits else ""
-    return (
-        cell(str(trial.consumers), style),
-        cell(wait, style),
-        f"{trial.lag:,.0f}",
-        recovery,
-        cell(trial.why),
-    )
+    lag = f"{trial.lag:,.0f}"
+    return cell(str(trial.consumers), style), cell(wait, style), lag, recovery, cell(trial.why)
 
 
 def _assumed(scenario: Scenario) -> list[str]:

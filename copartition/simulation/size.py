@@ -19,9 +19,6 @@ from partitioning.errors import ScenarioError
 if TYPE_CHECKING:
     from copartition.simulation.inputs.settings import Load
 
-_ROUNDING = 1e-9
-"""Of sums of rates, which are no exact numbers."""
-
 
 @dataclass(frozen=True, slots=True)
 class SizeTrial:
@@ -227,7 +224,7 @@ def _overloaded(result: SimulationResult, load: Load) -> str:
         members, topics, member, topic, _ = step.assignment.to_arrays()
         rates = np.array([load.rate_of(name) for name in topics], np.float64)[topic]
         totals = np.bincount(member, rates, len(members))
-        if totals.max(initial=0.0) > load.capacity * (1 + _ROUNDING):
+        if totals.max(initial=0.0) > load.capacity * (1 + 1e-9):  # sums of rates are rounded
             name = step.consumers[members[int(totals.argmax())]].name
             return f"{name} reads {totals.max():,.6g} records a second and can process {load.capacity:,.6g}"
     return ""

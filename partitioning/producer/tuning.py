@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -122,15 +122,15 @@ def tune_producer(
         raise InvalidConfigError("there are no records; give at least one")
     seconds = max(float(times[-1] - times[0]), 1.0) / 1000
 
+    shared: dict[str, Any] = {"leaders": leaders, "brokers": brokers, "key_bytes": key_bytes}
+
     def run(linger_ms: float, batch_size: int) -> BatchingResult:
         if client == "java":
             return simulate_batching(
                 times_ms,
                 value_bytes,
                 partitions,
-                leaders=leaders,
-                brokers=brokers,
-                key_bytes=key_bytes,
+                **shared,
                 unkeyed=Sticky(batch_size=batch_size, random=seeded(seed)).for_topic("topic"),
                 settings=BatchingSettings(linger_ms=linger_ms, batch_size=batch_size),
             )
@@ -140,9 +140,7 @@ def tune_producer(
             times_ms,
             value_bytes,
             partitions,
-            leaders=leaders,
-            brokers=brokers,
-            key_bytes=key_bytes,
+            **shared,
             unkeyed=sticky.for_topic("topic"),
             settings=LibrdkafkaSettings(queue_buffering_max_ms=linger_ms, batch_size=batch_size),
         )
