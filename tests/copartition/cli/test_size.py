@@ -71,7 +71,7 @@ def test_a_captured_group(run, members):
     load = ["--set", "load.rate=10", "--set", "load.capacity=100"]
     result = run("size", members, "--deploy", "rolling", "--assignor", "range", *load, "--max-lag", "1min")
     assert result.exit_code == 0
-    assert "keep every record within 1 min 00 s" in result.stdout
+    assert "1 consumer keeps every record within 1 min 00 s" in result.stdout
 
 
 @pytest.mark.parametrize(
