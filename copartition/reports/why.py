@@ -132,7 +132,7 @@ def rebalance_row(each: Rebalance) -> tuple[str, ...]:
         )
     return (
         "" if each.generation is None else str(each.generation),
-        _clock(each.began) or f"ended {_clock(each.ended)}",
+        _clock(each.began) or (each.ended and f"ended {_clock(each.ended)}") or "",
         each.cause.value,
         visible(each.member or ""),
         _length(each.join_s),

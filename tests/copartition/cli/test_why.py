@@ -30,6 +30,17 @@ def test_the_text_shows_each_rebalance_and_what_avoids_it() -> None:
     assert "how many rebalances that leaves is unknown: c2: session expired" in text
 
 
+def test_lines_without_a_time_leave_it_blank(tmp_path: Path) -> None:
+    log = tmp_path / "pasted.log"
+    log.write_text(
+        "[GroupCoordinator 1]: Preparing to rebalance group billing with old generation 4 "
+        "(reason: Adding new member w-1)\n"
+        "[GroupCoordinator 1]: Stabilized group billing generation 5 with 2 members\n"
+    )
+    rows = [line.split() for line in run(str(log), "--full")[1].splitlines()]
+    assert ["5", "joined", "w-1", "unknown", "unknown", "2"] in rows
+
+
 def test_a_cure_is_simulated_with_the_groups_timeouts() -> None:
     _, text, _ = run(*JAVA, *SET)
     assert "set group.instance.id and session.timeout.ms=14000 (2 rebalances" in text
