@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RecordingAssignor
 from assignors.reasons import Reason, Step
 from assignors.registry import get_assignor
+from partitioning.kit.data import read_data
 from partitioning.registry import call_plug_in
 from partitioning.topic_partition import TopicPartition
 
@@ -27,7 +27,7 @@ def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int)
     return group, assignment
 
 
-_TEXTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_TEXTS: dict[str, dict[str, str]] = tomllib.loads(read_data(__package__, "explain.toml"))
 _LOST, _PLACED = (
     {Reason[name.upper()]: text for name, text in _TEXTS[kind].items()} for kind in ("lost", "placed")
 )

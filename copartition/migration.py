@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assignors.interface import RebalanceProtocol
@@ -18,11 +17,12 @@ from copartition.diff.needed import CO_PARTITIONED
 from copartition.groups.plan.members import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
+from partitioning.kit.data import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_NAMES = tomllib.loads(read_data(__package__, "migration.toml"))
 """What each client calls a strategy of its own side."""
 
 CLIENTS = tuple(_NAMES)

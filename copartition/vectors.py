@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from assignors.answers import ask, checked_user_data
@@ -19,6 +18,7 @@ from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
 from assignors.testing.stories import Story
 from partitioning.errors import AssignorError, SourceError
+from partitioning.kit.data import read_data
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
 
@@ -199,7 +199,7 @@ def _owners(assignment: Json) -> dict[str, list[tuple[Any, ...]]]:
     return {name: mine for name, mine in lists.items() if mine}
 
 
-SCHEMA: Json = json.loads(Path(__file__).with_name("vectors.schema.json").read_text("utf-8"))
+SCHEMA: Json = json.loads(read_data(__package__, "vectors.schema.json"))
 """The document that `copartition vectors STRATEGY` prints."""
 
 

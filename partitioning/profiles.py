@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 from partitioning.errors import UnknownStrategyError
+from partitioning.kit.data import read_data
 
 if TYPE_CHECKING:
     from partitioning.hashing import HashName
@@ -44,8 +44,7 @@ class Profile:
     checked: bool = True
 
 
-# Not by its path: a package that Spark's executors import can be in a zip.
-_ROWS = json.loads(pkgutil.get_data("partitioning", "profiles.json") or b"")
+_ROWS = json.loads(read_data(__package__, "profiles.json"))
 PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROWS)}
 """Every profile by name."""
 

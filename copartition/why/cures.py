@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.simulation import Settings, SlowPoll
 from copartition.why.rebalances import Cause, restarts
 from copartition.why.scenario import session_of, simulated
 from copartition.words import count, duration
+from partitioning.kit.data import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Cure(NamedTuple):
     simulated: str | None = None
 
 
-_CURES = tomllib.loads(Path(__file__).with_name("cures.toml").read_text("utf-8"))
+_CURES = tomllib.loads(read_data(__package__, "cures.toml"))
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:

@@ -13,12 +13,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.group import name_in
 from copartition.why.evidence import Kind
 from copartition.words import count
+from partitioning.kit.data import read_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -190,7 +190,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
 _WHO = r"(?:[Ll]eader|[Mm]ember) (\S+)"
 _REASONS = [
     (row["pattern"], Cause[row["cause"].upper()], row.get("member"))
-    for row in tomllib.loads(Path(__file__).with_name("reasons.toml").read_text("utf-8"))["reason"]
+    for row in tomllib.loads(read_data(__package__, "reasons.toml"))["reason"]
 ]
 
 

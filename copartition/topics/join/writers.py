@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.topics.audit.search import Rule, placing_of
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
+from partitioning.kit.data import read_data
 from partitioning.profiles import PROFILES, Profile, find_profile
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ClientWriter(NamedTuple):
 
 def _clients() -> dict[str, tuple[Setting, ...]]:
     clients: dict[str, tuple[Setting, ...]] = {}
-    for alike in tomllib.loads(Path(__file__).with_name("clients.toml").read_text("utf-8"))["clients"]:
+    for alike in tomllib.loads(read_data(__package__, "clients.toml"))["clients"]:
         ways = tuple(Setting(way.get("settings", {}), way.get("profile")) for way in alike["ways"])
         clients |= dict.fromkeys(alike["names"], ways)
     return clients
