@@ -140,7 +140,8 @@ class _Life:
             {**each, "offsets": _runs(self._state[each["id"]])} if self._state[each["id"]] else each
             for each in self._processes
         ]
-        nobody = rng.random() < 0.005
+        # Without members the JVM throws, and something else where no task has state.
+        nobody = rng.random() < (0.005 if any(each["stateful"] for each in self._subtopologies) else 0.05)
         return {
             "subtopologies": [dict(each) for each in self._subtopologies],
             "ends": _runs(ends),
