@@ -1,6 +1,5 @@
 """Why the owner of a partition has it, or why nobody has it yet: the steps of the decision itself."""
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RecordingAssignor
 from assignors.reasons import Reason, Step
 from assignors.registry import get_assignor
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 from partitioning.registry import call_plug_in
 from partitioning.topic_partition import TopicPartition
 
@@ -27,7 +26,7 @@ def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int)
     return group, assignment
 
 
-_TEXTS: dict[str, dict[str, str]] = tomllib.loads(read_data(__package__, "explain.toml"))
+_TEXTS: dict[str, dict[str, str]] = read_toml(__package__, "explain.toml")
 _LOST, _PLACED = (
     {Reason[name.upper()]: text for name, text in _TEXTS[kind].items()} for kind in ("lost", "placed")
 )

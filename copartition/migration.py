@@ -7,7 +7,6 @@ protocol), and what the clients refuse, as `copartition.simulation` has it.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,12 @@ from copartition.diff.needed import CO_PARTITIONED
 from copartition.groups.plan.members import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NAMES = tomllib.loads(read_data(__package__, "migration.toml"))
+_NAMES = read_toml(__package__, "migration.toml")
 """What each client calls a strategy of its own side."""
 
 CLIENTS = tuple(_NAMES)

@@ -211,7 +211,7 @@ def _assign_homogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, TargetA
 def _assign_heterogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, TargetAssignment]:
     """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, in the order of a HashSet of all.
 
-    Quirk: topics that nobody subscribes to any more stay in the targets of who had them.
+    Quirk: a topic that has lost all its subscribers stays in the target of each member that had it.
     """
     topics: HashSet[uuid.UUID] = HashSet()
     subscribers: dict[uuid.UUID, list[int]] = {}

@@ -85,13 +85,13 @@ def measure() -> dict[tuple[str, int], Measured]:
         kafka = Kafka(broker.bootstrap_servers)
         runs = list(side_by_side.map(lambda cell: run(cell, kafka, producer, Path(folder)), cells))
     return {
-        (cell.protocol, len(cell.scenario.steps) - 1): measured(ran)
+        (cell.protocol, len(cell.scenario.steps) - 1): longest_wait(ran)
         for cell, ran in zip(cells, runs, strict=True)
     }
 
 
-def measured(ran: Ran) -> Measured:
-    """What the consumers of a run measured."""
+def longest_wait(ran: Ran) -> Measured:
+    """What the consumers of a run measured after the kill."""
     ages = [
         (event["seconds"], event["t"] - ran.began)
         for events in ran.members.values()

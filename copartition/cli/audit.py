@@ -15,7 +15,7 @@ from copartition.cli.topic_options import key_format_options, reading_options
 if TYPE_CHECKING:
     from copartition.cli.topic_options import KeyFormat, Wanted
 
-HELP_END = end_of_help(__file__)
+HELP_END = end_of_help("audit")
 
 
 @command(epilog=HELP_END)

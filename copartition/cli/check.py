@@ -31,7 +31,7 @@ CHECKS = "topics, against, open, common, apart, scattered, read, present; with -
 
 _EXIT = {"yes": 0, "no": 1, "unknown": COULD_NOT}
 
-HELP_END = end_of_help(__file__, CHECKS=CHECKS)
+HELP_END = end_of_help("check", CHECKS=CHECKS)
 
 
 @command(epilog=HELP_END)

@@ -45,7 +45,7 @@ CHECKS = (
 _CONFLICTS = 10
 """Conflicts that the error stream names; the report has them all."""
 
-HELP_END = end_of_help(__file__, CHECKS=CHECKS)
+HELP_END = end_of_help("diff", CHECKS=CHECKS)
 
 
 def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:

@@ -7,13 +7,13 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
 from copartition.words import visible
 from partitioning.errors import CopartitionError
+from partitioning.kit.data import read_data
 from partitioning.kit.limits import MAX_REPORT_WIDTH
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def examples(*runs: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {run}" for run in runs)
 
 
-def end_of_help(module: str, **names: str) -> str:
+def end_of_help(command: str, **names: str) -> str:
     """The end of a command's help: the text file beside its module, with these names filled in."""
-    text = Path(module).with_suffix(".txt").read_text("utf-8")
+    text = read_data(__package__, f"{command}.txt")
     return "\n" + text.format(**names).replace("\\b\n", "\b\n")
 
 

@@ -46,10 +46,10 @@ class ScenarioInputs(NamedTuple):
 
     def read(self, ctx: click.Context, plans: Sequence[str]) -> list[Scenario]:
         """The scenarios of files and names, or of captured groups with each deploy, with each assignor."""
-        bases = self._captured(ctx, plans) if self.deploys else self._written(plans)
+        bases = self._from_groups(ctx, plans) if self.deploys else self._from_files(plans)
         return bases if self.seed is None else [replace(base, seed=self.seed) for base in bases]
 
-    def _written(self, plans: Sequence[str]) -> list[Scenario]:
+    def _from_files(self, plans: Sequence[str]) -> list[Scenario]:
         from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only these commands need it
 
         bases = [read_scenario(_find(plan), self.changes) for plan in plans]
@@ -57,7 +57,7 @@ class ScenarioInputs(NamedTuple):
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
         return [replace(base, assignor=name) for base in bases for name in self.assignors or (base.assignor,)]
 
-    def _captured(self, ctx: click.Context, plans: Sequence[str]) -> list[Scenario]:
+    def _from_groups(self, ctx: click.Context, plans: Sequence[str]) -> list[Scenario]:
         """What was taken for granted is on the error stream."""
         from copartition.groups import read_source, scenario_of  # noqa: PLC0415 - only --deploy needs it
         from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above

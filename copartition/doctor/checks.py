@@ -5,12 +5,11 @@ A new check is a function and a table of its name in `checks.toml`; docs/doctor.
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from copartition.diff.needed import balance_of
 from copartition.words import count, duration, list_names
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -333,5 +332,5 @@ def _coordinator(group: Examination, _: Limits) -> Seen:
     return (brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text)
 
 
-_ABOUT = tomllib.loads(read_data(__package__, "checks.toml"))
+_ABOUT = read_toml(__package__, "checks.toml")
 CHECKS = tuple(Check(globals()[f"_{name}"], **about) for name, about in _ABOUT.items())

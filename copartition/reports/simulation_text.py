@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
 from copartition.words import count, duration
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from copartition.simulation import Runs, Scenario, SimulationResult
 
 _NAME_WIDTH = 24
-_FIGURES = tomllib.loads(read_data(__package__, "simulation_figures.toml"))
+_FIGURES = read_toml(__package__, "simulation_figures.toml")
 
 
 _SUMS = "pauses are summed over members and over partitions, the longest is of one partition"

@@ -121,10 +121,6 @@ def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
         ScenarioError: the scenario has no load or no capacity, or changes the number of consumers itself; the
             bound is no length of time.
     """
-    if not 0 <= max_lag_ms < math.inf or runs < 1:
-        raise ScenarioError(
-            f"a bound of {max_lag_ms} ms in {runs} runs; give milliseconds and at least one run"
-        )
     return Size(scenario, max_lag_ms, runs, tuple(size_trials(scenario, max_lag_ms, runs)))
 
 
@@ -133,9 +129,13 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
 
     More consumers mean more rebalances in a deploy, and one that fits alone does so by chance.
     """
+    if not 0 <= max_lag_ms < math.inf or runs < 1:
+        raise ScenarioError(
+            f"a bound of {max_lag_ms} ms in {runs} runs; give milliseconds and at least one run"
+        )
     fits = False
     for consumers in numbers_to_try(scenario):
-        trial = _try(resized(scenario, consumers), max_lag_ms, runs)
+        trial = _try(with_consumers(scenario, consumers), max_lag_ms, runs)
         yield trial
         if fits and trial.fits:
             return
@@ -157,7 +157,7 @@ def numbers_to_try(scenario: Scenario) -> range:
     return range(fewest, max(sum(counts.values()), len(_named(scenario))) + 1)
 
 
-def resized(scenario: Scenario, consumers: int) -> Scenario:
+def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
     """The scenario with so many consumers at the start, among them those whom events name."""
     present, named = scenario.consumers, _named(scenario)
     if consumers > len(present):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ from copartition.simulation import Settings, SlowPoll
 from copartition.why.rebalances import Cause, restarts
 from copartition.why.scenario import session_of, simulated
 from copartition.words import count, duration
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +42,7 @@ class Cure(NamedTuple):
     simulated: str | None = None
 
 
-_CURES = tomllib.loads(read_data(__package__, "cures.toml"))
+_CURES = read_toml(__package__, "cures.toml")
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:

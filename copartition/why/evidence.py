@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from enum import StrEnum, auto
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.why.lines import read_lines
 from partitioning.errors import SourceError
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,7 +106,7 @@ _PIECE = re.compile(r"\{([A-Z_]+)\}")
 @cache
 def log_patterns() -> dict[str, tuple[Pattern, ...]]:
     """The patterns of `patterns.toml`, by who writes such lines: broker, java, librdkafka or python."""
-    tables = tomllib.loads(read_data(__package__, "patterns.toml"))
+    tables = read_toml(__package__, "patterns.toml")
     pieces = tables.pop("pieces")
 
     def whole(pattern: str) -> str:

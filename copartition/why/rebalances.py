@@ -8,7 +8,6 @@ joined are the rebalances.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.group import name_in
 from copartition.why.evidence import Kind
 from copartition.words import count
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -190,7 +189,7 @@ def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> Gr
 _WHO = r"(?:[Ll]eader|[Mm]ember) (\S+)"
 _REASONS = [
     (row["pattern"], Cause[row["cause"].upper()], row.get("member"))
-    for row in tomllib.loads(read_data(__package__, "reasons.toml"))["reason"]
+    for row in read_toml(__package__, "reasons.toml")["reason"]
 ]
 
 

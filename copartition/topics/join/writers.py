@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.topics.audit.search import Rule, placing_of
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
-from partitioning.kit.data import read_data
+from partitioning.kit.data import read_toml
 from partitioning.profiles import PROFILES, Profile, find_profile
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class ClientWriter(NamedTuple):
 
 def _clients() -> dict[str, tuple[Setting, ...]]:
     clients: dict[str, tuple[Setting, ...]] = {}
-    for alike in tomllib.loads(read_data(__package__, "clients.toml"))["clients"]:
+    for alike in read_toml(__package__, "clients.toml")["clients"]:
         ways = tuple(Setting(way.get("settings", {}), way.get("profile")) for way in alike["ways"])
         clients |= dict.fromkeys(alike["names"], ways)
     return clients

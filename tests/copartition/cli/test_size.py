@@ -81,6 +81,7 @@ def test_a_captured_group(run, members):
             ["--max-lag", "30"],
             "Invalid value for --max-lag: '30' is no time such as 30s; units are ms, s, min, h",
         ),
+        (["--max-lag", "1e999s"], "a bound of inf ms in 20 runs; give milliseconds and at least one run"),
         (["--max-lag", "5m"], "'5m' is no time such as 30s"),
         ([], "Missing option '--max-lag'"),
         (["--max-lag", "30s", "--set", "load=null"], "without a load there is no lag"),

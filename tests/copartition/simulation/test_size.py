@@ -23,7 +23,7 @@ from copartition.simulation import (
     simulate,
     size,
 )
-from copartition.simulation.size import resized, size_trials
+from copartition.simulation.size import size_trials, with_consumers
 from partitioning.errors import ScenarioError
 from tests.support.tiers import examples
 
@@ -130,9 +130,9 @@ def test_more_consumers_are_like_the_last_and_fewer_keep_whom_events_name():
     people = (Consumer("a", static=True), Consumer("b"), Consumer("pod-7", rack="r1"))
     joining = Join(1_000, Consumer("pod-0"))
     group = scenario(Restart(60_000, "b", 1_000), joining, consumers=people)
-    assert [consumer.name for consumer in resized(group, 1).consumers] == ["b"]
-    assert [consumer.name for consumer in resized(group, 2).consumers] == ["a", "b"]
-    more = resized(group, 5).consumers[3:]
+    assert [consumer.name for consumer in with_consumers(group, 1).consumers] == ["b"]
+    assert [consumer.name for consumer in with_consumers(group, 2).consumers] == ["a", "b"]
+    more = with_consumers(group, 5).consumers[3:]
     assert more == (Consumer("pod-1", rack="r1"), Consumer("pod-2", rack="r1"))
 
 
@@ -210,7 +210,7 @@ def test_it_is_what_trying_every_number_shows(number):
     group, bound_ms = small(random), random.choice([8_000, 20_000, 60_000])
     named = len({event.consumer for event in group.events if hasattr(event, "consumer")})
     numbers = range(max(1, named), group.topics[0].partitions + 1)
-    keep = [keeps(resized(group, count), bound_ms) for count in numbers]
+    keep = [keeps(with_consumers(group, count), bound_ms) for count in numbers]
     expected = next(
         (count for count, both in zip(numbers, map(all, pairwise([*keep, True])), strict=True) if both), None
     )
