@@ -9,28 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from copartition.reports.json import dump, finite
-from copartition.simulation import Exponential, LogNormal, Uniform
+from copartition.simulation import (
+    Costs,
+    Duration,
+    Exponential,
+    Load,
+    LogNormal,
+    Outage,
+    RecordsResult,
+    Runs,
+    Scenario,
+    SimulationResult,
+    Timeline,
+    Uniform,
+)
 from copartition.words import duration
 from partitioning.kit.words import first_of
-
-if TYPE_CHECKING:
-    from copartition.simulation import (
-        Costs,
-        Duration,
-        Load,
-        Outage,
-        RecordsResult,
-        Runs,
-        Scenario,
-        SimulationResult,
-        Timeline,
-    )
-
 
 _COSTS = {
     "poll_ms": "the work between two polls",

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from itertools import count, islice, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from copartition.simulation import Consumer, Join, Settings
+from copartition.simulation import Consumer, Join, Scenario, Settings
 from copartition.simulation.inputs.settings import dotted
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
-
-if TYPE_CHECKING:
-    from copartition.simulation import Scenario
 
 
 class Axis(NamedTuple):

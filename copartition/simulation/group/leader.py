@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,12 @@ from assignors.group import Assignment, Group, Member, Topic
 from assignors.interface import Assignor, RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.members import Members, RebalanceNotifier
+from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.history import Rebalance, Step
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from copartition.simulation.group.members import Members, RebalanceNotifier
-    from copartition.simulation.group.world import World
-
 
 LIMIT = 2**26
 """Bytes of decisions kept at a time."""

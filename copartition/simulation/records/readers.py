@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.records.calls import DROPPED, GIVEN_UP, HAUNTED, READ, STALLED, Outages, Round
 from copartition.simulation.records.curves import (
     GroupCurve,
@@ -18,12 +19,9 @@ from copartition.simulation.records.curves import (
     speed_at,
 )
 
-if TYPE_CHECKING:
-    from copartition.simulation.inputs.scenario import Scenario
-
-    Floats = NDArray[np.float64]
-    Slots = NDArray[np.intp]
-    _Sharing = tuple[Floats, Floats, Slots, Floats, float]
+Floats = NDArray[np.float64]
+Slots = NDArray[np.intp]
+_Sharing = tuple[Floats, Floats, Slots, Floats, float]
 
 
 class Consumers:
