@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import random
 import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import count, groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from assignors.group import Group, Member, Topic
 from assignors.rules.connect import CONNECTOR, INSTANCE
-from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
-from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from assignors.rules.streams_high_availability import ProcessAssignment, StreamsHighAvailabilityAssignor
+from assignors.rules.streams_sticky import (
+    StreamsAssignment,
+    StreamsGroup,
+    StreamsMember,
+    StreamsStickyAssignor,
+    Subtopology,
+)
 from assignors.strategies import ConnectEagerAssignor, ConnectIncrementalAssignor
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from assignors.rules.streams_high_availability import ProcessAssignment
-    from assignors.rules.streams_sticky import StreamsAssignment
 
 Json: TypeAlias = dict[str, Any]
 

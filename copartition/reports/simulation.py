@@ -7,6 +7,7 @@ it, so equal inputs give equal bytes.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +19,6 @@ from copartition.words import duration
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from copartition.simulation import (
         Costs,
         Duration,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator  # noqa: TC003 - in a public signature
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copartition.simulation.agenda import newcomers
 from copartition.simulation.inputs.events import Autoscaler, ByName, Join, ScaleTo
 from copartition.simulation.inputs.scenario import Scenario, occurrence, topic_counts
+from copartition.simulation.inputs.settings import Load
 from copartition.simulation.outcome.result import SimulationResult, longest_pause
 from copartition.simulation.run import simulate_seeds
 from partitioning.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from copartition.simulation.inputs.settings import Load
 
 
 @dataclass(frozen=True, slots=True)
