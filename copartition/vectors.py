@@ -7,13 +7,14 @@ import random
 import subprocess
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from assignors.answers import ask, checked_user_data
-from assignors.group import StickyUserData
-from assignors.interface import RememberingAssignor
+from assignors.group import Group, Member, StickyUserData
+from assignors.interface import Assignor, RememberingAssignor
 from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
 from assignors.testing.stories import Story
@@ -21,12 +22,6 @@ from partitioning.errors import AssignorError, SourceError
 from partitioning.kit.data import read_data
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from assignors.group import Group, Member
-    from assignors.interface import Assignor
 
 Json: TypeAlias = dict[str, Any]
 Verdict: TypeAlias = Literal["equal", "other order", "different"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -9,17 +10,13 @@ from operator import is_not, ne
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group, Member, Topic
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.kit.columns import bounds, group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Group, Member, Topic
     from partitioning.java.many_maps import Order
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.racks import replica_patterns
-from assignors.optimal.reading import Readers
+from assignors.group import Group
+from assignors.optimal.reading import Readers, Reading
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.group import Group
     from assignors.optimal.network import Ints
-    from assignors.optimal.reading import Reading
 
 
 class Kinds(NamedTuple):

@@ -6,12 +6,11 @@ from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.optimal.grouping import sorted_by
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from assignors.weighted.problem import Problem
 
 _FEW = 16

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.optimal.levels import find_levels
+from assignors.optimal.levels import Levels, find_levels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.optimal.levels import Levels
     from assignors.optimal.reading import Reading
 
 

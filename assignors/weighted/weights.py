@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.files import read_text
-from assignors.group import name_in
+from assignors.group import Member, name_in
 from partitioning.errors import InvalidConfigError, SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_PARTITION, parse_number
 
 if TYPE_CHECKING:
-    from assignors.group import Member
     from assignors.optimal.reading import Reading
 
 

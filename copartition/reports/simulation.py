@@ -7,7 +7,7 @@ it, so equal inputs give equal bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,8 +19,6 @@ from copartition.words import duration
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from copartition.simulation import (
         Costs,
         Duration,

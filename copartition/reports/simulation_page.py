@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.reports.lanes import Lanes, Shape, Strip
 from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
@@ -12,10 +14,6 @@ from copartition.reports.simulation import REBALANCES, assumptions, causes, outa
 from copartition.words import clock, count, duration, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -27,13 +28,16 @@ from copartition.simulation.inputs.events import (
     CrashLoop,
     Create,
     Deployment,
+    Event,
     Failover,
     GroupWide,
     Grow,
     Join,
     Leave,
+    Primitive,
     Restart,
     RollingRestart,
+    Rollout,
     ScaleTo,
     SlowPoll,
     Stall,
@@ -42,6 +46,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.scenario import (
     LOOK_MS,
     Cluster,
+    Scenario,
     check_instance,
     no_consumer,
     not_running,
@@ -52,11 +57,7 @@ from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
     from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.events import Event, Primitive, Rollout
-    from copartition.simulation.inputs.scenario import Scenario
 
     Length = Callable[[Duration], float]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator  # noqa: TC003 - in a public signature
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from copartition.simulation.agenda import newcomers

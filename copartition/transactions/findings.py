@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.words import count, duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 
 MOST_TIMEOUT_MS = 900_000

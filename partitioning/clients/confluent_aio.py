@@ -18,19 +18,19 @@ except ImportError as missing:
         "install it with: pip install --upgrade 'copartition[kafka]'"
     ) from missing
 
+from asyncio import Future
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, Message
+
 from partitioning.clients.delivery import TAKEN_ALONG, describe_error
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 from partitioning.errors import DeliveryError
+from partitioning.interface import Partitioner
 
 if TYPE_CHECKING:
-    from asyncio import Future
-    from collections.abc import Mapping
-
-    from confluent_kafka import KafkaError, Message
-
     from partitioning.clients.topics import Ask
-    from partitioning.interface import Partitioner
 
 _PRUNE_AT = 1000
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.hashing.words import padded_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Words: TypeAlias = NDArray[np.uint64]
 
 _MASK = 0xFFFFFFFFFFFFFFFF

@@ -6,12 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.hashing.words import WordHash, constant, hash_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from partitioning.hashing.words import Words
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import confluent_kafka
@@ -13,8 +14,6 @@ from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from spark_integration.reading.cluster import Range
 
 BATCH_ROWS = 10_000

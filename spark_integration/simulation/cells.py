@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from itertools import count, islice, product
@@ -14,8 +14,6 @@ from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from copartition.simulation import Scenario
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from spark_integration.errors import ColumnError, RecordError
 from spark_integration.sinks.cluster import check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from spark_integration.sinks.placement import KeyRule
 
 TYPES = {

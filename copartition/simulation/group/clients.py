@@ -7,21 +7,20 @@ Java client 4.3.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
-from copartition.simulation.inputs.durations import LARGEST_EXPONENT, LATEST_MS, Exponential, Uniform
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
-    from copartition.simulation.inputs.durations import Duration
-
+from copartition.simulation.inputs.durations import (
+    LARGEST_EXPONENT,
+    LATEST_MS,
+    Duration,
+    Exponential,
+    Uniform,
+)
 
 POLL_CHECK_MS = 501.0
 """Twice a second, each time 1 ms late, as measured over 40 times in six runs."""

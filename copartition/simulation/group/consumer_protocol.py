@@ -6,6 +6,7 @@ that somebody is alive. Sources: `consumer_group` and `consumer_client` beside t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,12 @@ from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.consumer_client import ClassicClient, Client
 from copartition.simulation.group.consumer_group import Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
-from copartition.simulation.group.leader import speaks_consumer_protocol
+from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.timers import Timers
 from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.world import World
 
 

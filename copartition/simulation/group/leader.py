@@ -9,33 +9,29 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.answers import ask
 from assignors.group import Assignment, Group, Member, Topic
-from assignors.interface import RebalanceProtocol
+from assignors.interface import Assignor, RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.outcome.history import Step
+from copartition.simulation.inputs.events import Consumer
+from copartition.simulation.outcome.history import Rebalance, Step
 from copartition.simulation.outcome.timeline import Phase
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.interface import Assignor
     from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.events import Consumer
-    from copartition.simulation.outcome.history import Rebalance
-    from partitioning.topic_partition import TopicPartition
 
 
 LIMIT = 2**26

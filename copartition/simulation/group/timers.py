@@ -9,15 +9,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
 
 class Timer:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields
 from functools import partial
 from inspect import getdoc
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from assignors.files import read_text
 from assignors.group import Topic
@@ -49,11 +50,6 @@ from partitioning.kit.extras import needs
 from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_TOPIC_NAME, check_members
 from partitioning.kit.words import described
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from os import PathLike
-
 
 _DECODERS = {".json": decode_json, ".toml": decode_toml, ".yaml": decode_yaml, ".yml": decode_yaml}
 _SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}

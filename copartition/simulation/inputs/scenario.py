@@ -202,8 +202,8 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
         _check_topic(topic, topics, f"$.load.rate.{topic}")
         if isinstance(rate, tuple) and len(rate) != topics[topic]:
             raise ScenarioError(
-                f"{topic} has {len(rate):,} rates; give one for each of its {topics[topic]:,} partitions, also "
-                "for what it gets later",
+                f"{topic} has {len(rate):,} rates; give one for each of its {topics[topic]:,} partitions, "
+                "also for what it gets later",
                 path=f"$.load.rate.{topic}",
             )
     if scenario.capacity_of(Consumer("")) == math.inf:

@@ -133,4 +133,5 @@ class Load:
         if isinstance(rate, tuple):
             return np.array(rate, np.float64)
         shares = np.arange(1.0, partitions + 1) ** -float(self.zipf)
-        return rate * shares * (first / shares[:first].sum())
+        rates: NDArray[np.float64] = shares * rate * (first / shares[:first].sum())
+        return rates

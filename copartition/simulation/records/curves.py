@@ -11,20 +11,17 @@ so much, in milliseconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import ScenarioError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.integer]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer]
 
 
 _TIE = 1e-9

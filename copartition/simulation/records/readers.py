@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.simulation.records.calls import DROPPED, GIVEN_UP, HAUNTED, READ, STALLED, Outages, Round
 from copartition.simulation.records.curves import (
@@ -18,8 +19,6 @@ from copartition.simulation.records.curves import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from copartition.simulation.inputs.scenario import Scenario
 
     Floats = NDArray[np.float64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from partitioning.clients.delivery import milliseconds
-from partitioning.clients.ledger import FORMAT
+from partitioning.clients.ledger import FORMAT, Entry
 from partitioning.errors import InvalidConfigError, TopicChangedError
 from spark_integration.errors import (
     HalfWrittenError,
@@ -22,9 +23,6 @@ from spark_integration.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from partitioning.clients.ledger import Entry
     from spark_integration.sinks.options import SinkOptions
     from spark_integration.sinks.placement import KeyRule
 
