@@ -26,7 +26,7 @@ class Axis(NamedTuple):
 
 
 _SETTINGS = {dotted(setting.name): setting.name for setting in fields(Settings)}
-_LOAD = {"load.rate": "rate", "load.capacity": "capacity"}
+_LOAD = {f"load.{name}": name for name in ("rate", "capacity", "zipf")}
 
 AXES = {
     "assignor": Axis("assignor", "string", (str,)),
