@@ -11,23 +11,21 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappush
 from itertools import chain, count, groupby, pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.filling import lightest, rounds
 from assignors.columnar.numbering import IdRank, Numbering, OddGroup, PartitionId
+from assignors.columnar.racks import Racks
 from assignors.columnar.sticky_structures import Claims, Outcome
 from partitioning.java import HashSet
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
-if TYPE_CHECKING:
-    from assignors.columnar.racks import Racks
-
-    # Topics, in the order they are looked at, and some of their partitions.
-    Batches: TypeAlias = dict[int, PartitionId]
+# Topics, in the order they are looked at, and some of their partitions.
+Batches: TypeAlias = dict[int, PartitionId]
 
 
 def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:

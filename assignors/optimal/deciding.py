@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from assignors.optimal.grouping import first_of_each, groups, in_order, sorted_b
 from assignors.optimal.keeping import Claims, solve_keeping
 from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
+from assignors.optimal.racks import Kinds
 from assignors.optimal.reading import Reading
 from partitioning.kit.columns import ranges
-
-if TYPE_CHECKING:
-    from assignors.optimal.racks import Kinds
 
 
 class Pairs(NamedTuple):

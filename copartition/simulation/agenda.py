@@ -14,10 +14,11 @@ from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import Distribution, Duration, draw
 from copartition.simulation.inputs.events import (
     Autoscaler,
@@ -56,10 +57,7 @@ from copartition.simulation.inputs.scenario import (
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
-if TYPE_CHECKING:
-    from copartition.simulation.group.world import World
-
-    Length = Callable[[Duration], float]
+Length = Callable[[Duration], float]
 
 
 _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 from copartition.words import count, duration
-
-if TYPE_CHECKING:
-    from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 
 MOST_TIMEOUT_MS = 900_000
 """`transaction.max.timeout.ms`, the broker's default: no coordinator keeps a transaction open for longer."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from os import PathLike
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,23 @@ from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import GroupState
 from copartition.groups.plan import plan
 from copartition.groups.snapshot import Step, read_record
-from copartition.simulation import Consumer, Grow, Join, Leave, Restart, Scenario, simulate
+from copartition.simulation import (
+    Consumer,
+    Event,
+    Grow,
+    Join,
+    Leave,
+    Restart,
+    Scenario,
+    Settings,
+    SimulationResult,
+    simulate,
+)
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
 from copartition.watch.changes import Change, Kind, Names, Watch
 from partitioning.errors import SourceError
-
-if TYPE_CHECKING:
-    from copartition.simulation import Event, Settings, SimulationResult
-
 
 CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})
 HEARTBEATS_MS = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from partitioning.errors import MissingDependencyError
 
@@ -25,12 +25,9 @@ from confluent_kafka import KafkaError, Message
 
 from partitioning.clients.delivery import TAKEN_ALONG, describe_error
 from partitioning.clients.java_settings import librdkafka_security
-from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
+from partitioning.clients.topics import ANY_PARTITION, Ask, Topics, deliveries_of, encoded
 from partitioning.errors import DeliveryError
 from partitioning.interface import Partitioner
-
-if TYPE_CHECKING:
-    from partitioning.clients.topics import Ask
 
 _PRUNE_AT = 1000
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -26,8 +26,7 @@ from partitioning.errors import (
 )
 from partitioning.interface import Partitioner, TopicLayout
 
-if TYPE_CHECKING:
-    Ask: TypeAlias = Callable[[str, float], Any]  # topic, seconds -> confluent-kafka's ClusterMetadata
+Ask: TypeAlias = Callable[[str, float], Any]  # topic, seconds -> confluent-kafka's ClusterMetadata
 
 ANY_PARTITION = -1
 """What confluent-kafka takes for "no explicit partition"."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,8 @@ from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import Answer, Decisions, Leader, subscription
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
+from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
-
-if TYPE_CHECKING:
-    from copartition.simulation.group.world import World
 
 
 class ClassicGroup:

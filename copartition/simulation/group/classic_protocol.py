@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +22,11 @@ from copartition.simulation.group.members import Members, RebalanceNotifier, Sta
 from copartition.simulation.group.memberships import Handover, Process, Reason
 from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
+from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from copartition.simulation.group.world import World
 
 
 class ClassicProtocol:

@@ -19,13 +19,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from partitioning.java import TimelineKeys
+from partitioning.java import TimelineKeys
 
 NEW = 1
 """The epoch of a group before its first member."""

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,10 @@ from copartition.simulation.group.leader import (
 from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
 from copartition.simulation.group.timers import DONE, Beats, Timer, Timers
+from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
-
-if TYPE_CHECKING:
-    from copartition.simulation.group.world import World
 
 DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.group.clients import WAKES_MS, Profile, draw_batches, draw_many
 from copartition.simulation.group.timers import first_after, first_after_each, last_until
-
-if TYPE_CHECKING:
-    from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.settings import Settings
-
+from copartition.simulation.group.world import World
+from copartition.simulation.inputs.settings import Settings
 
 _NONE = np.empty(0, np.int32)
 

@@ -10,13 +10,10 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
 
 class Timer:

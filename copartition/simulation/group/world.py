@@ -98,6 +98,8 @@ class World:
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
+        if consumer.capacity is not None and self.partitions.flow is not None:
+            self.partitions.flow.has_capacity(number, consumer.capacity)
         self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number

@@ -191,6 +191,10 @@ class _Named(Kind):
             isinstance(name, str) and self._item.fits(each) for name, each in value.items()
         )
 
+    def read(self, value: Any) -> Any:
+        named = isinstance(value, Mapping)
+        return {name: self._item.read(each) for name, each in value.items()} if named else value
+
     def write(self, value: Any) -> Any:
         return {name: self._item.write(each) for name, each in value.items()}
 

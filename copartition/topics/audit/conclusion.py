@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from copartition.topics.audit.ranges import NEVER, ranges, widened
+from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
-
-if TYPE_CHECKING:
-    from copartition.topics.audit.tally import Tally
 
 Certainty: TypeAlias = Literal["sure", "likely", "mixed", "none", "unknown"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 from confluent_kafka import Producer
@@ -27,9 +27,7 @@ from spark_integration.sinks.exactly_once.faults import (
     patiently,
 )
 from spark_integration.sinks.exactly_once.partitions import admin_client, committed_reader, end_of
-
-if TYPE_CHECKING:
-    from spark_integration.sinks.exactly_once.target import Target
+from spark_integration.sinks.exactly_once.target import Target
 
 _AT_ONCE = 16
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,8 @@ from spark_integration.errors import (
     PartitionCountError,
     RerunDiffersError,
 )
-
-if TYPE_CHECKING:
-    from spark_integration.sinks.options import SinkOptions
-    from spark_integration.sinks.placement import KeyRule
-
+from spark_integration.sinks.options import SinkOptions
+from spark_integration.sinks.placement import KeyRule
 
 _NO_TIME = -(2**63)
 

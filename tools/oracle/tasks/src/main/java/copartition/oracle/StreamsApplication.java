@@ -22,7 +22,7 @@ import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityT
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 
 /** One assignment of a Kafka Streams application in a classic group; timed where "rounds" are asked for. */
-final class StreamsApplication {
+public final class StreamsApplication {
     static ObjectNode run(JsonNode request) {
         Set<TaskId> all = new HashSet<>();
         Set<TaskId> stateful = new HashSet<>();
@@ -90,7 +90,7 @@ final class StreamsApplication {
     }
 
     /** Offset sums, in runs of a subtopology followed by task and offset, task and offset. */
-    private static Map<TaskId, Long> offsets(JsonNode runs) {
+    public static Map<TaskId, Long> offsets(JsonNode runs) {
         Map<TaskId, Long> offsets = new HashMap<>();
         for (JsonNode run : runs) {
             for (int i = 1; i < run.size(); i += 2) {
@@ -100,7 +100,8 @@ final class StreamsApplication {
         return offsets;
     }
 
-    private static ArrayNode runs(Collection<TaskId> tasks) {
+    /** Tasks in runs of a subtopology followed by task numbers. */
+    public static ArrayNode runs(Collection<TaskId> tasks) {
         ArrayNode runs = TaskOracle.JSON.createArrayNode();
         ArrayNode run = null;
         for (TaskId task : tasks) {
