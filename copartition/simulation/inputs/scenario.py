@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from os import PathLike
 from typing import Annotated
 
@@ -39,7 +40,15 @@ from copartition.simulation.inputs.events import (
     Restart,
     ScaleTo,
 )
-from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refusal, write_condition
+from copartition.simulation.inputs.kinds import (
+    check_fields,
+    kind_of,
+    kinds_of,
+    near,
+    plain,
+    refusal,
+    write_condition,
+)
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import (
@@ -448,7 +457,10 @@ class _Course:
             if isinstance(event, Join):
                 first = self._consumers.setdefault(event.consumer.name, event.consumer)
                 if first != event.consumer:
-                    fault = f"consumer {first.name!r} was {first} before; give a new name"
+                    own = attrgetter(*kinds_of(Consumer))
+                    pairs = zip(kinds_of(Consumer), own(first), own(event.consumer), strict=True)
+                    unlike = " and ".join(name for name, was, now in pairs if was != now)
+                    fault = f"consumer {first.name!r} had another {unlike} before; give a new name"
                     raise _impossible(event, number, fault)
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)
         for number, event in enumerate(self._events):
