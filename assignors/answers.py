@@ -6,25 +6,18 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.group import Assignment
-from assignors.interface import RebalanceProtocol, RememberingAssignor
+from assignors.group import Assignment, Group
+from assignors.interface import Assignor, RebalanceProtocol, RememberingAssignor
 from assignors.optimal.reading import rightful_members
-from assignors.partition_list import NOTHING, PartitionList, as_lists, join_lists
+from assignors.partition_list import NOTHING, PartitionColumns, PartitionList, as_lists, join_lists
 from assignors.registry import is_built_in
 from partitioning.errors import AssignmentError, AssignorError, BrokenPluginError
 from partitioning.kit.columns import bounds
 from partitioning.registry import call_plug_in
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.group import Group
-    from assignors.interface import Assignor
-    from assignors.partition_list import PartitionColumns
 
 
 def ask(assignor: Assignor, group: Group) -> Assignment:

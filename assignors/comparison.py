@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,

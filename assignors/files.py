@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import codecs
 import sys
+from collections.abc import Callable, Iterator
 from itertools import chain
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_FILE_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from os import PathLike
 
 _MARKS = {  # UTF-32 first: its mark begins with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",

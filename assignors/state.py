@@ -13,7 +13,7 @@ from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from partitioning.errors import SourceError
 from partitioning.kit.limits import check_partitions
-from partitioning.topic_partition import TopicPartition  # noqa: TC001 - type hints are read at run time
+from partitioning.topic_partition import TopicPartition
 
 UNKNOWN_LAG = -(2**63)
 """A lag that nobody knows; a real one is below zero where a group committed an offset beyond the end."""

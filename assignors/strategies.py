@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
 
 from assignors.columnar.broker_range import assign_broker_range as columns_of_broker_range
 from assignors.columnar.numbering import OddGroup
@@ -12,8 +13,11 @@ from assignors.columnar.round_robin import assign_round_robin as columns_of_roun
 from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_cooperative_sticky
 from assignors.columnar.sticky import assign_sticky as columns_of_sticky
 from assignors.columnar.uniform import assign_uniform as columns_of_uniform
+from assignors.group import Assignment, Group, Member
 from assignors.interface import RebalanceProtocol
+from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
+from assignors.reasons import Recorder
 from assignors.rules import cooperative_sticky, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.connect import (
@@ -26,17 +30,9 @@ from assignors.rules.cooperative_sticky import assign_cooperative_sticky
 from assignors.rules.librdkafka_sticky import assign_librdkafka_cooperative_sticky
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
-from assignors.rules.sticky import DEFAULT_GENERATION, assign_sticky, max_generation_of
+from assignors.rules.sticky import DEFAULT_GENERATION, MemberData, assign_sticky, max_generation_of
 from assignors.rules.uniform import assign_uniform
 from partitioning.errors import AssignorError, InvalidConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from assignors.group import Assignment, Group, Member
-    from assignors.partition_list import PartitionList
-    from assignors.reasons import Recorder
-    from assignors.rules.sticky import MemberData
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

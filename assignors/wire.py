@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import codecs
 import struct
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")

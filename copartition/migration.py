@@ -7,8 +7,8 @@ protocol), and what the clients refuse, as `copartition.simulation` has it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import check_for_consumers, get_assignor
@@ -17,9 +17,6 @@ from copartition.groups.plan.members import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
 from partitioning.kit.data import read_toml
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NAMES = read_toml(__package__, "migration.toml")
 """What each client calls a strategy of its own side."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning import partition_batch
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from numpy.typing import NDArray
 
 MOST_RECORDS = 200_000
 """Of a stream; a model takes a second for some ten thousand of them with each pair of settings."""

@@ -7,26 +7,23 @@ import random
 import subprocess
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from assignors.answers import ask, checked_user_data
-from assignors.group import StickyUserData
-from assignors.interface import RememberingAssignor
+from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.interface import Assignor, RememberingAssignor
 from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
+from assignors.rules.simple import SimpleAssignor
 from assignors.testing.stories import Story
+from copartition.task_vectors import CONNECT, STREAMS, connect_cases, runs, streams_cases
 from partitioning.errors import AssignorError, SourceError
 from partitioning.kit.data import read_data
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from assignors.group import Group, Member
-    from assignors.interface import Assignor
 
 Json: TypeAlias = dict[str, Any]
 Verdict: TypeAlias = Literal["equal", "other order", "different"]
@@ -54,7 +51,16 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
     The name and the seed decide the cases. A name that is neither an assignor nor a profile raises
     `UnknownStrategyError`.
     """
-    cases = _keys(strategy, seed) if strategy in PROFILES else _groups(strategy, seed)
+    cases: Iterator[Json]
+    rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
+    if strategy in PROFILES:
+        cases = _keys(strategy, rng)
+    elif strategy in CONNECT:
+        cases = connect_cases(strategy, rng, _REBALANCES)
+    elif strategy in STREAMS:
+        cases = streams_cases(strategy, rng, _REBALANCES)
+    else:
+        cases = _groups(strategy, rng)
     return [{"case": number, **case} for number, case in enumerate(islice(cases, count))]
 
 
@@ -86,26 +92,28 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     ]
 
 
-def _groups(strategy: str, seed: int) -> Iterator[Json]:
+def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
     """Groups that live through some rebalances each; members carry on what the exact answer gave them."""
-    rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
-    get_assignor(strategy)
     while True:
-        leader, story = get_assignor(strategy), Story(rng.randrange(2**32))
+        leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
+        story = Story(rng.randrange(2**32))
         _, group = story.first()
         for number in range(_REBALANCES):
             group = replace(group, members=[_as_sent(leader, member) for member in group.members])
             case = {"new_leader": number == 0, **_group(group)}
             try:
-                assignment = ask(leader, group)
+                if isinstance(leader, SimpleAssignor):
+                    assignment = Assignment.for_group(group, leader.assign(group))
+                else:
+                    assignment = ask(leader, group)
             except AssignorError as error:
                 yield {**case, "answer": {"error": error.jvm_exception}}
                 break
-            yield {**case, "answer": {"assignment": {name: _runs(mine) for name, mine in assignment.items()}}}
+            yield {**case, "answer": {"assignment": {name: runs(mine) for name, mine in assignment.items()}}}
             _, group = story.next(group, assignment)
 
 
-def _as_sent(leader: Assignor, member: Member) -> Member:
+def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
     """The member with the user data that a member of this strategy sends along."""
     if leader.name == "sticky" or not isinstance(member.user_data, StickyUserData):
         return member
@@ -133,7 +141,7 @@ def _group(group: Group) -> Json:
             "topics": [*member.topics],
             "instance_id": member.instance_id,
             "rack": member.rack,
-            "owned": _runs(member.owned) or None,
+            "owned": runs(member.owned) or None,
             "generation": member.generation,
             "user_data": None if member.user_data is None else bytes(member.user_data).hex(),
         }
@@ -146,17 +154,7 @@ def _without_none(values: Mapping[str, Any]) -> Json:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _runs(partitions: PartitionList | Sequence[tuple[str, int]]) -> list[list[str | int]]:
-    runs: list[list[str | int]] = []
-    for topic, number in partitions:
-        if not runs or runs[-1][0] != topic:
-            runs.append([topic])
-        runs[-1].append(number)
-    return runs
-
-
-def _keys(profile: str, seed: int) -> Iterator[Json]:
-    rng = random.Random(f"{profile}/{seed}")  # noqa: S311 - test data
+def _keys(profile: str, rng: random.Random) -> Iterator[Json]:
     while True:
         key = rng.choice(
             (None, rng.choice(_KEYS).encode(), *(rng.randbytes(rng.randrange(1, 80)) for _ in range(6)))
@@ -172,9 +170,9 @@ def _answer(line: str, number: int) -> Json:
         answer = json.loads(line)
     except ValueError as error:
         raise SourceError(f"the answer to case {number} is no JSON: {line[:60]!r}") from error
-    if not isinstance(answer, dict) or not {"assignment", "error", "partition"} & answer.keys():
+    if not isinstance(answer, dict) or not {"assignment", "active", "error", "partition"} & answer.keys():
         raise SourceError(
-            f"the answer to case {number} has neither assignment, error nor partition: {line[:60]!r}"
+            f"the answer to case {number} has neither assignment, active, error nor partition: {line[:60]!r}"
         )
     return answer
 
@@ -182,20 +180,21 @@ def _answer(line: str, number: int) -> Json:
 def _verdict(exact: Json, answer: Json) -> Verdict:
     if exact == {key: answer.get(key) for key in exact}:
         return "equal"
-    if "assignment" not in exact or not isinstance(answer.get("assignment"), dict):
-        return "different"
-    return "other order" if _owners(exact["assignment"]) == _owners(answer["assignment"]) else "different"
+    is_same = all(_in_no_order(value) == _in_no_order(answer.get(key)) for key, value in exact.items())
+    return "other order" if is_same else "different"
 
 
-def _owners(assignment: Json) -> dict[str, list[tuple[Any, ...]]]:
-    """The partitions of each member that has some, in no order."""
+def _in_no_order(value: Any) -> Any:
+    """The partitions of each member that has some, sorted; what are no members' lists stays as it is."""
+    if not isinstance(value, dict):
+        return value
     try:
         lists = {
-            name: sorted((run[0], number) for run in runs for number in run[1:])
-            for name, runs in assignment.items()
+            name: sorted((run[0], number) for run in mine for number in run[1:])
+            for name, mine in value.items()
         }
     except (TypeError, IndexError, KeyError):
-        return {}
+        return value
     return {name: mine for name, mine in lists.items() if mine}
 
 

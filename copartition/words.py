@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from partitioning.strategy import UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from partitioning.interface import TopicLayout
-    from partitioning.strategy import Draw, RandomSource
+from partitioning.interface import TopicLayout
+from partitioning.strategy import Draw, RandomSource, UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

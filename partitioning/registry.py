@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -17,7 +18,6 @@ from partitioning.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from importlib.metadata import EntryPoint
 
 S = TypeVar("S")

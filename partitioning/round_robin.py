@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidConfigError
+from partitioning.interface import TopicLayout
 from partitioning.java import hash_map_order, string_hash, topic_partition_hashes
 from partitioning.strategy import UnkeyedStrategy, UnkeyedTopic, to_positive
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from partitioning.interface import TopicLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

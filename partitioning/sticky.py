@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidConfigError
-from partitioning.strategy import UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from partitioning.interface import TopicLayout
-    from partitioning.strategy import Draw, RandomSource
+from partitioning.interface import TopicLayout
+from partitioning.strategy import Draw, RandomSource, UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,18 +7,12 @@ schema's id, so it has to be serialized by that registry's own serializer first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from spark_integration.hash_columns import column_function
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from spark_integration.hash_columns import ArrowFunction
+from spark_integration.hash_columns import ArrowFunction, column_function
 
 UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 

@@ -8,16 +8,13 @@ import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from partitioning.errors import InvalidConfigError, MissingDependencyError
 from spark_integration.errors import ConnectorError
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 CONNECTOR_JARS = ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10", "kafka-clients", "commons-pool2")
 """What the connector consists of, beside what Spark brings along."""

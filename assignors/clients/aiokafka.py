@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
 from assignors.answers import Memory, ask, by_topic, is_cooperative
 from assignors.group import Group, Member, Topic
-from assignors.interface import RebalanceProtocol
+from assignors.interface import Assignor, RebalanceProtocol
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_sticky_user_data
 from assignors.registry import get_assignor
 from partitioning.errors import AssignmentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from assignors.interface import Assignor
 
 _VERSION = 0
 

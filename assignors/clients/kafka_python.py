@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProtocol
@@ -10,13 +11,9 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from assignors.answers import Memory, ask, by_topic, is_cooperative
 from assignors.group import Group, Member, Topic
+from assignors.interface import Assignor
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.registry import get_assignor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from assignors.interface import Assignor
 
 _VERSION = 3
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.columnar.numbering import Numbering
-from assignors.group import made_id, topic_id
+from assignors.columnar.numbering import Numbering, Subscriptions, TopicRow
+from assignors.group import Member, Topic, made_id, topic_id
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.kit.columns import bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import Subscriptions, TopicRow
-    from assignors.group import Member, Topic
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import OddGroup, Subscriptions, member_order
 from assignors.columnar.range import range_owners
-from assignors.group import Assignment
+from assignors.group import Assignment, Group
 from partitioning.java.hash_order import sized_map_order
 from partitioning.java.sizes import hash_map_capacity, table_length
 from partitioning.kit.columns import bounds, sort_positions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Group
 
 
 def assign_broker_range(group: Group) -> Assignment:

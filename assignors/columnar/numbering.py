@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from operator import is_not, ne
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group, Member, Topic
 from partitioning.java import hash_map_order, string_hashes, utf16_key
+from partitioning.java.many_maps import Order
 from partitioning.kit.columns import bounds, group_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Group, Member, Topic
-    from partitioning.java.many_maps import Order
 
 
 class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instead

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId
-    from assignors.group import Topic
+from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId
+from assignors.group import Topic
 
 
 @dataclass(frozen=True, slots=True)

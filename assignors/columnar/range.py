@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 from operator import and_, or_
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.numbering import (
+    Audiences,
+    JoinPosition,
     Numbering,
     Subscriptions,
     hash_order,
@@ -20,15 +23,8 @@ from assignors.columnar.numbering import (
     topics_that_exist,
 )
 from assignors.columnar.racks import replica_patterns
+from assignors.group import Assignment, Group, Member, Topic
 from partitioning.java import hash_map_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import Audiences, JoinPosition
-    from assignors.group import Assignment, Group, Member, Topic
 
 
 def assign_range(group: Group) -> Assignment:

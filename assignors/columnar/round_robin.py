@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.numbering import (
+    JoinPosition,
     Numbering,
     OddGroup,
     Subscriptions,
@@ -15,12 +16,7 @@ from assignors.columnar.numbering import (
     member_order,
     topics_that_exist,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import JoinPosition
-    from assignors.group import Assignment, Group
+from assignors.group import Assignment, Group
 
 
 def assign_round_robin(group: Group) -> Assignment:

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.filling import turns
-from assignors.columnar.numbering import Numbering, OddGroup, Subscriptions, in_name_order, topics_that_exist
+from assignors.columnar.numbering import (
+    JoinPosition,
+    Numbering,
+    OddGroup,
+    PartitionId,
+    Subscriptions,
+    TopicRow,
+    in_name_order,
+    topics_that_exist,
+)
 from assignors.columnar.racks import Racks
 from assignors.columnar.sticky_general import assign_general
-from assignors.columnar.sticky_structures import Outcome, read_claims, recall_owned, recall_user_data
-from assignors.group import StickyUserData
+from assignors.columnar.sticky_structures import (
+    Claims,
+    Memory,
+    Outcome,
+    read_claims,
+    recall_owned,
+    recall_user_data,
+)
+from assignors.group import Assignment, Group, StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import as_it_travels
 from partitioning.java import string_hashes
@@ -21,15 +38,6 @@ from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
 from partitioning.kit.columns import join, sort_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import JoinPosition, PartitionId, TopicRow
-    from assignors.columnar.sticky_structures import Claims, Memory
-    from assignors.group import Assignment, Group
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:

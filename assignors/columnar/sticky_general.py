@@ -7,32 +7,25 @@ move until no move makes the assignment more balanced.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappush
 from itertools import chain, count, groupby, pairwise
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.filling import lightest, rounds
-from assignors.columnar.numbering import OddGroup
-from assignors.columnar.sticky_structures import Outcome
+from assignors.columnar.numbering import IdRank, Numbering, OddGroup, PartitionId
+from assignors.columnar.racks import Racks
+from assignors.columnar.sticky_structures import Claims, Outcome
 from partitioning.java import HashSet
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
-    from typing import TypeAlias
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import IdRank, Numbering, PartitionId
-    from assignors.columnar.racks import Racks
-    from assignors.columnar.sticky_structures import Claims
-
-    # Topics, in the order they are looked at, and some of their partitions.
-    Batches: TypeAlias = dict[int, PartitionId]
+# Topics, in the order they are looked at, and some of their partitions.
+Batches: TypeAlias = dict[int, PartitionId]
 
 
 def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.columnar.numbering import OddGroup
-from assignors.group import Assignment, StickyUserData
+from assignors.columnar.numbering import JoinPosition, Numbering, OddGroup, PartitionId, TopicRow
+from assignors.group import Assignment, Member, StickyUserData
 from assignors.partition_list import PartitionList, as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
 from partitioning.kit.columns import group_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId, TopicRow
-    from assignors.group import Member
 
 
 class Memory(NamedTuple):

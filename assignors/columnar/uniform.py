@@ -7,16 +7,19 @@ the others.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import OddGroup, Subscriptions, hash_order
+from assignors.columnar.numbering import JoinPosition, OddGroup, Subscriptions, TopicRow, Visit, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
-from assignors.group import Assignment
+from assignors.group import Assignment, Group
 from assignors.partition_list import join_lists
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
@@ -24,17 +27,8 @@ from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths
 from partitioning.kit.columns import bounds, join, ranges, run_starts
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from uuid import UUID
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.numbering import JoinPosition, TopicRow, Visit
-    from assignors.group import Group
-
-    Call = tuple[int, int, bool]
-    """A topic, a number, and whether that partition comes or goes."""
+Call = tuple[int, int, bool]
+"""A topic, a number, and whether that partition comes or goes."""
 
 
 def assign_uniform(group: Group) -> Assignment:

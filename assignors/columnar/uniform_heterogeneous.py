@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.filling import rounds
-from assignors.columnar.uniform_structures import Changes, Move, Slots
+from assignors.columnar.numbering import PartitionId, TopicRow, Visit
+from assignors.columnar.uniform_structures import Changes, Move, Slots, Targets
 from partitioning.java import hash_map_capacity
 from partitioning.kit.columns import group_rows, ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.broker_numbering import BrokerNumbering
-    from assignors.columnar.numbering import PartitionId, TopicRow, Visit
-    from assignors.columnar.uniform_structures import Targets
 
 
 def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.columnar.numbering import OddGroup, rows_of
-from assignors.partition_list import as_lists
+from assignors.columnar.broker_numbering import BrokerNumbering
+from assignors.columnar.numbering import OddGroup, TopicRow, Visit, rows_of
+from assignors.group import Member
+from assignors.partition_list import PartitionColumns, PartitionList, as_lists
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
 from partitioning.kit.columns import ranges, run_sizes, run_starts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.broker_numbering import BrokerNumbering
-    from assignors.columnar.numbering import TopicRow, Visit
-    from assignors.group import Member
-    from assignors.partition_list import PartitionColumns, PartitionList
-
 
 _T = TypeVar("_T", bound=np.generic)
 

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
-from assignors.group import Assignment
+from assignors.group import Assignment, Certificate, Group
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import Reading, read_group
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
-from assignors.reasons import Reason
+from assignors.reasons import Reason, Recorder
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.group import Certificate, Group
-    from assignors.optimal.reading import Reading
-    from assignors.reasons import Recorder
 
 
 class Decision(NamedTuple):

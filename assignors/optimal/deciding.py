@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.filling import turns
 from assignors.optimal.grouping import first_of_each, groups, in_order, sorted_by, sums
 from assignors.optimal.keeping import Claims, solve_keeping
 from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
+from assignors.optimal.racks import Kinds
+from assignors.optimal.reading import Reading
 from partitioning.kit.columns import ranges
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.optimal.racks import Kinds
-    from assignors.optimal.reading import Reading
 
 
 class Pairs(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.kit.columns import ranks, run_sizes, run_starts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def sums(group: NDArray[np.integer[Any]], amount: NDArray[Any], groups: int) -> NDArray[np.int64]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.optimal.grouping import sums
-from assignors.optimal.network import UNLIMITED, Arcs, Network
+from assignors.optimal.network import UNLIMITED, Arcs, Ints, Network
 from assignors.optimal.reading import Readers
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.optimal.network import Ints
 
 
 class Claims(NamedTuple):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.optimal.grouping import sums
 from assignors.optimal.network import UNLIMITED, Arcs, Network
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.optimal.reading import Readers
+from assignors.optimal.reading import Readers
 
 
 class Levels(NamedTuple):

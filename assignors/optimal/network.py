@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.optimal.grouping import distinct
 from partitioning.kit.columns import bounds, ranges, runs
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.integer[Any]]
+Ints = NDArray[np.integer[Any]]
 
 UNLIMITED = 1 << 30
 

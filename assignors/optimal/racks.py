@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.racks import replica_patterns
-from assignors.optimal.reading import Readers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.group import Group
-    from assignors.optimal.network import Ints
-    from assignors.optimal.reading import Reading
+from assignors.group import Group
+from assignors.optimal.network import Ints
+from assignors.optimal.reading import Readers, Reading
 
 
 class Kinds(NamedTuple):

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from itertools import chain, pairwise, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.numbering import topics_that_exist
-from assignors.columnar.sticky_structures import recall_owned, recall_user_data
-from assignors.group import name_in
+from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
+from assignors.group import Group, Member, name_in
 from assignors.optimal.grouping import distinct
+from assignors.optimal.network import Ints
 from assignors.partition_list import join_lists
 from partitioning.kit.columns import bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.columnar.sticky_structures import Memory
-    from assignors.group import Group, Member
-    from assignors.optimal.network import Ints
 
 
 class Readers(NamedTuple):

@@ -6,19 +6,14 @@ more where the count does not divide. Neither racks nor what members had so far 
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec, sorted_members
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_map import HashMap
-
-if TYPE_CHECKING:
-    import uuid
-
-    from assignors.group import Group
 
 
 def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignment:

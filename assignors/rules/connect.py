@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping  # noqa: TC003 - type hints are read at run time
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from assignors.group import Assignment, Group, Topic
+from assignors.group import Assignment, Group, Member, Topic
 from assignors.partition_list import PartitionList
 from assignors.rules.group_spec import members_by_id
 from partitioning.errors import InvalidGroupError
@@ -22,11 +28,6 @@ from partitioning.java import utf16_key
 from partitioning.java.hash_codes import TaskId
 from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from assignors.group import Member
 
 CONNECTOR = "connector:"
 """What the topic of a connector's own instance is called, before the connector's name."""

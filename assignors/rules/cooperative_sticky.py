@@ -11,21 +11,15 @@ Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group, Member
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_cooperative_user_data
-from assignors.reasons import Reason, unrecorded
+from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import members_by_id
 from assignors.rules.sticky import DEFAULT_GENERATION, MemberData, assign_partitions, subscription_generation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assignors.group import Group, Member
-    from assignors.reasons import Recorder
-    from partitioning.topic_partition import TopicPartition
+from partitioning.topic_partition import TopicPartition
 
 
 def assign_cooperative_sticky(

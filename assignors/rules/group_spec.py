@@ -9,16 +9,12 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from assignors.group import made_id, topic_id
+from assignors.group import Group, Member, made_id, topic_id
 from assignors.partition_list import PartitionList
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from assignors.group import Group, Member
 
 
 def members_by_id(group: Group) -> HashMap[str, Member]:

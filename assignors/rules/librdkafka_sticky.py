@@ -16,20 +16,16 @@ Texts are compared as bytes. Where librdkafka aborts, or reads memory that it ha
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.sticky_structures import RackInfo
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from assignors.group import Group
 
 Lists = dict[str, list[TopicPartition]]
 """The partitions of each member, by id."""

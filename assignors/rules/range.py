@@ -8,19 +8,14 @@ to the length of their range, and then they share what is left.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group, Topic
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assignors.group import Group, Topic
 
 
 def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:

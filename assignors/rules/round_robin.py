@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from assignors.group import Group
 
 
 def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:

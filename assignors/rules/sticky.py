@@ -15,11 +15,12 @@ What the steps keep in hand is in `sticky_structures`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from assignors.group import Assignment, StickyUserData
+from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.protocol import as_it_travels, decode_sticky_user_data
-from assignors.reasons import Reason, unrecorded
+from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.sticky_structures import (
     NO_RACKS,
     CurrentAssignment,
@@ -30,13 +31,7 @@ from assignors.rules.sticky_structures import (
 from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-
-    from assignors.group import Group, Member
-    from assignors.reasons import Recorder
-    from partitioning.topic_partition import TopicPartition
+from partitioning.topic_partition import TopicPartition
 
 DEFAULT_GENERATION = -1
 

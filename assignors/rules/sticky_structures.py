@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Sized
 from heapq import heapify, heappush, heapreplace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from assignors.group import Group, Member, Topic
+from assignors.reasons import Recorder
 from assignors.rules.group_spec import members_by_id, partitions_per_topic
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Sized
-
-    from assignors.group import Group, Member, Topic
-    from assignors.reasons import Recorder
-
 
 NO_RACKS: frozenset[str] = frozenset()
 

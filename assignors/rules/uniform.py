@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import math
 import struct
+import uuid
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from assignors.group import Assignment
+from assignors.group import Assignment, Group
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.group_spec import GroupSpec, deep_copy_assignment, is_settled, remove_partition
+from assignors.rules.group_spec import (
+    GroupSpec,
+    TargetAssignment,
+    deep_copy_assignment,
+    is_settled,
+    remove_partition,
+)
 from partitioning.errors import AssignorError
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_map import HashSet
-
-if TYPE_CHECKING:
-    import uuid
-    from collections.abc import Sequence
-
-    from assignors.group import Group
-    from assignors.rules.group_spec import TargetAssignment
 
 
 class MemberAssignmentBalancer:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from assignors.answers import check_answer, checked_user_data
+from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RebalanceProtocol, RememberingAssignor
 from assignors.partition_list import NOTHING
 from assignors.testing.stories import Story, stories
 from partitioning.errors import AssignmentError, BrokenPluginError
 from partitioning.testing.conformance import LIMIT_S, in_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from assignors.group import Assignment, Group
 
 STORIES = 40
 REBALANCES = 8

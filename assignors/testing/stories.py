@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from assignors.group import Group, Member, StickyUserData, Topic
+from assignors.group import Assignment, Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionList
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from assignors.group import Assignment
 
 RACKS = ("east", "west", None)
 FORMS = ("as it was given", "none", "empty", "of another strategy")

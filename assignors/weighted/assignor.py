@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from assignors.columnar.sticky_structures import recall_owned, recall_user_data
+from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
+from assignors.group import Group
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.assignor import Deciding, Decision, find_held_back
 from assignors.optimal.reading import read_group
+from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.weighted.improving import Answer, Limits, certify, decide
 from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak
 from assignors.weighted.weights import Capacities, GivenWeights, Weights, weights_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from assignors.columnar.sticky_structures import Memory
-    from assignors.group import Group
-    from assignors.partition_list import PartitionList
 
 _ATTEMPTS = 16
 """How often a cooperative answer takes what the next round would, before it takes nothing at all."""

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.group import Certificate
 from assignors.optimal.grouping import sorted_by
 from assignors.weighted.placing import place
-from assignors.weighted.problem import least_peak, least_peak_within
+from assignors.weighted.problem import Problem, least_peak, least_peak_within
 from partitioning.errors import InvalidConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.weighted.problem import Problem
-
 
 CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""

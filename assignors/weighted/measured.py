@@ -6,23 +6,19 @@ name, partition numbers and as many 64-bit floats, then the length of all that, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from assignors.group import StickyUserData
+from assignors.group import Member, StickyUserData
 from assignors.weighted.weights import Weights
 from assignors.wire import Reader, Writer
 from partitioning.errors import InvalidConfigError, ProtocolError
 from partitioning.kit.limits import MAX_PARTITION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from assignors.group import Member
 
 _END = b"RATE"
 _WHAT = "the rates in user data"

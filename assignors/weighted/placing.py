@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from heapq import heapify, heapreplace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.optimal.grouping import sorted_by
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.weighted.problem import Problem
+from assignors.weighted.problem import Problem
 
 _FEW = 16
 """If fewer get one in a step, the next ones are given one by one."""

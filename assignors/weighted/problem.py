@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.optimal.levels import find_levels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.optimal.levels import Levels
-    from assignors.optimal.reading import Reading
-
+from assignors.optimal.levels import Levels, find_levels
+from assignors.optimal.reading import Reading
 
 _BITS = 52
 """Sums of this many bits are exact, so that no order of adding shows in an answer."""

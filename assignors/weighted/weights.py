@@ -9,21 +9,17 @@ from io import StringIO
 from math import inf, nan
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.files import read_text
-from assignors.group import name_in
+from assignors.group import Member, name_in
+from assignors.optimal.reading import Reading
 from partitioning.errors import InvalidConfigError, SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_PARTITION, parse_number
-
-if TYPE_CHECKING:
-    from assignors.group import Member
-    from assignors.optimal.reading import Reading
-
 
 TopicWeights = float | Sequence[float] | NDArray[np.floating] | Mapping[int, float]
 """One weight for each partition of a topic, a weight of every partition from 0 on, or by partition number."""

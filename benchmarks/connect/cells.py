@@ -20,7 +20,8 @@ class Cell:
     Attributes:
         name: of its group.
         windows: what happens, one thing after another; before the next window the cluster comes to rest.
-            "lost" waits for a round in which something is lost, "back" for one with all workers that live.
+            "lost" waits for a round in which something is lost, "back" for one with all workers that live,
+            in which nothing has to stop.
         workers: which ones it begins with.
         delay_ms: `scheduled.rebalance.max.delay.ms`.
         protocol: `connect.protocol`.

@@ -95,7 +95,12 @@ class _Cluster:
             return
         if verb == "back":
             living = {worker.process for worker in self._workers.values()}
-            self._wait(lambda rounds: _members(rounds[-1]) == living, f"a round of {sorted(living)}")
+
+            def all_back(rounds: list[Run]) -> bool:
+                return _members(rounds[-1]) == living and not any(rounds[-1]["revoked"].values())
+
+            self._wait(all_back, f"a round of {sorted(living)} in which nothing stops")
+            time.sleep(QUIET_S)
             return
         if subject in {"leader", "follower"}:
             leads = _rounds(self._cell.name, self._log())[-1]["leader"].partition(".")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from copartition.cli.shell import Output, command, write
 from partitioning.kit.limits import MAX_TOPIC_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
     from assignors.state import GroupState

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, schema_option
 from copartition.cli.shell import Output, command, complain, end_of_help
-from copartition.cli.topic_options import key_format_options, reading_options
-
-if TYPE_CHECKING:
-    from copartition.cli.topic_options import KeyFormat, Wanted
+from copartition.cli.topic_options import KeyFormat, Wanted, key_format_options, reading_options
 
 HELP_END = end_of_help("audit")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,9 @@ from copartition.cli.options import (
     topics_option,
 )
 from copartition.cli.shell import COULD_NOT, Output, command, complain, end_of_help, write
-from copartition.cli.topic_options import key_format_options, reading_options
+from copartition.cli.topic_options import KeyFormat, Wanted, key_format_options, reading_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from copartition.cli.topic_options import KeyFormat, Wanted
     from copartition.diff import Check
     from copartition.reports.join import JoinReport
 

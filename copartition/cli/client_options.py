@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,6 @@ from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import InvalidConfigError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from copartition.cli.options import Decorator
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,6 @@ from partitioning.errors import SourceError
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from copartition.groups.live.cluster import Broker
 
 PARTITIONS = 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -27,8 +28,6 @@ from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from copartition.diff import AssignmentDiff, Check
     from copartition.groups import Joiner, WhatIf
     from copartition.reports.diff.model import View

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,10 +16,7 @@ from copartition.cli.options import (
     output_options,
     set_option,
 )
-from copartition.cli.shell import command, write
-
-if TYPE_CHECKING:
-    from copartition.cli.shell import Output
+from copartition.cli.shell import Output, command, write
 
 
 @command(

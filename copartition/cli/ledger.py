@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from copartition.cli.shell import HELP, Output, QuietGroup, complain, examples, 
 from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from partitioning.clients.ledger import Entry
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +14,6 @@ from copartition.cli.shell import Output, command, write
 from copartition.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from assignors.state import GroupState
     from copartition.migration import Bounce, Migration
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from inspect import signature
@@ -14,8 +15,6 @@ from copartition.cli.shell import Output, write
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_REPORT_WIDTH, parse_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from copartition.groups import Joiner
 
     Command = Callable[..., None]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
 from copartition.cli.options import output_options, partitions_option
 from copartition.cli.shell import Output, command, write
 from partitioning.topic_partition import MAX_PARTITIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @command(

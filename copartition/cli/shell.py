@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
@@ -17,8 +18,6 @@ from partitioning.kit.data import read_data
 from partitioning.kit.limits import MAX_REPORT_WIDTH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from rich.console import Console
 
     from partitioning.registry import StrategyInfo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -24,7 +25,6 @@ from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from copartition.simulation import Runs, Scenario, SimulationResult

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +13,6 @@ from copartition.cli.shell import command, write
 from copartition.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from copartition.simulation import Scenario
 
 

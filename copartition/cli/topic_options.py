@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,8 +12,6 @@ import click
 from copartition.cli.options import one_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from copartition.topics.audit.decoder import KeyDecoder
     from copartition.topics.audit.reader import Selection
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import ms_option, output_options
-from copartition.cli.shell import command
-
-if TYPE_CHECKING:
-    from copartition.cli.shell import Output
+from copartition.cli.shell import Output, command
 
 
 @command(

@@ -31,7 +31,10 @@ MOST = 100_000
 def vectors(
     ctx: click.Context, strategy: str, *, count: int, seed: int, against: str | None, output: Output
 ) -> None:
-    """Groups or keys with the exact answers of STRATEGY, an assignor or a client's profile, as JSON.
+    """Groups or keys with the exact answers of STRATEGY, as JSON.
+
+    STRATEGY is an assignor (`copartition assign --list`), a client's profile (`copartition profiles`),
+    "simple" of share groups, or of Kafka Streams "streams-sticky" or "streams-high-availability".
 
     With --against the exit code is 1 where a member gets other partitions, or a key another partition.
     """

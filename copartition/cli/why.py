@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,9 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, set_option, topic_counts
-from copartition.cli.shell import command, write
+from copartition.cli.shell import Output, command, write
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from copartition.cli.shell import Output
     from copartition.why.rebalances import GroupHistory
 
 

@@ -7,23 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assignors.partition_list import PartitionList
+from assignors.reasons import Reason
+from assignors.state import MemberIdentity
 from partitioning.errors import DiffError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.partition_list import PartitionList
-    from assignors.reasons import Reason
-    from assignors.state import MemberIdentity
-
 
 _FIELDS = {"instance-id": "instance_id", "client-id": "client_id", "member-id": "id", "host": "host"}
 """What names a member, the best name first."""

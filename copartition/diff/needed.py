@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.group import Group, Member, Topic
+from assignors.group import Certificate, Group, Member, Topic
 from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
-from assignors.optimal.quality import certificate, quality
+from assignors.optimal.quality import AssignmentQuality, certificate, quality
 from assignors.optimal.reading import Readers
-from copartition.diff.changes import Action, Presence
+from assignors.state import GroupState
+from assignors.weighted.weights import Weights
+from copartition.diff.changes import Action, MemberChange, Presence
 from partitioning.errors import InvalidGroupError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Certificate
-    from assignors.optimal.quality import AssignmentQuality
-    from assignors.state import GroupState
-    from assignors.weighted.weights import Weights
-    from copartition.diff.changes import MemberChange
-
 
 CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
 """The strategy of each protocol that gives equal numbers of equally large topics to one member."""

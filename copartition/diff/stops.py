@@ -7,29 +7,23 @@ an hour, where nothing takes time but waiting; no run is made.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
-from assignors.state import CONNECT
-from copartition.diff.changes import Action, Presence
+from assignors.state import CONNECT, GroupState
+from copartition.diff.changes import Action, MemberChange, Presence
+from copartition.diff.needed import Columns
+from copartition.simulation.inputs.settings import Settings
 from partitioning.errors import UnknownStrategyError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.state import GroupState
-    from copartition.diff.changes import MemberChange
-    from copartition.diff.needed import Columns
-    from copartition.simulation.inputs.settings import Settings
-
-    Mask = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
 
 class Stop(NamedTuple):

@@ -7,21 +7,17 @@ import re
 from collections import Counter
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.comparison import COMPARISON, COMPARISONS
+from assignors.group import Certificate
 from assignors.state import UNKNOWN_LAG
-from copartition.diff.changes import Action, Presence
+from copartition.diff.changes import Action, MemberChange, Presence
+from copartition.diff.needed import Columns, Needed
 from partitioning.errors import DiffError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.group import Certificate
-    from copartition.diff.changes import MemberChange
-    from copartition.diff.needed import Columns, Needed
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,14 @@ A new check is a function and a table of its name in `checks.toml`; docs/doctor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+from assignors.optimal.quality import AssignmentQuality
 from copartition.diff.needed import balance_of
+from copartition.doctor.examination import Examination, Offsets
 from copartition.words import count, duration, list_names
 from partitioning.kit.data import read_toml
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from assignors.optimal.quality import AssignmentQuality
-    from copartition.doctor.examination import Examination, Offsets
 
 T = TypeVar("T")
 Status: TypeAlias = Literal["ok", "found", "unknown"]

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from assignors.state import UNKNOWN_LAG
-from copartition.groups.live.cluster import connect
-from copartition.groups.live.members import describe_group, with_subscriptions
+from assignors.state import UNKNOWN_LAG, GroupState
+from copartition.groups.live.cluster import Cluster, connect
+from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.live.reader import read_topics, states
 from partitioning.errors import SourceError
 from partitioning.placement import coordinator_partition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from assignors.state import GroupState
-    from copartition.groups.live.cluster import Cluster
-    from copartition.groups.live.members import LiveGroup
 
 _OFFSETS = "__consumer_offsets"
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from partitioning.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Rows:

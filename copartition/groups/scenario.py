@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from assignors.group import Topic
+from assignors.state import GroupState
 from copartition.groups.plan.members import WhatIf, find_member, read_topics, seat_members
 from copartition.groups.plan.planner import as_complete
 from copartition.simulation import Consumer, Crash, Deployment, Grow, RollingRestart, Scenario
+from copartition.simulation.inputs.events import Event
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assignors.state import GroupState
-    from copartition.simulation.inputs.events import Event
 
 DEPLOYS = ("rolling", "surge", "crash MEMBER", "grow TOPIC=N")
 """What may happen to a captured group, as people write it."""

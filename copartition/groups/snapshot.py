@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
-from uuid import UUID  # noqa: TC003 - msgspec looks at it
+from os import PathLike
+from typing import Annotated, Any, NamedTuple, TypeVar
+from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
@@ -16,13 +19,6 @@ from copartition.groups.rows import Rows
 from partitioning.errors import SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from os import PathLike
-
-    from numpy.typing import NDArray
-
 
 with needs("a snapshot", "cli"):
     import msgspec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy as np
 
 from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from assignors.weighted.weights import GivenWeights
 from copartition.diff import diff
 from copartition.groups.capture import check_head, is_status, parse_capture
 from copartition.groups.live import read_live
@@ -23,9 +25,6 @@ from partitioning.kit.limits import parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assignors.weighted.weights import GivenWeights
     from copartition.simulation import Consumer, SimulationResult
 
 

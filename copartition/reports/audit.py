@@ -6,6 +6,7 @@ Keys of the JSON are stable: a minor version adds, never renames.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -18,8 +19,6 @@ from copartition.words import Table, ranges
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rich.console import Console
 
 

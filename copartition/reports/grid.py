@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from copartition.words import CUT, visible
+from copartition.words import Table as ReportTable
 from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
@@ -18,11 +20,7 @@ with needs("a text report", "cli"):
     from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
-
     from rich.console import Console, ConsoleOptions
-
-    from copartition.words import Table as ReportTable
 
 
 def cell(text: str, style: str = "") -> Text:

@@ -5,6 +5,7 @@ Keys of the JSON are stable: a minor version adds, never renames.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -12,19 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from copartition.reports.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.reports.markdown import Page, markdown_text
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, TopicAudit
-from copartition.topics.join.planned import MustGrow, PlannedJoin
-from copartition.topics.join.verdict import Reason, Remedy, Topic, key_text
+from copartition.topics.join.planned import GrowthPlan, MustGrow, PlannedJoin
+from copartition.topics.join.proof import KeyPairs
+from copartition.topics.join.verdict import JoinVerdict, KeyProof, Reason, Remedy, Topic, key_text
 from copartition.words import Table, list_names, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
     from copartition.diff import Check
-    from copartition.topics.join.planned import GrowthPlan
-    from copartition.topics.join.proof import KeyPairs
-    from copartition.topics.join.verdict import JoinVerdict, KeyProof
 
 MARKS = {"against": "✗", "open": "?", "for": "✓"}
 """What a reason weighs, at a glance."""

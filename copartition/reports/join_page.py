@@ -6,13 +6,16 @@ band that crosses over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.reports.join import (
     MARKS,
+    JoinReport,
     example_table,
     growth_table,
     plan_sentences,
@@ -20,16 +23,8 @@ from copartition.reports.join import (
     topic_table,
 )
 from copartition.reports.page import render
+from copartition.topics.join.proof import KeyPairs
 from copartition.words import count, list_names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.reports.join import JoinReport
-    from copartition.topics.join.proof import KeyPairs
-
 
 WIDTH = 100.0
 """Of the picture, in its own units: it is as wide as there is room."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import isfinite
@@ -12,8 +13,6 @@ from partitioning.kit.extras import needs
 from partitioning.kit.words import described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from copartition.diff.summary import Check, Numbers
 
 _T = TypeVar("_T")

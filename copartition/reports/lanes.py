@@ -7,22 +7,16 @@ time, so that a page stays a page however large the group and however long its s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.partition_list import PartitionList
-from copartition.reports.page import DEPTHS, WIDTH
-from copartition.simulation import Phase
+from copartition.reports.page import DEPTHS, WIDTH, Window
+from copartition.simulation import Phase, Timeline
 from copartition.words import clock, count, duration, partition_ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from copartition.reports.page import Window
-    from copartition.simulation import Timeline
 
 
 class Blocks(NamedTuple):

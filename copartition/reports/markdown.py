@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from copartition.words import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from copartition.words import Table
+from copartition.words import Table, visible
 
 MOST_CHARACTERS = 60_000
 """Of a report; a comment on GitHub takes 65,536."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
 from math import ceil, floor, inf, log10
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.words import clock, count, duration, number, visible
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import jinja2
-    from numpy.typing import NDArray
 
 
 WIDTH = 1000.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,8 +11,6 @@ from copartition.reports.json import dump, finite
 from copartition.reports.page import WIDTH, Tick, log_scale, render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rich.console import Console
 
     from partitioning.producer import DeliveryAssessment, DeliverySettings, Faults, Tally, Trial, Tuning

@@ -7,31 +7,29 @@ it, so equal inputs give equal bytes.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from copartition.reports.json import dump, finite
-from copartition.simulation import Exponential, LogNormal, Uniform
+from copartition.simulation import (
+    Costs,
+    Duration,
+    Exponential,
+    Load,
+    LogNormal,
+    Outage,
+    RecordsResult,
+    Runs,
+    Scenario,
+    SimulationResult,
+    Timeline,
+    Uniform,
+)
 from copartition.words import duration
 from partitioning.kit.words import first_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from copartition.simulation import (
-        Costs,
-        Duration,
-        Load,
-        Outage,
-        RecordsResult,
-        Runs,
-        Scenario,
-        SimulationResult,
-        Timeline,
-    )
-
 
 _COSTS = {
     "poll_ms": "the work between two polls",
@@ -87,15 +85,20 @@ def _load(scenario: Scenario) -> str:
     load = scenario.load
     if load is None:
         return "no load given, so no lag, duplicates or losses"
-    if isinstance(load.rate, int | float):
-        rate = f"{load.rate:,g}"
-    else:
-        rate = ", ".join(f"{each:,g} ({topic})" for topic, each in load.rate.items())
-    capacity = "any number" if load.capacity == math.inf else f"{load.capacity:,g}"
+    named = load.rate if isinstance(load.rate, Mapping) else {"": load.rate}
+    rates = ", ".join(_rate(rate) + (f" ({topic})" if topic else "") for topic, rate in named.items())
+    evenly = f"on average, by Zipf's law with exponent {load.zipf:g}" if load.zipf else "evenly"
+    named_capacities = {each.capacity: None for each in scenario.consumers if each.capacity is not None}
+    own = "".join(f", or {each:,g}" for each in sorted(named_capacities))
+    capacity = "any number" if load.capacity == math.inf else f"{load.capacity:,g}{own}"
     return (
-        f"{rate} records a second come to each partition, evenly, and a consumer can process {capacity}; "
+        f"{rates} records a second come to each partition, {evenly}, and a consumer can process {capacity}; "
         f"{_commits(load, scenario.settings.auto_commit_interval_ms)}"
     )
+
+
+def _rate(rate: float | tuple[float, ...]) -> str:
+    return f"{min(rate):,g} to {max(rate):,g}" if isinstance(rate, tuple) else f"{rate:,g}"
 
 
 def _commits(load: Load, interval_ms: float) -> str:

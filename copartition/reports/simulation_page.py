@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.reports.lanes import Lanes, Shape, Strip
 from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
 from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows
+from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 from copartition.words import clock, count, duration, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
-
 
 _NAMED = 24
 """More consumers than this have no legend: they share colours, and tooltips tell them apart."""

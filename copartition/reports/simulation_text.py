@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
+
+from rich.table import Table
 
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
@@ -17,10 +20,7 @@ with needs("a text report", "cli"):
     from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from rich.console import Console
-    from rich.table import Table
 
     from copartition.simulation import Runs, Scenario, SimulationResult
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -10,16 +11,14 @@ from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.json import dump, finite
 from copartition.reports.simulation import FORMAT_VERSION, assumptions
 from copartition.simulation.inputs.scenario import occurrence
+from copartition.simulation.size import Size, SizeTrial
 from copartition.words import count, duration
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
     from copartition.simulation import Scenario
-    from copartition.simulation.size import Size, SizeTrial
 
 _SHOWN = 5
 """Trials of a table."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.json import dump, utc_time
-from copartition.transactions.findings import owners_of
+from copartition.transactions.findings import Finding, owners_of
 from copartition.words import count, duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rich.console import Console
 
-    from copartition.transactions.findings import Finding
     from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 
     Owners = Mapping[tuple[int, tuple[str, int]], Transaction]

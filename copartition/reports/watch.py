@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
+from assignors.state import GroupState
+from copartition.groups.snapshot import Step
 from copartition.reports.json import dump, milliseconds, utc_time
-from copartition.watch import Kind, Watch
+from copartition.watch import Change, Kind, Watch
 from copartition.words import count, duration, partition_ranges, visible
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from assignors.state import GroupState
-    from copartition.groups.snapshot import Step
-    from copartition.watch import Change
     from copartition.watch.replay import Bounds, Compared, Replay, Spread
 
 

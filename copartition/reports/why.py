@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.json import dump, milliseconds, utc_time
-from copartition.why.cures import DEFAULT_HEARTBEAT_S
-from copartition.why.rebalances import Cause
+from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
+from copartition.why.lines import Line
+from copartition.why.rebalances import Cause, GroupHistory, Other, Rebalance
 from copartition.words import count, duration, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
-    from copartition.why.cures import Cure
-    from copartition.why.lines import Line
-    from copartition.why.rebalances import GroupHistory, Other, Rebalance
 
 FORMAT_VERSION = "1.0"
 MOST_SHOWN = 40

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from math import ceil, inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from copartition.reports.page import LETTER, WIDTH, Tick, Window, render, ticks
 from copartition.reports.why import COLUMNS, describe_others, head_of, notes_of, rebalance_row
-from copartition.why.rebalances import Cause
+from copartition.why.cures import Cure
+from copartition.why.rebalances import Cause, GroupHistory, Rebalance
 from copartition.words import Table, without_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from copartition.why.cures import Cure
-    from copartition.why.rebalances import GroupHistory, Rebalance
 
 MOST_ROWS, MOST_LANES, MOST_OTHERS = 200, 40, 20
 """The most rebalances of a group (the last ones), members and other events that are shown."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import Distribution, Duration, draw
 from copartition.simulation.inputs.events import (
     Autoscaler,
@@ -27,13 +29,16 @@ from copartition.simulation.inputs.events import (
     CrashLoop,
     Create,
     Deployment,
+    Event,
     Failover,
     GroupWide,
     Grow,
     Join,
     Leave,
+    Primitive,
     Restart,
     RollingRestart,
+    Rollout,
     ScaleTo,
     SlowPoll,
     Stall,
@@ -42,6 +47,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.scenario import (
     LOOK_MS,
     Cluster,
+    Scenario,
     check_instance,
     no_consumer,
     not_running,
@@ -51,14 +57,7 @@ from copartition.simulation.inputs.scenario import (
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.events import Event, Primitive, Rollout
-    from copartition.simulation.inputs.scenario import Scenario
-
-    Length = Callable[[Duration], float]
+Length = Callable[[Duration], float]
 
 
 _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)

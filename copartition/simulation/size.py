@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator  # noqa: TC003 - in a public signature
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from copartition.simulation.agenda import newcomers
 from copartition.simulation.inputs.events import Autoscaler, ByName, Join, ScaleTo
@@ -15,9 +12,6 @@ from copartition.simulation.inputs.scenario import Scenario, occurrence, topic_c
 from copartition.simulation.outcome.result import SimulationResult, longest_pause
 from copartition.simulation.run import simulate_seeds
 from partitioning.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from copartition.simulation.inputs.settings import Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +62,15 @@ class Size:
 
     @property
     def partitions_needed(self) -> dict[str, int]:
-        """Topics of which one partition is more than a consumer can process, and how many would do.
+        """Topics of which one partition is more than any consumer can process, and how many would do.
 
-        Keys spread evenly over those.
+        The keys of the hottest one spread evenly over those.
         """
-        load = _load(self.scenario)
-        rates = [(topic, load.rate_of(topic.name)) for topic in self.scenario.topics]
+        capacity, rates = _largest_capacity(self.scenario), self.scenario.rates
         return {
-            topic.name: math.ceil(rate * topic.partitions / load.capacity)
-            for topic, rate in rates
-            if rate > load.capacity
+            topic.name: math.ceil(hottest * topic.partitions / capacity)
+            for topic in self.scenario.topics
+            if (hottest := float(rates[topic.name][: topic.partitions].max())) > capacity
         }
 
     @property
@@ -89,11 +82,11 @@ class Size:
         """
         if self.fewest is None:
             return None
-        counts, load = topic_counts(self.scenario), _load(self.scenario)
-        lag = sum(load.rate_of(topic) * count for topic, count in counts.items()) * self.max_lag_ms / 1_000
+        rates = self.scenario.rates.values()
+        lag = sum(float(each.sum()) for each in rates) * self.max_lag_ms / 1_000
         return {
             "minReplicaCount": self.fewest,
-            "maxReplicaCount": max(self.fewest, sum(counts.values())),
+            "maxReplicaCount": max(self.fewest, sum(map(len, rates))),
             "lagThreshold": max(1, math.ceil(lag / self.fewest)),
         }
 
@@ -144,16 +137,16 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
 
 def numbers_to_try(scenario: Scenario) -> range:
     """From the fewest consumers that can process what comes, and whom events name, to one a partition."""
-    load, counts = _load(scenario), topic_counts(scenario)
+    counts, rates = topic_counts(scenario), scenario.rates
     for event in scenario.events:
         if isinstance(event, Autoscaler | ScaleTo):
             raise ScenarioError(
                 f"{occurrence(event)} sets the number of consumers that is asked for; remove it"
             )
-    if load.capacity == math.inf:
+    if _largest_capacity(scenario) == math.inf:
         raise ScenarioError("one consumer can process everything; give load.capacity, records a second")
-    arriving = sum(load.rate_of(topic.name) * topic.partitions for topic in scenario.topics)
-    fewest = max(1, len(_named(scenario)), math.ceil(arriving / load.capacity))
+    arriving = sum(float(rates[topic.name][: topic.partitions].sum()) for topic in scenario.topics)
+    fewest = max(1, len(_named(scenario)), math.ceil(arriving / _largest_capacity(scenario)))
     return range(fewest, max(sum(counts.values()), len(_named(scenario))) + 1)
 
 
@@ -176,12 +169,13 @@ def _named(scenario: Scenario) -> set[str]:
     return names.intersection(consumer.name for consumer in scenario.consumers)
 
 
-def _load(scenario: Scenario) -> Load:
+def _largest_capacity(scenario: Scenario) -> float:
+    """Records a second that the consumer can process that can process most."""
     if scenario.load is None:
         raise ScenarioError("without a load there is no lag; give load.rate and load.capacity")
     if not scenario.consumers:
         raise ScenarioError("the group is empty at the start; give it a consumer that others are like")
-    return scenario.load
+    return max(map(scenario.capacity_of, scenario.consumers))
 
 
 def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
@@ -200,10 +194,10 @@ def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
 def _trial(result: SimulationResult, max_lag_ms: float) -> SizeTrial:
     records, summary = result.records, result.summary
     assert records is not None
-    load, line = _load(result.scenario), result.timeline
+    line = result.timeline
     lag_ms, recovery_ms = records.curves.longest_wait_ms(), float(records.recovery_ms.max(initial=0.0))
     why = longest_pause(line, summary.longest_pause_ms).removeprefix("; ")
-    if overloaded := _overloaded(result, load):
+    if overloaded := result.overloaded(0) or result.overloaded(-1):
         lag_ms, why = math.inf, overloaded
     elif math.inf in {recovery_ms, summary.longest_pause_ms}:
         lag_ms = math.inf
@@ -216,15 +210,3 @@ def _trial(result: SimulationResult, max_lag_ms: float) -> SizeTrial:
         lag_ms <= max_lag_ms,
         why,
     )
-
-
-def _overloaded(result: SimulationResult, load: Load) -> str:
-    """Who has more to read than it can process in the group at the start or at the end; empty for nobody."""
-    for step in (result.steps[0], result.steps[-1]):
-        members, topics, member, topic, _ = step.assignment.to_arrays()
-        rates = np.array([load.rate_of(name) for name in topics], np.float64)[topic]
-        totals = np.bincount(member, rates, len(members))
-        if totals.max(initial=0.0) > load.capacity * (1 + 1e-9):  # sums of rates are rounded
-            name = step.consumers[members[int(totals.argmax())]].name
-            return f"{name} reads {totals.max():,.6g} records a second and can process {load.capacity:,.6g}"
-    return ""

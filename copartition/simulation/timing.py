@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.inputs.scenario import QUIET_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from copartition.simulation.inputs.settings import Settings
+from copartition.simulation.inputs.settings import Settings
 
 _DRAWS = (64, 4_096)
 _NUMBERS = 2**17

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
-from copartition.topics.audit.reader import Reading
+from copartition.topics.audit.reader import Reading, Selection
 from copartition.topics.audit.tally import Tally
+from copartition.topics.audit.topic_audit import LogicalKey, Records, TopicAudit
 from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison, KeyPairs
-from copartition.topics.join.verdict import checked_topics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from concurrent.futures import Future
-
-    from copartition.topics.audit.reader import Selection
-    from copartition.topics.audit.topic_audit import LogicalKey, Records, TopicAudit
-    from copartition.topics.join.verdict import JoinVerdict
-
+from copartition.topics.join.verdict import JoinVerdict, checked_topics
 
 ALL_FORMS = 1 << 18
 """So many records are looked at for the forms of their keys, and of all further ones, one batch in eight."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 from copartition.words import count, duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 
 MOST_TIMEOUT_MS = 900_000
 """`transaction.max.timeout.ms`, the broker's default: no coordinator keeps a transaction open for longer."""

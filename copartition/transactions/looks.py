@@ -8,10 +8,13 @@ from __future__ import annotations
 import struct
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from copartition.groups.live.cluster import Broker, Cluster
 from copartition.groups.live.wire import (
     NO_TAGS,
+    Connection,
     check_error,
     compact_array,
     compact_text,
@@ -20,13 +23,7 @@ from copartition.groups.live.wire import (
 )
 from partitioning.errors import SourceError
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from copartition.groups.live.cluster import Broker, Cluster
-    from copartition.groups.live.wire import Connection
-
-    Partition = tuple[str, int]
+Partition = tuple[str, int]
 
 _DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS, _LIST_TRANSACTIONS = 61, 65, 66
 _NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND

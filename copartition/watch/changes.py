@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain, count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
-from copartition.diff import diff
+from copartition.diff import Flow, diff
 from copartition.diff.changes import natural
 from copartition.groups.snapshot import Step
 from partitioning.errors import SourceError
+from partitioning.topic_partition import TopicPartition
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from assignors.state import GroupState
-
-    Reading = tuple[GroupState, GroupState | None]
-    from collections.abc import Sequence
-
-    from copartition.diff import Flow
-    from partitioning.topic_partition import TopicPartition
+Reading = tuple[GroupState, GroupState | None]
 
 
 class Looks:

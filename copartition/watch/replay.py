@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from os import PathLike
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,24 +15,26 @@ from assignors.files import read_text
 from assignors.group import Topic
 from assignors.partition_list import PartitionList
 from assignors.registry import check_for_consumers, get_assignor
+from assignors.state import GroupState
 from copartition.groups.plan import plan
-from copartition.groups.snapshot import read_record
-from copartition.simulation import Consumer, Grow, Join, Leave, Restart, Scenario, simulate
+from copartition.groups.snapshot import Step, read_record
+from copartition.simulation import (
+    Consumer,
+    Event,
+    Grow,
+    Join,
+    Leave,
+    Restart,
+    Scenario,
+    Settings,
+    SimulationResult,
+    simulate,
+)
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
-from copartition.watch.changes import Kind, Names, Watch
+from copartition.watch.changes import Change, Kind, Names, Watch
 from partitioning.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from os import PathLike
-
-    from assignors.state import GroupState
-    from copartition.groups.snapshot import Step
-    from copartition.simulation import Event, Settings, SimulationResult
-    from copartition.watch.changes import Change
-
 
 CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})
 HEARTBEATS_MS = 60_000

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from copartition.groups.scenario import CapturedScenario
 from copartition.simulation import Settings, SlowPoll
-from copartition.why.rebalances import Cause, restarts
+from copartition.why.rebalances import Cause, GroupHistory, restarts
 from copartition.why.scenario import session_of, simulated
 from copartition.words import count, duration
 from partitioning.kit.data import read_toml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from copartition.groups.scenario import CapturedScenario
-    from copartition.why.rebalances import GroupHistory
 
 DEFAULT_HEARTBEAT_S = 3.0
 """heartbeat.interval.ms of a classic member."""

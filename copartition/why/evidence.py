@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from enum import StrEnum, auto
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from copartition.why.lines import read_lines
+from copartition.why.lines import Line, read_lines
 from partitioning.errors import SourceError
 from partitioning.kit.data import read_toml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from copartition.why.lines import Line
-
 
 MOST_EVIDENCE = 1_000_000
 """Lines that say something, which are kept while they are put in order: some hundred bytes each."""

@@ -7,18 +7,15 @@ import json
 import re
 import sys
 import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, cast
+from io import BufferedReader
+from typing import IO, cast
 
 from partitioning.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from io import BufferedReader
-    from typing import IO
 
 LONGEST_LINE = 1 << 16
 """Bytes of a line that are read; what follows counts as another line."""

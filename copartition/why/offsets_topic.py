@@ -6,10 +6,11 @@ compacted: a record that a later one replaces may be gone, so what is missing he
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from copartition.groups.live.wire import Answer
 from copartition.why.lines import Line
@@ -17,9 +18,6 @@ from copartition.why.rebalances import OFFSETS_TOPIC, Cause, GroupHistory, Other
 from copartition.words import count
 from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _SILENCE_S = 20.0
 _COMMITS, _CLASSIC, _EPOCH, _MEMBER = (0, 1), 2, 3, 5  # versions of keys

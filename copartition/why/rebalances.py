@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from assignors.group import name_in
-from copartition.why.evidence import Kind
+from copartition.why.evidence import Evidence, Kind
+from copartition.why.lines import Line
 from copartition.words import count
 from partitioning.kit.data import read_toml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from copartition.why.evidence import Evidence
-    from copartition.why.lines import Line
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNNAMED = "a group without a name"

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from assignors.group import Topic
 from copartition.groups.rows import strategy_name
 from copartition.groups.scenario import CapturedScenario
 from copartition.simulation import simulate
-from copartition.simulation.inputs.events import Consumer, Crash, Join, Leave, Restart, SlowPoll
+from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.why.rebalances import REPLACED, Cause
+from copartition.simulation.inputs.settings import Settings
+from copartition.why.rebalances import REPLACED, Cause, GroupHistory
 from partitioning.errors import CopartitionError, SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from copartition.simulation.inputs.events import Event
-    from copartition.simulation.inputs.settings import Settings
-    from copartition.why.rebalances import GroupHistory
 
 QUIET_MS = 1000.0
 """How long before the first event a run begins."""

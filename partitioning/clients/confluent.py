@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from partitioning.errors import DeliveryError, MissingDependencyError
 
@@ -14,18 +14,15 @@ except ImportError as missing:
         "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
     ) from missing
 
+from collections.abc import Mapping
+from types import TracebackType
+
+from confluent_kafka._types import DeliveryCallback, HeadersType
+
 from partitioning.clients.delivery import WAIT_S
 from partitioning.clients.java_settings import librdkafka_security
-from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
-
-    from confluent_kafka._types import DeliveryCallback, HeadersType
-
-    from partitioning.clients.topics import Topic
-    from partitioning.interface import Partitioner
+from partitioning.clients.topics import ANY_PARTITION, Topic, Topics, deliveries_of, encoded
+from partitioning.interface import Partitioner
 
 _produce = Producer.produce  # `super()` takes as long as a fifth of the call
 

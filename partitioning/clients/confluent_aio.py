@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from partitioning.errors import MissingDependencyError
 
@@ -18,19 +18,16 @@ except ImportError as missing:
         "install it with: pip install --upgrade 'copartition[kafka]'"
     ) from missing
 
+from asyncio import Future
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaError, Message
+
 from partitioning.clients.delivery import TAKEN_ALONG, describe_error
 from partitioning.clients.java_settings import librdkafka_security
-from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
+from partitioning.clients.topics import ANY_PARTITION, Ask, Topics, deliveries_of, encoded
 from partitioning.errors import DeliveryError
-
-if TYPE_CHECKING:
-    from asyncio import Future
-    from collections.abc import Mapping
-
-    from confluent_kafka import KafkaError, Message
-
-    from partitioning.clients.topics import Ask
-    from partitioning.interface import Partitioner
+from partitioning.interface import Partitioner
 
 _PRUNE_AT = 1000
 

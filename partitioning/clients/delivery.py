@@ -10,15 +10,11 @@ import math
 import os
 import re
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeGuard
 
 import confluent_kafka
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any, TypeGuard
-
-    from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 
 WAIT_S = 1.0
 SLACK_S = 60.0

@@ -6,13 +6,10 @@ Values are never shown, as they may be secret. Spark's drivers may get this modu
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 from partitioning.errors import InvalidConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 _JAAS = "sasl.jaas.config"
 

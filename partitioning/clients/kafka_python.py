@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from partitioning.clients.placing import TopicCallable, TopicPlacer, layout_of, strategy
 from partitioning.errors import UnknownTopicError
+from partitioning.interface import Partitioner, TopicLayout
 
 try:
     from kafka.partitioner import Partitioner as ClientPartitioner
 except ImportError:  # 2.x has no such class, and asks for none
     ClientPartitioner = object
-
-if TYPE_CHECKING:
-    from partitioning.interface import Partitioner, TopicLayout
 
 
 class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]

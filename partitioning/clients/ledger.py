@@ -8,12 +8,11 @@ needs nothing else of this package.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from confluent_kafka import TopicPartition
 
 FORMAT = 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from operator import index
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from partitioning.errors import (
     BrokenPluginError,
@@ -14,18 +14,13 @@ from partitioning.errors import (
     InvalidLayoutError,
     MisplacedRecordError,
 )
-from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
+from partitioning.interface import BatchAware, BytesAware, Partitioner, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
 from partitioning.producer.record_size import payload_size, record_size
 from partitioning.profiles import PROFILES
 from partitioning.random_choice import RandomChoice
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import DefaultHash, Sticky, StickyByTime
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from partitioning.interface import Partitioner
 
 _BY_PROFILE = (DefaultHash, RandomChoice, RoundRobin, Sticky, StickyByTime)
 _LIBRDKAFKA = {

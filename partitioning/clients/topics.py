@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import Any, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -23,14 +24,9 @@ from partitioning.errors import (
     InvalidConfigError,
     UnknownTopicError,
 )
+from partitioning.interface import Partitioner, TopicLayout
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeAlias
-
-    from partitioning.interface import Partitioner, TopicLayout
-
-    Ask: TypeAlias = Callable[[str, float], Any]  # topic, seconds -> confluent-kafka's ClusterMetadata
+Ask: TypeAlias = Callable[[str, float], Any]  # topic, seconds -> confluent-kafka's ClusterMetadata
 
 ANY_PARTITION = -1
 """What confluent-kafka takes for "no explicit partition"."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.hashing.words import padded_rows
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Words: TypeAlias = NDArray[np.uint64]
+Words: TypeAlias = NDArray[np.uint64]
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _STEP = 0x9E3779B97F4A7C15

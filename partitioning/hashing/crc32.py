@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.hashing.words import WordHash, constant, hash_words
-
-if TYPE_CHECKING:
-    from partitioning.hashing.words import Words
-
+from partitioning.hashing.words import WordHash, Words, constant, hash_words
 
 _POLYNOMIAL = 0xEDB88320
 

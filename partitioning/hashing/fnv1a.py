@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.hashing.words import WordHash, constant, hash_words
-
-if TYPE_CHECKING:
-    from partitioning.hashing.words import Words
+from partitioning.hashing.words import WordHash, Words, constant, hash_words
 
 _OFFSET_BASIS = 0x811C9DC5
 _PRIME = 0x01000193

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from partitioning.hashing.words import WordHash, constant, hash_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from partitioning.hashing.words import Words
+from partitioning.hashing.words import WordHash, Words, constant, hash_words
 
 
 def java_string(key: bytes) -> int:

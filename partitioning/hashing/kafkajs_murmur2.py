@@ -6,14 +6,10 @@ It is Kafka's but for two mistakes: products are rounded to 53 bits, and the las
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.hashing.words import WordHash, constant, hash_words
-
-if TYPE_CHECKING:
-    from partitioning.hashing.words import Words
+from partitioning.hashing.words import WordHash, Words, constant, hash_words
 
 _SEED = 0x9747B28C
 _MULTIPLIER = float(0x5BD1E995)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
 """Clear the sign bit; read the hash as unsigned; or drop the sign of the signed remainder."""

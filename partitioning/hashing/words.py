@@ -8,16 +8,13 @@ of each key whose bytes do not fill its words; any other takes its last bytes ap
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    Words: TypeAlias = NDArray[np.uint32]
+Words: TypeAlias = NDArray[np.uint32]
 
 # Measured: the fixed cost of a NumPy call stays small, and what is read in any order stays in a large cache.
 _COLUMN_BYTES = 1 << 22

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from partitioning.hashing.java_string import hash_of_units, hash_units
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
 
 FEW = 256
 """So few texts are hashed, or looked up, one by one in less time than columns take to be set up."""

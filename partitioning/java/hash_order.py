@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from math import factorial, prod
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from partitioning.errors import TreeBinError
-from partitioning.java.hash_codes import spread, string_hashes, utf16_key
+from partitioning.java.hash_codes import Rank, spread, string_hashes, utf16_key
 from partitioning.java.hash_map import HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH, SHORTEST_WITH_TREES, TREEIFY, table_length, threshold
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from partitioning.java.hash_codes import Rank
-
 
 # Ways to order keys with the same hash that are tried; where there are more, some always lead elsewhere.
 _MOST_RANKINGS = 5040

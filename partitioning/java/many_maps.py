@@ -6,15 +6,13 @@ may have been; with `map_order`, ask `crowded_maps`. `sizes` computes how long t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.java.sizes import TREEIFY, threshold
 from partitioning.kit.columns import ranges, sort_positions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Order(NamedTuple):

@@ -6,14 +6,12 @@ table it leads to is a power of two. Functions with a plural in their name take 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Size = TypeVar("Size", int, NDArray[np.integer])
+Size = TypeVar("Size", int, NDArray[np.integer])
 
 DEFAULT_LENGTH = 16
 """The table of `new HashMap()` and `new HashSet()`."""

@@ -7,13 +7,11 @@ list has Java's order only if the tree has Java's shape, and that takes the same
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
-
-    from partitioning.java.hash_codes import Rank
+from partitioning.java.hash_codes import Rank
 
 H = TypeVar("H", bound="Hashable")
 

@@ -8,7 +8,8 @@ number or a date that is none. So a text is bounded before it is read, and each 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_ID
@@ -16,8 +17,6 @@ from partitioning.kit.limits import MAX_ID
 with needs("reading JSON or YAML", "cli"):
     import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_SLOW_BYTES = 2**19
 """Bytes of a YAML or TOML file; JSON is read a hundred times faster and may be longer."""

@@ -6,12 +6,9 @@ it. The bounds are far above what a cluster can hold: no real group meets them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from partitioning.topic_partition import MAX_PARTITIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_PARTITION = MAX_PARTITIONS - 1
 """The highest partition number: numbers start at 0 and counts are 32-bit integers."""

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from inspect import getdoc
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def first_of(names: Sequence[str], most: int) -> str:

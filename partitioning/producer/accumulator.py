@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from partitioning.interface import BytesAware, LoadAware
+from partitioning.interface import BytesAware, LoadAware, TopicLayout
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, record_size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from partitioning.interface import TopicLayout
-    from partitioning.producer.settings import BatchingSettings
+from partitioning.producer.settings import BatchingSettings
 
 
 @dataclass(slots=True, eq=False)

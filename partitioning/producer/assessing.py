@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from partitioning.producer.delivering import simulate_delivery
 from partitioning.producer.delivery import DeliveryResult, DeliverySettings, Faults
 from partitioning.producer.settings import INT_MAX, check_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from partitioning.producer.tuning import Client
+from partitioning.producer.tuning import Client
 
 MOST_BATCHES = 1_000_000
 """Batches over all runs that are simulated: some minutes."""

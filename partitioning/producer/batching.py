@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from partitioning.errors import InvalidConfigError
-from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
-from partitioning.producer.accumulator import Accumulator
+from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout, TopicPartitioner
+from partitioning.producer.accumulator import Accumulator, Batch
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_sizes
 from partitioning.producer.settings import LATEST_MS, BatchingSettings, check_bounds
 from partitioning.producer.stream import checked_choice, checked_stream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from partitioning.interface import TopicPartitioner
-    from partitioning.producer.accumulator import Batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

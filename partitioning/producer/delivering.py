@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, takewhile
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +21,7 @@ from partitioning.errors import InvalidConfigError
 from partitioning.producer.delivery import DeliveryResult, DeliverySettings, Fault, Faults, Outcome
 from partitioning.producer.idempotence import ProducerState, SequencedBatch, Verdict
 from partitioning.producer.settings import INT_MAX, LATEST_MS, check_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from partitioning.producer.tuning import Client
+from partitioning.producer.tuning import Client
 
 REQUESTS = 150_000
 REQUESTS_EACH = 1_200

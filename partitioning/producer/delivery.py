@@ -6,19 +6,16 @@ The settings, the faults and the result of `simulate_delivery`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from partitioning.errors import InvalidConfigError
 from partitioning.producer.idempotence import WINDOW, Verdict
 from partitioning.producer.settings import INT_MAX, LATEST_MS, LONG_MAX, check_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from partitioning.producer.tuning import Client
+from partitioning.producer.tuning import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,26 +10,19 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from partitioning.errors import InvalidConfigError
-from partitioning.interface import BatchAware, BytesAware, LoadAware, TimeAware, TopicLayout
-from partitioning.producer.batching import BatchingResult
+from partitioning.interface import BatchAware, BytesAware, LoadAware, TimeAware, TopicLayout, TopicPartitioner
+from partitioning.producer.batching import BatchingResult, Broker
 from partitioning.producer.record_size import BATCH_OVERHEAD, payload_sizes, record_sizes
 from partitioning.producer.settings import INT_MAX, check_bounds
-from partitioning.producer.stream import checked_choice, checked_stream
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from partitioning.interface import TopicPartitioner
-    from partitioning.producer.batching import Broker
-    from partitioning.producer.stream import Stream
+from partitioning.producer.stream import Stream, checked_choice, checked_stream
 
 _REQUEST_OVERHEAD = 60
 """Bytes of a request before its batch, which count towards `batch.size`: 40, and a topic's name of 20."""

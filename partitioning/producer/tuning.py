@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from partitioning.errors import InvalidConfigError
-from partitioning.producer.batching import Broker, simulate_batching
+from partitioning.producer.batching import BatchingResult, Broker, simulate_batching
 from partitioning.producer.librdkafka import LibrdkafkaSettings, simulate_librdkafka
 from partitioning.producer.settings import LATEST_MS, BatchingSettings
 from partitioning.sticky import Sticky, StickyByTime
 from partitioning.strategy import seeded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from partitioning.producer.batching import BatchingResult
 
 Client = Literal["java", "librdkafka"]
 

@@ -7,23 +7,17 @@ import random
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partitioning.interface import NONE_AVAILABLE, Partitioner, PlacesByKey, TopicLayout, TopicPartitioner
-from partitioning.keys import key_column
+from partitioning.keys import Keys, key_column
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from partitioning.keys import Keys
-
-    Factory = Callable[[], Partitioner]
-    KeyList = Sequence[bytes | None]
-    from collections.abc import Callable
+Factory = Callable[[], Partitioner]
+KeyList = Sequence[bytes | None]
 
 
 LIMIT_S = 600.0

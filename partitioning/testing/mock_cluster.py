@@ -7,7 +7,8 @@ import os
 import weakref
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from types import ModuleType
+from typing import Self
 
 from partitioning.errors import (
     ClusterError,
@@ -15,9 +16,6 @@ from partitioning.errors import (
     InvalidPartitionCountError,
     MissingDependencyError,
 )
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _PRODUCER = 0  # rd_kafka_type_t
 _CONF_OK = 0  # rd_kafka_conf_res_t

@@ -7,7 +7,7 @@ records of each partition show, and counts once more where the records then show
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import cloudpickle
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 import copartition.topics.audit
@@ -30,10 +31,7 @@ from copartition.topics.audit.topic_audit import Records
 from partitioning.keys import key_column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd  # type: ignore[import-untyped]
-    from pyspark.sql import DataFrame
 
 # Executors need not have this project installed.
 for _module in (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -11,9 +12,6 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 from spark_integration.sinks.cluster import create_client, first_answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 Place = tuple[str, int]
 """A topic and one of its partitions."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.limits import parse_number
+from spark_integration.reading.cluster import Place
 from spark_integration.sinks.options import SPARK_OPTIONS, client_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from spark_integration.reading.cluster import Place
 
 OWN_OPTIONS = {
     name.lower(): name

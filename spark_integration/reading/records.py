@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import confluent_kafka
 import pyarrow as pa
@@ -11,11 +12,7 @@ from confluent_kafka import KafkaError
 
 from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from spark_integration.reading.cluster import Range
+from spark_integration.reading.cluster import Range
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20

@@ -9,7 +9,8 @@ records (`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -29,14 +30,16 @@ import spark_integration.reading
 from partitioning.errors import InvalidConfigError
 from spark_integration.errors import ColumnError, DataLossError
 from spark_integration.reading.cluster import Cluster, Place, Range, spread
-from spark_integration.reading.options import BATCH_ONLY, EARLIEST, LATEST, STREAM_ONLY, read_options
+from spark_integration.reading.options import (
+    BATCH_ONLY,
+    EARLIEST,
+    LATEST,
+    STREAM_ONLY,
+    ReadOptions,
+    read_options,
+)
 from spark_integration.reading.records import ARROW_TYPES, read_range
 from spark_integration.sinks.source import KafkaSink
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from spark_integration.reading.options import ReadOptions
 
 try:  # since Spark 4.2 a stream reads in parts
     from pyspark.sql.streaming import datasource as admission

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from itertools import count, islice, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from copartition.simulation import Consumer, Join, Settings
+from copartition.simulation import Consumer, Join, Scenario, Settings
 from copartition.simulation.inputs.settings import dotted
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from copartition.simulation import Scenario
 
 
 class Axis(NamedTuple):
@@ -31,7 +26,7 @@ class Axis(NamedTuple):
 
 
 _SETTINGS = {dotted(setting.name): setting.name for setting in fields(Settings)}
-_LOAD = {"load.rate": "rate", "load.capacity": "capacity"}
+_LOAD = {f"load.{name}": name for name in ("rate", "capacity", "zipf")}
 
 AXES = {
     "assignor": Axis("assignor", "string", (str,)),

@@ -48,8 +48,8 @@ def simulate_grid(
         spark: a session, classic or Connect.
         scenario: the group and what happens to it.
         grid: values by what they are of: "assignor"; "members", how many consumers there are at the start;
-            "static", whether they are static members; "load.rate" and "load.capacity", records a second; or
-            a setting such as "session.timeout.ms". Columns have underscores for dots.
+            "static", whether they are static members; "load.rate" and "load.capacity", records a second;
+            "load.zipf"; or a setting such as "session.timeout.ms". Columns have underscores for dots.
         runs: how many runs of each cell, 1 or more.
         tasks: Spark tasks that share them, by default one a core. Each has runs of all cells, where it has
             as many, and builds only cells that it has. A task costs 50 to 80 ms before it does anything, so

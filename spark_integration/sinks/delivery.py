@@ -6,27 +6,22 @@ import atexit
 import os
 import sys
 from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, starmap
 from operator import length_hint
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
+import pyarrow as pa
+from confluent_kafka import KafkaError, Message, Producer
 
 from partitioning.clients.contact import connected_metadata
 from partitioning.clients.delivery import WAIT_S, Deliveries, describe_error
 from partitioning.errors import DeliveryError
 from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged
+from spark_integration.sinks.placement import KeyRule
 from spark_integration.sinks.records import records
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pyarrow as pa
-    from confluent_kafka import KafkaError, Message, Producer
-
-    from spark_integration.sinks.placement import KeyRule
-
 
 HOME = "_copartition_idle_producers"
 KEPT = 4

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from partitioning.clients.delivery import milliseconds
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import InvalidConfigError
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 OWN_OPTIONS = (
     "bootstrap.servers",

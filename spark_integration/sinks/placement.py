@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
-from partitioning.hashing.modulo import partitions_of
+from partitioning.hashing.modulo import SignRule, partitions_of
 from partitioning.profiles import find_profile
 from spark_integration.columns import KEY, NULLS, PROFILE
 from spark_integration.errors import ColumnError, RoutingError
-from spark_integration.hash_columns import arrow_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from numpy.typing import NDArray
-
-    from partitioning.hashing.modulo import SignRule
-    from spark_integration.hash_columns import ArrowFunction
+from spark_integration.hash_columns import ArrowFunction, arrow_hash
 
 UNCHECKED = "none"
 """What option `profile` says where rows are placed by no profile."""

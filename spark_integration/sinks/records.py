@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from itertools import islice, pairwise, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from spark_integration.errors import ColumnError, RecordError
 from spark_integration.sinks.cluster import check_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from spark_integration.sinks.placement import KeyRule
+from spark_integration.sinks.placement import KeyRule
 
 TYPES = {
     "key": ("string", "binary"),

@@ -7,11 +7,14 @@ Options are read in `options.py`, records are made in `records.py`, and producer
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import datasource
+from pyspark.sql.types import StructType
 
 import partitioning.clients
 import partitioning.errors
@@ -29,18 +32,9 @@ from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
 from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.options import SinkOptions, read_options
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import pyarrow as pa
-    from pyspark.sql.types import StructType
-
-    from spark_integration.sinks.exactly_once.target import Target
-    from spark_integration.sinks.options import SinkOptions
 
 # Executors unpickle the writer, and a Connect server the data source, without having this package.
 for _package in (

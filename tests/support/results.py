@@ -89,7 +89,7 @@ RECORDS = RecordsResult(
     catch_ups=CatchUps(
         np.array([0, 1], np.int32), np.array([48_000.0, 48_000.0]), np.array([60_000.0, 49_000.0])
     ),
-    curves=PartitionCurves(100),
+    curves=PartitionCurves(),
 )
 """The lag of the crash: orders-0 is still behind at the end."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from assignors.rules.connect import CONNECTOR
-from assignors.state import CONNECT, MemberIdentity
+from assignors.state import CONNECT, GroupState, MemberIdentity
 from copartition.groups.capture.table import AGAIN
 from copartition.groups.rows import Rows
 from partitioning.errors import SourceError
@@ -20,9 +20,6 @@ from partitioning.kit.extras import needs
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import MAX_ID, MAX_PARTITION, MAX_TOPIC_NAME, check_partitions
 from partitioning.kit.words import first_of
-
-if TYPE_CHECKING:
-    from assignors.state import GroupState
 
 with needs("the status of Kafka Connect's connectors", "cli"):
     import msgspec

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.group import name_in
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
-from copartition.groups.capture.table import AGAIN, beyond_end
+from copartition.groups.capture.scan import Scanned
+from copartition.groups.capture.table import AGAIN, Table, beyond_end
 from copartition.groups.rows import strategy_name
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_PARTITION, MAX_TOPIC_NAME, parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from copartition.groups.capture.scan import Scanned
-    from copartition.groups.capture.table import Table
-
 
 _NUMBERS = "([0-9]{1,10}(?:,[0-9]{1,10})*)"
 _TOPIC = "[A-Za-z0-9._-]"

@@ -8,18 +8,14 @@ reader of aligned tables refuses the rest.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copartition.groups.capture.table import AGAIN, Table
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 NO_OUTPUT = (
     "this is no output of kafka-consumer-groups --describe or rpk group describe: no header with TOPIC or "

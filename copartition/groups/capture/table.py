@@ -8,20 +8,17 @@ quick to read: most columns repeat a few values.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.state import UNKNOWN_LAG
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
 NOTHING = "-"
 """What the tools print where there is nothing."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import time
 import warnings
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from copartition.groups.live.wire import read_features
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
@@ -17,10 +18,6 @@ from partitioning.errors import (
     SourceError,
 )
 from partitioning.kit.extras import needs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
 
 TIMEOUT_S = 10.0
 _AGAIN_S = 0.2

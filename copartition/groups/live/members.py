@@ -14,20 +14,16 @@ librdkafka's, kafka-python's or aiokafka's. A subscription is the member's own:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
 from assignors.state import MemberIdentity
+from copartition.groups.live.cluster import Cluster
 from copartition.groups.live.wire import read_subscriptions
 from copartition.groups.rows import strategy_name
 from partitioning.errors import ProtocolError, SourceError
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from copartition.groups.live.cluster import Cluster
-
 
 _GENERATION = 4
 """Bytes of a generation, which is all that Java's "cooperative-sticky" says as user data."""

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from assignors.state import UNKNOWN_LAG, GroupState
+from assignors.state import UNKNOWN_LAG, GroupState, TopicRacks
 from copartition.groups.capture.table import beyond_end
-from copartition.groups.live.cluster import connect
-from copartition.groups.live.members import describe_group, with_subscriptions
+from copartition.groups.live.cluster import Cluster, connect
+from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.rows import Rows
 from partitioning.errors import GroupNotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from assignors.state import TopicRacks
-    from copartition.groups.live.cluster import Cluster
-    from copartition.groups.live.members import LiveGroup
-    from partitioning.topic_partition import TopicPartition
+from partitioning.topic_partition import TopicPartition
 
 
 def states(

@@ -14,14 +14,12 @@ import secrets
 import socket
 import ssl
 import struct
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from assignors.wire import Reader
 from partitioning.errors import ProtocolError, SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _TIMEOUT_S = 5.0
 _LARGEST_ANSWER = 100_000_000

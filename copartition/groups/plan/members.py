@@ -7,21 +7,17 @@ name, and the one that leads follows its own rule.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from assignors.group import Member
-from assignors.state import MemberIdentity
+from assignors.state import GroupState, MemberIdentity
 from partitioning.errors import SourceError
 from partitioning.kit.words import first_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-
-    from assignors.state import GroupState
 
 
 class Joiner(NamedTuple):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.answers import ask
 from assignors.explain import Explainer, settle
 from assignors.group import Assignment, Group, Topic
 from assignors.registry import check_for_consumers, get_assignor
-from assignors.state import CONNECT, GroupState
+from assignors.state import CONNECT, GroupState, TopicRacks
+from assignors.weighted.weights import GivenWeights
 from copartition.diff.stops import Event
 from copartition.groups.plan.members import (
     EVERYBODY,
+    Seat,
     WhatIf,
     find_member,
     leaders_rule,
@@ -29,16 +33,6 @@ from copartition.groups.plan.members import (
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.state import TopicRacks
-    from assignors.weighted.weights import GivenWeights
-    from copartition.groups.plan.members import Seat
-
 
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies to which racks are nothing."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from math import ceil, isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from copartition.diff import AssignmentDiff
+from copartition.diff.stops import Stop
 from copartition.reports.diff.model import Shown, View, named_places, presence, reason
 from copartition.reports.diff.pictures import FEW, HEIGHT, heat, load, ownership
 from copartition.reports.diff.verdict import answer, fates, heading, notes, stop_remark
 from copartition.reports.page import WIDTH, Tick, Window, render, ticks
-
-if TYPE_CHECKING:
-    from copartition.diff import AssignmentDiff
-    from copartition.diff.stops import Stop
-
 
 _MARKS = 4
 """The most marks of the axis: a column of a table has room for few."""

@@ -10,10 +10,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import Any, TypedDict, cast
 
+from copartition.diff import AssignmentDiff, Check
+from copartition.diff import changes as diffs
 from copartition.diff.changes import Conflict, MemberChange, Rename
 from copartition.diff.stops import Consumption, Stop
 from copartition.diff.summary import Summary
@@ -21,14 +25,6 @@ from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import verdict
 from copartition.reports.json import CheckResult, check_results, dump, finite, json_schema
 from copartition.words import visible
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from copartition.diff import AssignmentDiff, Check
-    from copartition.diff import changes as diffs
-
 
 DIFF_FORMAT_VERSION = "1.3"
 

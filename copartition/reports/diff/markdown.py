@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from copartition.diff import AssignmentDiff, Conflict
 from copartition.reports.diff.model import (
     Shown,
     View,
@@ -14,9 +13,6 @@ from copartition.reports.diff.model import (
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
 from copartition.words import number, partition_ranges
-
-if TYPE_CHECKING:
-    from copartition.diff import AssignmentDiff, Conflict
 
 _RANGE_CHARACTERS = 500
 _ROWS = 2_000

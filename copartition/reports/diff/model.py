@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.partition_list import PartitionList
 from assignors.state import UNKNOWN_LAG
+from copartition.diff import AssignmentDiff, Change, Flow, MemberChange
 from copartition.diff.changes import Action, Presence
 from copartition.words import partition_ranges
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from copartition.diff import AssignmentDiff, Change, Flow, MemberChange
-
 
 Row = TypeVar("Row")
 

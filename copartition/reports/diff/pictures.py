@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import IntEnum
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from copartition.diff import Action, Presence
+from copartition.diff import Action, AssignmentDiff, MemberChange, Presence
 from copartition.reports.diff.model import presence
 from copartition.reports.page import WIDTH, Tick, Window, number_ticks
 from copartition.words import count, shared_start, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.diff import AssignmentDiff, MemberChange
-
 
 FEW = 30
 """The most members that a picture shows one by one."""

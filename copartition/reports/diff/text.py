@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from copartition.diff import AssignmentDiff, MemberChange
 from copartition.reports.diff.model import (
     SHOWN,
     Shown,
@@ -30,11 +32,8 @@ with needs("a text report", "cli"):
     from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rich.console import Console
 
-    from copartition.diff import AssignmentDiff, MemberChange
 
 BAR = 40
 """Widest bar, in characters."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from assignors.reasons import Reason
+from copartition.diff import AssignmentDiff
 from copartition.diff.needed import CO_PARTITIONED
 from copartition.reports.diff.model import renames
 from copartition.words import Table, count, duration, list_names, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from copartition.diff import AssignmentDiff
 
 _TOPICS = 4
 _SEPARATED = 3

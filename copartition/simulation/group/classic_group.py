@@ -8,25 +8,18 @@ what it got. What befalls a single member meanwhile edits its row. Sources: KIP-
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.leader import Leader, subscription
-from copartition.simulation.group.members import State
-from copartition.simulation.group.timers import DONE, RETRY_MS, first_after
+from copartition.simulation.group.leader import Answer, Decisions, Leader, subscription
+from copartition.simulation.group.members import Members, RebalanceNotifier, State
+from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
+from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.simulation.group.leader import Answer, Decisions
-    from copartition.simulation.group.members import Members, RebalanceNotifier
-    from copartition.simulation.group.timers import Timer, Timers
-    from copartition.simulation.group.world import World
 
 
 class ClassicGroup:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.leader import (
+    Decisions,
     share_strategy,
     speaks_consumer_protocol,
     speaks_eager,
@@ -20,18 +22,11 @@ from copartition.simulation.group.members import Members, RebalanceNotifier, Sta
 from copartition.simulation.group.memberships import Handover, Process, Reason
 from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
+from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
+from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from copartition.simulation.group.leader import Decisions
-    from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.events import Consumer
 
 
 class ClassicProtocol:

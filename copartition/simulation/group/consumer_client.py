@@ -8,25 +8,21 @@ Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `be
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Collection
+from typing import ClassVar
+
+from numpy.random import Generator
 
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
+from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import speaks_eager, strategies_of
 from copartition.simulation.group.memberships import Process
 from copartition.simulation.group.partitions import rows_of
-from copartition.simulation.group.timers import DONE
+from copartition.simulation.group.timers import DONE, Timer, Timers
+from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from numpy.random import Generator
-
-    from copartition.simulation.group.group_coordinator import GroupCoordinator
-    from copartition.simulation.group.timers import Timer, Timers
-    from copartition.simulation.group.world import World
 
 
 class Client:

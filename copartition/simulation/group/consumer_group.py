@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from numpy.typing import NDArray
-
-    from partitioning.java import TimelineKeys
+from partitioning.java import TimelineKeys
 
 NEW = 1
 """The epoch of a group before its first member."""

@@ -6,23 +6,18 @@ that somebody is alive. Sources: `consumer_group` and `consumer_client` beside t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.consumer_client import ClassicClient, Client
 from copartition.simulation.group.consumer_group import Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
-from copartition.simulation.group.leader import speaks_consumer_protocol
+from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.timers import Timers
+from copartition.simulation.group.world import World
 from partitioning.errors import ScenarioError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from copartition.simulation.group.leader import Decisions
-    from copartition.simulation.group.world import World
 
 
 class ConsumerProtocol:

@@ -5,29 +5,29 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assignors.group import Topic
 from copartition.simulation.group.consumer_group import Answer, ConsumerGroup, Error, GroupMember
-from copartition.simulation.group.leader import assignor_ms, share_strategy, strategies_of, topics_with
+from copartition.simulation.group.leader import (
+    Decisions,
+    assignor_ms,
+    share_strategy,
+    strategies_of,
+    topics_with,
+)
 from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
-from copartition.simulation.group.timers import DONE, Beats
+from copartition.simulation.group.timers import DONE, Beats, Timer, Timers
+from copartition.simulation.group.world import World
+from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Topic
-    from copartition.simulation.group.leader import Decisions
-    from copartition.simulation.group.timers import Timer, Timers
-    from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.events import Consumer
 
 DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""

@@ -6,34 +6,30 @@ the same answer to the same history, so it is asked once and its decisions are k
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.answers import ask
 from assignors.group import Assignment, Group, Member, Topic
-from assignors.interface import RebalanceProtocol
+from assignors.interface import Assignor, RebalanceProtocol
 from assignors.registry import get_assignor
+from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.outcome.history import Step
+from copartition.simulation.group.members import Members, RebalanceNotifier
+from copartition.simulation.group.world import World
+from copartition.simulation.inputs.events import Consumer
+from copartition.simulation.outcome.history import Rebalance, Step
 from copartition.simulation.outcome.timeline import Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.interface import Assignor
-    from copartition.simulation.group.members import Members, RebalanceNotifier
-    from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.events import Consumer
-    from copartition.simulation.outcome.history import Rebalance
-    from partitioning.topic_partition import TopicPartition
-
+from partitioning.topic_partition import TopicPartition
 
 LIMIT = 2**26
 """Bytes of decisions kept at a time."""
@@ -61,12 +57,19 @@ class Decisions:
         self._kept = 0
 
     def decide(
-        self, before: Decision, change: Hashable, name: str, group: Callable[[], Group], *, new_leader: bool
+        self,
+        before: Decision,
+        change: Hashable,
+        name: str,
+        group: Callable[[], Group],
+        *,
+        new_leader: bool,
+        weighing: Callable[[Assignor], Assignor] = lambda assignor: assignor,
     ) -> Decision:
         """The decision after `before` by this strategy for the group that `group` makes.
 
         `change` is everything in which the next group can differ from another one after the same history.
-        `new_leader`: its leader starts without a memory.
+        `new_leader`: its leader starts without a memory. `weighing` gives the assignor what it is to weigh.
         """
         key = (change, name, new_leader)
         earlier = before.next.get(key)
@@ -77,7 +80,7 @@ class Decisions:
         else:
             assignor = deepcopy(before.assignor) if self._shared else before.assignor
         new = group()
-        decision = Decision(new, ask(assignor, new), assignor)
+        decision = Decision(new, ask(weighing(assignor), new), assignor)
         if self._shared:
             partitions = sum(topic.partitions for topic in new.topics)
             size = _BYTES_PER_MEMBER * len(new.members) + _BYTES_PER_PARTITION * partitions
@@ -185,6 +188,7 @@ class Leader:
             PROFILES[memberships.consumers[self.member].client].own_assignors.get(strategy, strategy),
             lambda: self._group(strategy, joining, counts, generation, {ids[member] for member in bare}),
             new_leader=fresh,
+            weighing=partial(_weighing, self._world),
         )
         took_ms = assignor_ms(self._world, began)
         assert decision.assignment is not None
@@ -328,6 +332,19 @@ class Leader:
             memberships.describe(member, subscription(memberships.consumers[member], self._world, counts))
             for member in members
         ]
+
+
+def _weighing(world: World, assignor: Assignor) -> Assignor:
+    """An assignor that weighs partitions, with the load's rates and the capacities; any other as it is."""
+    scenario = world.scenario
+    if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
+        return assignor
+    weights = {name: rates.tolist() for name, rates in scenario.rates.items()}
+    if scenario.load.capacity == math.inf:
+        return type(assignor)(weights=weights)
+    ids, consumers = world.memberships.ids, world.memberships.consumers
+    capacities = dict(zip(ids, map(scenario.capacity_of, consumers), strict=True))
+    return type(assignor)(weights=weights, capacities=capacities)
 
 
 def assignor_ms(world: World, began: float) -> float:

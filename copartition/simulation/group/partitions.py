@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assignors.group import Assignment
+from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.inputs.events import Create, Grow
-from copartition.simulation.outcome.phases import Phases, Told, do_all
-from copartition.simulation.outcome.timeline import Phase, Zombies, build_timeline
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
+from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Assignment
-    from copartition.simulation.group.memberships import Memberships
-    from copartition.simulation.inputs.scenario import Scenario
-    from copartition.simulation.outcome.phases import Call
-    from copartition.simulation.outcome.timeline import Rows, Timeline
 
 
 class Change(NamedTuple):

@@ -5,31 +5,21 @@ A member that says nothing, dead or only standing still, is not waited for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assignors.group import Group, Member
+from assignors.group import Assignment, Group, Member, Topic
 from assignors.partition_list import PartitionColumns, PartitionList
-from copartition.simulation.group.leader import Decision
+from copartition.simulation.group.consumer_group import ConsumerGroup
+from copartition.simulation.group.leader import Decision, Decisions
 from copartition.simulation.group.partitions import Change
-from copartition.simulation.group.timers import DONE
-from copartition.simulation.outcome.history import Step
+from copartition.simulation.group.timers import DONE, Beats, Timers
+from copartition.simulation.group.world import World
+from copartition.simulation.outcome.history import Rebalance, Step
 from partitioning.kit.columns import bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Assignment, Topic
-    from copartition.simulation.group.consumer_group import ConsumerGroup
-    from copartition.simulation.group.leader import Decisions
-    from copartition.simulation.group.timers import Beats, Timers
-    from copartition.simulation.group.world import World
-    from copartition.simulation.outcome.history import Rebalance
-
 
 ROOM = 4_096
 """The least partitions there is room for before what nobody has any more is cleared away."""

@@ -9,15 +9,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from numpy.random import Generator
-    from numpy.typing import NDArray
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 
 class Timer:

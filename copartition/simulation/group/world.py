@@ -7,23 +7,19 @@ a group coordinator with its members, decides who reads what and tells the parti
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
+from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Partitions
-from copartition.simulation.outcome.history import History
+from copartition.simulation.inputs.events import Consumer
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.outcome.history import History, Step
 from copartition.simulation.outcome.result import LogEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assignors.interface import RebalanceProtocol
-    from copartition.simulation.inputs.events import Consumer
-    from copartition.simulation.inputs.scenario import Scenario
-    from copartition.simulation.outcome.history import Step
 
 
 class Engine(Protocol):
@@ -102,6 +98,8 @@ class World:
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
+        if consumer.capacity is not None and self.partitions.flow is not None:
+            self.partitions.flow.has_capacity(number, consumer.capacity)
         self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number

@@ -33,6 +33,7 @@ class Consumer:
         assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None stands for
             the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
         beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
+        capacity: records a second that it can process; None: as `Load.capacity` has it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Consumer:
     client: Literal["java", "librdkafka", "kafka-python", "connect"] = "java"
     assignors: tuple[str, ...] | None = None
     beat_ms: Milliseconds | None = None
+    capacity: Positive | None = None
 
 
 @dataclass(frozen=True, slots=True)

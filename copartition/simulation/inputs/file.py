@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields
 from functools import partial
 from inspect import getdoc
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.registry import get_assignor
 from copartition.simulation.inputs import kinds
+from copartition.simulation.inputs.audited import audited_rates
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
     EVENT_NAMES,
@@ -49,11 +51,6 @@ from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, d
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_TOPIC_NAME, check_members
 from partitioning.kit.words import described
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from os import PathLike
-
-
 _DECODERS = {".json": decode_json, ".toml": decode_toml, ".yaml": decode_yaml, ".yml": decode_yaml}
 _SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}
 _COUNT = kind_of(Count)
@@ -79,6 +76,7 @@ def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None =
             values = decode(text)
             for key, value in (changes or {}).items():
                 _change(values, key, value)
+            _read_audit(values, file.parent)
         return scenario_from_dict(values, file.stem)
     except OSError as error:
         raise ScenarioError(f"{file}: {error.strerror or error}") from error
@@ -130,6 +128,7 @@ def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
         if key.removeprefix("settings.") not in _SETTINGS and not key.startswith(("costs.", "load.")):
             raise ScenarioError(f"no setting {excerpt(key)}; {near(key, _SETTINGS)}")
         _change(values, key, value)
+    _read_audit(values, Path())
     return scenario_from_dict(values)
 
 
@@ -170,6 +169,13 @@ def _change(values: Any, key: str, text: str) -> None:
         values[last] = decode_json(text)
     except ValueError:
         values[last] = text
+
+
+def _read_audit(values: Any, folder: Path) -> None:
+    """A text as `load.rate` is the name of an audit's file, whose rates take its place."""
+    load = values.get("load") if isinstance(values, dict) else None
+    if isinstance(load, dict) and isinstance(name := load.get("rate"), str):
+        load["rate"] = audited_rates(name, folder)
 
 
 def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], path: str) -> None:
@@ -383,6 +389,9 @@ def scenario_schema() -> dict[str, Any]:
     consumer, costs, load, settings, whole = map(_object, (Consumer, Costs, Load, Settings, Scenario))
     alike = {name: of for name, of in consumer["properties"].items() if name not in {"name", "beat_ms"}}
     several = object_of(alike | {"count": MEMBERS.schema, "prefix": _TEXT.schema}, ["count"])
+    load["properties"]["rate"]["anyOf"].append(
+        {"type": "string", "description": "a file that copartition audit -o json wrote."}
+    )
     settings["properties"] = {dotted(name): of for name, of in settings["properties"].items()}
     topic = object_of(
         {"partitions": _COUNT.schema, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},

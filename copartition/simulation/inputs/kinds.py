@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
 from reprlib import Repr
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from assignors.group import Topic
 from copartition.simulation.inputs import durations, events
@@ -30,10 +30,6 @@ from copartition.simulation.inputs.durations import (
 from copartition.simulation.inputs.events import Condition
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 """Milliseconds of each unit that a length of time may be written in."""
@@ -194,6 +190,10 @@ class _Named(Kind):
         return isinstance(value, Mapping) and all(
             isinstance(name, str) and self._item.fits(each) for name, each in value.items()
         )
+
+    def read(self, value: Any) -> Any:
+        named = isinstance(value, Mapping)
+        return {name: self._item.read(each) for name, each in value.items()} if named else value
 
     def write(self, value: Any) -> Any:
         return {name: self._item.write(each) for name, each in value.items()}

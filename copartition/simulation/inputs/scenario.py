@@ -12,6 +12,9 @@ from functools import partial
 from os import PathLike
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
+
 from assignors.group import Topic
 from assignors.registry import check_for_consumers
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
@@ -99,6 +102,19 @@ class Scenario:
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
     @property
+    def rates(self) -> dict[str, NDArray[np.float64]]:
+        """Records a second that come to each partition of every topic, with those it gets later."""
+        load = self.load or Load(0)
+        later = [event for event in self.events if isinstance(event, Create)]
+        first = {event.topic: event.partitions for event in reversed(later)}
+        first |= {topic.name: topic.partitions for topic in self.topics}
+        return {name: load.rates_of(name, most, first[name]) for name, most in topic_counts(self).items()}
+
+    def capacity_of(self, consumer: Consumer) -> float:
+        """Records a second that a consumer can process; infinite without a load."""
+        return consumer.capacity or (self.load.capacity if self.load else math.inf)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What is possible and hardly meant."""
         return find_warnings(self)
@@ -140,9 +156,6 @@ def check(scenario: Scenario) -> None:
         _check_event(event, scenario, topics, f"$.events[{number}]")
     _check_length(scenario, people)
     _check_strategies((scenario.assignor,), "$.assignor")
-    if scenario.load and isinstance(rates := scenario.load.rate, Mapping):
-        for topic in rates:
-            _check_topic(topic, topics, f"$.load.rate.{topic}")
     names: set[str] = set()
     for number, consumer in enumerate(scenario.consumers):
         _check_consumer(consumer, topics, f"$.consumers[{number}]")
@@ -152,6 +165,7 @@ def check(scenario: Scenario) -> None:
                 path=f"$.consumers[{number}].name",
             )
         names.add(consumer.name)
+    _check_load(scenario, topics, [*scenario.consumers, *joins])
     _Course(scenario).check()
 
 
@@ -179,6 +193,26 @@ def topic_counts(scenario: Scenario) -> dict[str, int]:
             if isinstance(event, Create) or event.topic in counts:
                 counts[event.topic] = counts.get(event.topic, 0) + more
     return counts
+
+
+def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[Consumer]) -> None:
+    load = scenario.load
+    rates = load.rate if load and isinstance(load.rate, Mapping) else {}
+    for topic, rate in rates.items():
+        _check_topic(topic, topics, f"$.load.rate.{topic}")
+        if isinstance(rate, tuple) and len(rate) != topics[topic]:
+            raise ScenarioError(
+                f"{topic} has {len(rate):,} rates; give one for each of its {topics[topic]:,} partitions, "
+                "also for what it gets later",
+                path=f"$.load.rate.{topic}",
+            )
+    if scenario.capacity_of(Consumer("")) == math.inf:
+        for consumer in people:
+            if consumer.capacity is not None:
+                raise ScenarioError(
+                    f"consumer {consumer.name!r} has a capacity; give load.capacity for consumers without",
+                    path="$.load.capacity",
+                )
 
 
 def _check_topic(name: str, topics: Collection[str], path: str) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from copartition.simulation.inputs.events import Count, Number
 from copartition.simulation.inputs.kinds import check_fields
@@ -98,8 +101,12 @@ class Load:
     """The records of a scenario, as a flow: how many come, how many a consumer can take, when it commits.
 
     Attributes:
-        rate: records a second that come to each partition; one for all, or one for each topic.
-        capacity: records a second a consumer can process; infinite by default.
+        rate: records a second that come to each partition: one number for all or for each topic, or a topic's
+            list of one for each partition.
+        capacity: records a second a consumer can process that has none of its own; infinite by default.
+        zipf: how unevenly a topic's records spread where `rate` is one number: partition p gets a share
+            proportional to 1 / (p + 1) ** zipf, so partition 0 the most, and `rate` is the mean of those
+            there are first. 0: all get the same.
         batch: records of one `poll`, `max.poll.records`.
         commit: whether offsets are committed "after" their records are processed (what is not committed is
             read twice) or "before" (what is not processed is lost).
@@ -109,16 +116,22 @@ class Load:
             by those who read committed.
     """
 
-    rate: Number | Mapping[str, Number]
+    rate: Number | Mapping[str, Number | tuple[Number, ...]]
     capacity: Annotated[float, Between(sys.float_info.min, math.inf)] = math.inf
     batch: Count = 500
     commit: Literal["after", "before"] = "after"
     commit_on_revoke: bool = True
     transactions: bool = False
+    zipf: Number = 0
 
     def __post_init__(self) -> None:
         check_fields(self, "$.load")
 
-    def rate_of(self, topic: str) -> float:
-        """Records a second that come to each partition of the topic."""
-        return self.rate.get(topic, 0.0) if isinstance(self.rate, Mapping) else self.rate
+    def rates_of(self, topic: str, partitions: int, first: int) -> NDArray[np.float64]:
+        """Records a second that come to each of so many partitions, of which it has `first` to begin with."""
+        rate = self.rate.get(topic, 0.0) if isinstance(self.rate, Mapping) else self.rate
+        if isinstance(rate, tuple):
+            return np.array(rate, np.float64)
+        shares = np.arange(1.0, partitions + 1) ** -float(self.zipf)
+        rates: NDArray[np.float64] = shares * rate * (first / shares[:first].sum())
+        return rates

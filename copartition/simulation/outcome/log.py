@@ -7,20 +7,17 @@ one another. No clock is in them, so the same scenario gives the same bytes, whe
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.outcome.result import SimulationResult
 from copartition.simulation.run import simulate
 from partitioning.errors import ScenarioError
 from partitioning.kit.formats import decode_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from copartition.simulation.inputs.scenario import Scenario
-    from copartition.simulation.outcome.result import SimulationResult
 
 FORMAT_VERSION = "1.0"
 

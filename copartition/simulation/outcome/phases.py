@@ -7,27 +7,21 @@ partition matters: so the first calls about each partition are made together, th
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from copartition.simulation.outcome.timeline import Phase
+from copartition.simulation.group.memberships import Memberships
+from copartition.simulation.outcome.timeline import Phase, Rows
+from copartition.simulation.records.flow import Flow
 from partitioning.kit.columns import ranks, run_starts
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.simulation.group.memberships import Memberships
-    from copartition.simulation.outcome.timeline import Rows
-    from copartition.simulation.records.flow import Flow
-
-    Index = NDArray[np.integer]
-    Times = np.float64 | NDArray[np.float64]
-
+Index = NDArray[np.integer]
+Times = np.float64 | NDArray[np.float64]
 
 KINDS = len(Phase)
 
@@ -362,9 +356,8 @@ class Told(NamedTuple):
     begins_ms: float | None = None  # when that one begins to read; None: at once ("hand" only)
 
 
-if TYPE_CHECKING:
-    Call = Told | tuple[str, tuple[object, ...]]
-    """A call of `Phases`: one that can be made together with others, or a method and its arguments."""
+Call = Told | tuple[str, tuple[object, ...]]
+"""A call of `Phases`: one that can be made together with others, or a method and its arguments."""
 
 
 class _Together(NamedTuple):

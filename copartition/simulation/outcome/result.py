@@ -16,6 +16,7 @@ from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
 from copartition.words import count, duration
 from partitioning.errors import ScenarioError
+from partitioning.kit.columns import bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +151,32 @@ class SimulationResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is hardly meant in the scenario, and what of it never happened."""
-        return (*self.scenario.warnings, *(f"{event} never happened" for event in self.unmet))
+        never = (f"{event} never happened" for event in self.unmet)
+        overloaded = self.overloaded(-1)
+        return (*self.scenario.warnings, *never, *([f"at the end {overloaded}"] if overloaded else []))
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:
         """Every assignment the group had, the one at time 0 first."""
         return (self.start, *self.rebalances) if self.start else self.rebalances
+
+    def overloaded(self, step: int) -> str:
+        """Who has most more to read than it can process after this one of `steps`; empty for nobody."""
+        if not self.steps or self.records is None:
+            return ""
+        consumers = self.steps[step].consumers
+        members, topics, member, topic, number = self.steps[step].assignment.to_arrays()
+        rates = [rate for name, rate in self.scenario.rates.items() if name in topics]
+        first = bounds(np.array(list(map(len, rates)), np.intp))
+        rate = np.concatenate([np.empty(0), *rates])[first[topic] + number]
+        totals = np.bincount(member, rate, len(members))
+        capacity = np.array([self.scenario.capacity_of(consumers[each]) for each in members])
+        excess = totals / capacity
+        if excess.max(initial=0.0) <= 1 + 1e-9:  # sums of rates are rounded
+            return ""
+        worst = int(excess.argmax())
+        reads = f"{consumers[members[worst]].name} reads {totals[worst]:,.6g} records a second"
+        return f"{reads} and can process {capacity[worst]:,.6g}"
 
     def assert_(self, **expected: str | float) -> None:
         """Hold figures of the summary against limits: `assert_(longest_pause="<5s", duplicates=0)`.

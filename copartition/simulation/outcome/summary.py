@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence  # noqa: TC003 - programs ask for the types of `Runs`
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copartition.simulation.group.leader import subscription
-from copartition.simulation.inputs.scenario import Scenario  # noqa: TC001 - programs ask for the types of `Runs`
+from copartition.simulation.group.partitions import Partitions
+from copartition.simulation.group.world import World
+from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import KINDS
 from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult
 from copartition.simulation.outcome.timeline import Phase
-
-if TYPE_CHECKING:
-    from copartition.simulation.group.partitions import Partitions
-    from copartition.simulation.group.world import World
-    from copartition.simulation.records.flow import RecordsResult
+from copartition.simulation.records.flow import RecordsResult
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Slots = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Slots = NDArray[np.intp]
 
 
 # What happens to a partition. Plain numbers, since these are columns.

@@ -5,38 +5,37 @@ drained at time t if it was given b + r t records by then. All partitions of a c
 have been given the same s(t), so that sum(min(s(t), b + r t)) = capacity x t; s is convex, since what a
 drained partition leaves over goes to the others. So only the order in which partitions are drained matters,
 and no steps in time are needed. Arrays have an element for each partition; `group` holds the consumer that
-reads it. Times count from when the partitions were `behind` by so much, in milliseconds.
+reads it, `capacity` has an element for each consumer. Times count from when the partitions were `behind` by
+so much, in milliseconds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import ScenarioError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.integer]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer]
 
 
 _TIE = 1e-9
 """Relative differences below this are rounding."""
 
 
-def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) -> Floats:
+def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats) -> Floats:
     """When each partition is drained; 0 for one that never falls behind, infinite for one that stays so."""
     times = np.zeros(len(behind))
-    if capacity == np.inf or not (behind.any() or (np.bincount(group, rate) > capacity).any()):
+    coming = np.bincount(group, rate, len(capacity))
+    if (capacity == np.inf).all() or not (behind.any() or (coming > capacity).any()):
         return times
-    spent = np.zeros(int(group.max()) + 1)
-    free = np.full(len(spent), capacity)
+    spent = np.zeros(len(capacity))
+    free = capacity.copy()
     left = np.arange(len(behind))
     while len(left):
         fill = _Filling(behind[left], rate[left], group[left], capacity, spent, free)
@@ -61,7 +60,7 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) 
 
 
 def behind_at(
-    elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
+    elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> Floats:
     """How far behind the partitions are after `elapsed`, which is the same for all of a group."""
     wait = drained > elapsed
@@ -70,16 +69,16 @@ def behind_at(
     due = behind + rate * elapsed
     sharers = np.bincount(group, wait)
     drained_sum = np.bincount(group, np.where(wait, 0.0, due))[group]
-    share = (capacity * elapsed - drained_sum) / np.maximum(sharers, 1.0)[group]
+    share = (capacity[group] * elapsed - drained_sum) / np.maximum(sharers, 1.0)[group]
     return np.where(wait, np.maximum(due - share, 0.0), 0.0)
 
 
-def speed_at(elapsed: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float) -> Floats:
+def speed_at(elapsed: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats) -> Floats:
     """How fast each partition is processed after `elapsed`."""
     wait = drained > elapsed
     flowing = np.bincount(group, np.where(wait, 0.0, rate))[group]
     sharers = np.maximum(np.bincount(group, wait), 1.0)[group]
-    return np.where(wait, (capacity - flowing) / sharers, rate)
+    return np.where(wait, (capacity[group] - flowing) / sharers, rate)
 
 
 def fall_times(
@@ -89,7 +88,7 @@ def fall_times(
     rate: Floats,
     group: Integers,
     drained: Floats,
-    capacity: float,
+    capacity: Floats,
 ) -> Floats:
     """When these rows, further behind than `target` to begin with, are so no longer; they must get there."""
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
@@ -109,7 +108,7 @@ def fall_times(
 
 
 def peaks(
-    behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
+    behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
     """Rows that fall further behind before they catch up, when they turn, and how far behind they are."""
     start = np.zeros(len(behind))
@@ -138,16 +137,17 @@ class _Filling:
         behind: Floats,
         rate: Floats,
         group: Integers,
-        capacity: float,
+        capacity: Floats,
         spent: Floats,
         free: Floats,
         key: Floats | None = None,
     ) -> None:
         size = np.bincount(group, minlength=len(spent))
+        rounding = _TIE * capacity[group]
         if key is None:
             # When it would be drained if it were the first.
             n = size[group]
-            key = _quotient(spent[group] + n * behind, free[group] - n * rate, capacity)
+            key = _quotient(spent[group] + n * behind, free[group] - n * rate, rounding)
         # Where none would ever be drained, the slowest comes first. Small integers are sorted in linear time.
         order = np.lexsort((rate, key)) if (rate != rate[0]).any() else np.argsort(key)
         small = group.astype(np.min_scalar_type(len(spent)))
@@ -165,15 +165,14 @@ class _Filling:
         self.free = free[self.group] - _before(self.rate, first)  # the capacity that these leave over
         need = self.spent + self.sharers * self.behind
         # When it is drained if the others are drained in this order.
-        self.times = _quotient(need, self.free - self.sharers * self.rate, capacity)
+        self.times = _quotient(need, self.free - self.sharers * self.rate, rounding[self.order])
 
     @classmethod
     def drained_at(
-        cls, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
+        cls, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
     ) -> _Filling:
         """The order of these times, which are right."""
-        spent = np.zeros(int(group.max()) + 1)
-        fill = cls(behind, rate, group, capacity, spent, np.full(len(spent), capacity), drained)
+        fill = cls(behind, rate, group, capacity, np.zeros(len(capacity)), capacity, drained)
         fill.times = drained[fill.order]
         return fill
 
@@ -193,10 +192,10 @@ def _before(values: Floats, first: Integers) -> Floats:
     return sums - sums[first]
 
 
-def _quotient(need: Floats, surplus: Floats, capacity: float) -> Floats:
-    """`need / surplus`, infinite where there is no surplus."""
+def _quotient(need: Floats, surplus: Floats, rounding: Floats) -> Floats:
+    """`need / surplus`, infinite where the surplus is no more than rounding."""
     times = np.full(len(need), np.inf)
-    np.divide(need, surplus, out=times, where=surplus > _TIE * capacity)
+    np.divide(need, surplus, out=times, where=surplus > rounding)
     return times
 
 
@@ -268,8 +267,8 @@ class _Stretches(NamedTuple):
 class PartitionCurves:
     """Lag over time of each partition, drawn when asked for, from the calls between two changes."""
 
-    def __init__(self, capacity: float) -> None:
-        self._capacity = capacity
+    def __init__(self) -> None:
+        self.capacity = np.empty(0)  # of each consumer, when the run is over
         self._rows: list[tuple[NDArray[Any], ...]] | None = []
         self._count = 0
 
@@ -302,15 +301,16 @@ class PartitionCurves:
         Raises:
             ScenarioError: the run was too long to keep every partition's stretches.
         """
-        assert self._capacity < np.inf, "whoever processes everything at once never waits"
         stretches, (order, number) = self._stretches, self._neighbours
         partition, consumer, since, until, behind, rate, _ = (column[order] for column in stretches)
+        capacity = self.capacity[consumer]
+        assert (capacity < np.inf).all(), "whoever processes everything at once never waits"
         lasted, groups = until - since, int(number.max(initial=0)) + 1
         whole, coming = np.bincount(number, behind, groups)[number], np.bincount(number, rate, groups)[number]
-        before = np.where(consumer < 0, lasted, (whole - behind) / self._capacity)
+        before = np.where(consumer < 0, lasted, (whole - behind) / capacity)
         age = np.divide(behind, rate, out=np.zeros(len(partition)), where=rate > 0)
         # Who gets more than they can process is further behind at the end of a stretch.
-        grown = np.where(consumer < 0, 0.0, whole + (coming - self._capacity) * lasted)
+        grown = np.where(consumer < 0, 0.0, whole + (coming - capacity) * lasted)
         at_end = np.divide(grown, coming, out=np.zeros(len(partition)), where=coming > 0)
         return float(np.maximum(age + before, at_end)[rate > 0].max(initial=0.0))
 
@@ -342,9 +342,9 @@ class PartitionCurves:
         among = order[slice(*np.searchsorted(number, number[self._place[row]] + np.arange(2)))]
         behind, rate, drained = stretches.behind[among], stretches.rate[among], stretches.drained[among]
         elapsed = np.unique(np.concatenate([[0.0, until - since], drained[drained < until - since]]))
-        group = np.zeros(len(among), np.intp)
+        group, capacity = np.zeros(len(among), np.intp), self.capacity[stretches.consumer[among[:1]]]
         own = among == row
-        levels = [behind_at(time, behind, rate, group, drained, self._capacity)[own] for time in elapsed]
+        levels = [behind_at(time, behind, rate, group, drained, capacity)[own] for time in elapsed]
         return np.stack([since + elapsed, np.concatenate(levels)])
 
     @cached_property

@@ -72,9 +72,9 @@ class Flow:
         """No partition exists yet; partition p of `topics[t]` will have the index `first[t] + p`."""
         load = scenario.load
         assert load is not None, "without a load there are no records"
-        rates = np.array([load.rate_of(topic) for topic in topics], np.float64)
+        rates = scenario.rates
         self._transactional = load.transactions
-        self._readers = Readers(scenario, np.repeat(rates, np.diff(first)))
+        self._readers = Readers(scenario, np.concatenate([np.empty(0), *(rates[topic] for topic in topics)]))
         self._calls = Calls()
         # Who reads each partition after all calls, happened or not, and whether that one stands still.
         self._reader = np.full(int(first[-1]), -1)
@@ -101,6 +101,10 @@ class Flow:
     def has_committed(self, consumer: int, at: float) -> None:
         """A consumer that reads at time 0 has done so for long, and committed last at this time before it."""
         self._readers.has_committed(consumer, at)
+
+    def has_capacity(self, consumer: int, capacity: float) -> None:
+        """A consumer that has not read yet can process so many records a second, not what the load says."""
+        self._readers.has_capacity(consumer, capacity)
 
     def has_read(self, partitions: Integers, consumer: Integers) -> None:
         """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
@@ -151,7 +155,7 @@ class Flow:
         which takes them over when the first becomes a zombie. Returns a number for it, see `lay`.
         """
         slots = np.asarray(partitions, np.intp)
-        zombie = self._readers.haunt(start, end)
+        zombie = self._readers.haunt(consumer, start, end)
         self._calls.add(slots, consumer, start, zombie)
         return zombie
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.records.calls import DROPPED, GIVEN_UP, HAUNTED, READ, STALLED, Outages, Round
 from copartition.simulation.records.curves import (
     GroupCurve,
@@ -17,20 +19,16 @@ from copartition.simulation.records.curves import (
     speed_at,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from copartition.simulation.inputs.scenario import Scenario
-
-    Floats = NDArray[np.float64]
-    Slots = NDArray[np.intp]
-    _Sharing = tuple[Floats, Floats, Slots, Floats, float]
+Floats = NDArray[np.float64]
+Slots = NDArray[np.intp]
+_Sharing = tuple[Floats, Floats, Slots, Floats, Floats]
 
 
 class Consumers:
     """Every consumer as columns, with one more row for nobody, consumer -1, whom no change concerns."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: float) -> None:
+        self.capacity = np.full(1, capacity)  # records a second it can process: for all infinite, or for none
         self.touched = np.zeros(1, np.bool_)  # whether this round concerns it
         self.commits = np.zeros(1, np.bool_)  # whether it commits in this round
         self.busy = np.zeros(1, np.bool_)  # whether it has been reading up to this round
@@ -55,6 +53,11 @@ class Consumers:
         """At this time, before time 0, it began the commit interval it is in at time 0."""
         self._make_room(consumer)
         self.clock[consumer] = self.since[consumer] = at
+
+    def has_capacity(self, consumer: int, capacity: float) -> None:
+        """So many records a second it can process, other than by default."""
+        self._make_room(consumer)
+        self.capacity[consumer] = capacity
 
     def enter_all(self, at: float) -> None:
         """A round begins that concerns everybody."""
@@ -93,14 +96,14 @@ class Consumers:
         curve.bends(self.now[self._who], self._bend[self._who])
         self._bend[self._who] = 0.0
 
-    def begin(self, curve: GroupCurve, reader: Slots, behind: Floats, rate: Floats, capacity: float) -> None:
+    def begin(self, curve: GroupCurve, reader: Slots, behind: Floats, rate: Floats) -> None:
         """From now on they read these partitions."""
         who = self._who
         bend = self._bend[who]
         self._bend[who] = 0.0
-        if capacity < np.inf:
+        if self.capacity[-1] < np.inf:
             need = np.bincount(reader, behind, len(self.now))[who]
-            spare = capacity - np.bincount(reader, rate, len(self.now))[who]
+            spare = self.capacity[who] - np.bincount(reader, rate, len(self.now))[who]
             # As long as one partition is behind, all of the capacity is used.
             drift = np.where((need > 0) | (spare < 0), -spare, 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,7 +119,8 @@ class Consumers:
         size = 2 * last + 2
         for name, column in vars(self).items():
             if len(column) < size:
-                setattr(self, name, np.concatenate([column, np.zeros(size - len(column), column.dtype)]))
+                # Nobody, the last row, is as everybody is before anything happens.
+                setattr(self, name, np.concatenate([column, np.repeat(column[-1:], size - len(column))]))
 
 
 class OpenTransactions:
@@ -192,7 +196,7 @@ class Readers:
         load = scenario.load
         self._rate = rate
         self._rates_differ = bool((rate != rate[:1]).any())
-        self._capacity = float(load.capacity)
+        self._limited = load.capacity < np.inf
         self._interval = scenario.settings.auto_commit_interval_ms
         self._settled_ms = scenario.settled_ms
         self._timeout = scenario.settings.transaction_timeout_ms
@@ -200,7 +204,7 @@ class Readers:
         # A transaction commits offsets together with what was made from the records.
         self._before = load.commit == "before" and not load.transactions
         self._commits_on_revoke = load.commit_on_revoke or self._before
-        self._cycle = load.batch / load.capacity * 1000
+        self._batch = load.batch * 1000
         size = len(rate)
         self._born = np.full(size, np.inf)
         self._since = np.full(size, np.inf)
@@ -219,11 +223,11 @@ class Readers:
         # Where consumers were when they lost a partition without giving it up.
         self._left: dict[tuple[int, int], tuple[float, float]] = {}
         self._zombies: list[_Zombie] = []
-        self._consumers = Consumers()
+        self._consumers = Consumers(float(load.capacity))
         self.outages = Outages(size)
         self.transactions = OpenTransactions()
         self.group_curve = GroupCurve()
-        self.curves = PartitionCurves(self._capacity)
+        self.curves = PartitionCurves()
 
     def born(self, slots: Slots, at: Floats) -> None:
         """Records come, and nobody reads them."""
@@ -241,9 +245,13 @@ class Readers:
             uncommitted_ms = np.minimum(-self._consumers.since[consumer], self._settled_ms)
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
 
-    def haunt(self, start: float, end: float) -> int:
+    def has_capacity(self, consumer: int, capacity: float) -> None:
+        """A consumer can process so many records a second, other than by default."""
+        self._consumers.has_capacity(consumer, capacity)
+
+    def haunt(self, consumer: int, start: float, end: float) -> int:
         """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""
-        self._zombies.append(_Zombie(start, end))
+        self._zombies.append(_Zombie(consumer, start, end))
         return HAUNTED + len(self._zombies) - 1
 
     def lay(self, kind: int, at: float) -> None:
@@ -285,6 +293,7 @@ class Readers:
         """The state of everything then, which counts as a change of everything."""
         consumers = self._consumers
         consumers.enter_all(at)
+        self.curves.capacity = consumers.capacity
         self._settle()
         self._begin()
         consumers.leave()
@@ -294,7 +303,7 @@ class Readers:
         position = arrived - self._behind
         reached, again, lost = self._reached.copy(), self._again.copy(), self._lost.copy()
         for zombie in self._zombies:
-            slots, processed, up_to = zombie.work(at, self._capacity)
+            slots, processed, up_to = zombie.work(at, consumers.capacity)
             if self._before:
                 lost[slots] -= processed
             else:
@@ -311,7 +320,7 @@ class Readers:
             self._rate[slots],
             self._reader[slots],
             self._drained[slots],
-            self._capacity,
+            self._consumers.capacity,
         )
 
     def _settle(self) -> None:
@@ -348,13 +357,14 @@ class Readers:
         behind, rate, reader, drained, capacity = sharing
         consumers = self._consumers
         commits = consumers.commits[reader]
-        if commits.all() or (self._before and capacity == np.inf):
+        if commits.all() or (self._before and not self._limited):
             return np.zeros(len(slots))
         if self._before:
             # While a consumer is behind it polls a batch once in a cycle, and commits it at once.
-            passed = (consumers.now - consumers.clock)[reader] % self._cycle
+            cycle = self._batch / capacity[reader]
+            passed = (consumers.now - consumers.clock)[reader] % cycle
             speed = speed_at(elapsed, rate, reader, drained, capacity)
-            return np.where(commits, 0.0, -np.minimum(after, speed * (self._cycle - passed)))
+            return np.where(commits, 0.0, -np.minimum(after, speed * (cycle - passed)))
         tick = consumers.last_tick(self._interval)[reader] - self._since[slots]
         passed = tick > 0
         at_tick = behind_at(np.where(passed, tick, elapsed), *sharing)
@@ -450,7 +460,7 @@ class Readers:
             self._lose(Round(slots[gone], stood[gone], at[gone], DROPPED))
         self._reader[slots] = consumer
         consumers.bend(consumer, -self._rate[slots] * fresh)
-        if self._capacity == np.inf:
+        if not self._limited:
             consumers.jump(consumer, -self._behind[slots], self.group_curve)
         if not self._commits_on_revoke:
             starts = ~consumers.busy[consumer]
@@ -507,15 +517,16 @@ class Readers:
             self._consumers.rest(self.group_curve)
             return
         behind, rate, reader = self._behind[slots], self._rate[slots], self._reader[slots]
-        if self._capacity < np.inf:
+        if self._limited:
             self.outages.note_level(slots, behind, self._since[slots])
-        self._drained[slots] = drain_times(behind, rate, reader, self._capacity)
-        self._consumers.begin(self.group_curve, reader, behind, rate, self._capacity)
+        self._drained[slots] = drain_times(behind, rate, reader, self._consumers.capacity)
+        self._consumers.begin(self.group_curve, reader, behind, rate)
 
 
 class _Zombie:
-    def __init__(self, start: float, end: float) -> None:
+    def __init__(self, consumer: int, start: float, end: float) -> None:
         self.end = end
+        self._consumer = consumer
         self._start = start
         self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
 
@@ -523,11 +534,11 @@ class _Zombie:
         """It goes on with these, too, from this position."""
         self._rows.append((slots, behind, rate, position))
 
-    def work(self, at: float, capacity: float) -> tuple[Slots, Floats, Floats]:
+    def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
         """The partitions it has read up to then, how much of each, and up to where."""
         slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         span = np.full(len(slots), max(min(self.end, at) - self._start, 0.0))
-        group = np.zeros(len(slots), np.intp)
+        group = np.full(len(slots), self._consumer)
         drained = drain_times(behind, rate, group, capacity)
         processed = behind + rate * span - behind_at(span, behind, rate, group, drained, capacity)
         processed[span == 0] = 0.0

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from copartition.topics.audit.ranges import NEVER, ranges, widened
-from copartition.topics.audit.topic_audit import Share, Span, TopicAudit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from copartition.topics.audit.tally import Tally
-    from copartition.topics.audit.topic_audit import Coverage, KeyForm, Writer
+from copartition.topics.audit.tally import Tally
+from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 
 Certainty: TypeAlias = Literal["sure", "likely", "mixed", "none", "unknown"]
 

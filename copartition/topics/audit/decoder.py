@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka.serialization import (
@@ -18,8 +19,6 @@ from copartition.topics.audit.topic_audit import LogicalKey
 from partitioning.errors import InvalidConfigError, MissingDependencyError, RegistryError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
 PLAIN = {"string": StringDeserializer, "integer": IntegerDeserializer, "double": DoubleDeserializer}

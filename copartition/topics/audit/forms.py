@@ -7,9 +7,11 @@ and a long among longs. So shapes are counted by size, batch by batch, and named
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.topics.audit.logical import (
     BINARY,
@@ -25,15 +27,8 @@ from copartition.topics.audit.logical import (
     schema_ids,
     spans_of,
 )
-from copartition.topics.audit.topic_audit import KeyForm
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.topics.audit.topic_audit import LogicalKey
-    from partitioning.keys import KeyColumn
+from copartition.topics.audit.topic_audit import KeyForm, LogicalKey
+from partitioning.keys import KeyColumn
 
 WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
 """Sizes of serialized numbers and UUIDs."""

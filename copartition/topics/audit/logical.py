@@ -9,25 +9,19 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from copartition.topics.audit.topic_audit import LogicalKey
+from copartition.topics.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.hashing.words import padded_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.topics.audit.topic_audit import KeyForm
-
 
 FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
 """The shapes: a registry's frame, text of four kinds, sixteen bytes marked as a UUID, other bytes."""

@@ -7,15 +7,12 @@ into the few ranges of offsets that single candidates explain best.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 SWITCH = 12
 """A further range must explain this many rows more than the ranges beside it would."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from numpy.typing import NDArray
 
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
 from copartition.topics.audit.topic_state import TopicState
@@ -21,12 +23,6 @@ from partitioning.errors import (
     UnknownTopicError,
 )
 from partitioning.keys import KeyColumn, key_column
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
 
 _MOST_MESSAGES = 10_000
 _FIRST_MESSAGES = 200

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.topics.audit.topic_audit import Writer, pick_keys
 from partitioning.errors import InvalidConfigError
-from partitioning.hashing import HASHES
-from partitioning.hashing.modulo import partitions_of
+from partitioning.hashing import HASHES, HashName
+from partitioning.hashing.modulo import SignRule, partitions_of
+from partitioning.keys import KeyColumn
 from partitioning.profiles import PROFILES, find_profile
 from partitioning.topic_partition import checked_partition_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from partitioning.hashing import HashName
-    from partitioning.hashing.modulo import SignRule
-    from partitioning.keys import KeyColumn
-
 
 EVERY_COUNT = 2_000
 """Up to here every count is tried."""

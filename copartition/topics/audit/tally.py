@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.topics.audit.ranges import Blocks, Rows, count_hits, merge_blocks, widened
 from copartition.topics.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
 from copartition.topics.audit.topic_audit import Records, Writer, concatenate, pick_records
-from partitioning.hashing import HASHES
+from partitioning.hashing import HASHES, HashName
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import KeyColumn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from partitioning.hashing import HashName
 
 MOST_BLOCKS = 1 << 14
 

@@ -7,12 +7,15 @@ compared and there are enough of them to tell rules apart. Remedies are the ways
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
-from copartition.topics.audit.logical import respelled
+from copartition.topics.audit.logical import Respelled, respelled
+from copartition.topics.audit.topic_audit import KeyForm, TopicAudit
 from copartition.topics.join.verdict import (
     WEIGHTS,
     JoinVerdict,
+    KeyProof,
     Reason,
     Remedy,
     Topic,
@@ -31,14 +34,6 @@ from copartition.topics.join.writers import (
 from copartition.words import count, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.profiles import PROFILES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from copartition.topics.audit.logical import Respelled
-    from copartition.topics.audit.topic_audit import KeyForm, TopicAudit
-    from copartition.topics.join.verdict import KeyProof
-
 
 _SAME = (frozenset({"decimal", "int32", "int64"}), frozenset({"uuid", "uuid-text"}))
 """Forms in which one serializer or another writes the same values."""

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from copartition.topics.audit.topic_audit import Records
 from copartition.topics.join.proof import KeyComparison, KeyPairs
 from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of, checked_topics
-from copartition.topics.join.writers import Placement, placement, rule_name, seniority, setting_for
+from copartition.topics.join.writers import (
+    ClientWriter,
+    Placement,
+    placement,
+    rule_name,
+    seniority,
+    setting_for,
+)
 from copartition.words import count, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import expected_share
 from partitioning.keys import key_column
 from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from copartition.topics.join.writers import ClientWriter
-
 
 _ASSUMED = (
     "these clients run with these settings, and nobody else writes these topics",

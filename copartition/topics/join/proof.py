@@ -8,21 +8,17 @@ in none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from copartition.topics.audit.topic_audit import Records
 from copartition.topics.join.verdict import KeyApart, KeyProof
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.hashing.murmur3 import murmur3_column
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from copartition.topics.audit.topic_audit import Records
-    from partitioning.keys import KeyColumn
+from partitioning.keys import KeyColumn
 
 _Column = TypeVar("_Column", bound=np.generic)
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from copartition.topics.join.writers import placement_of
+from copartition.topics.audit.topic_audit import Span, TopicAudit
+from copartition.topics.join.writers import Placement, placement_of
 from partitioning.errors import InvalidConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from copartition.topics.audit.topic_audit import Span, TopicAudit
-    from copartition.topics.join.writers import Placement
 
 
 class KeyApart(NamedTuple):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from copartition.topics.audit.search import Rule, placing_of
+from copartition.topics.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.kit.data import read_toml
 from partitioning.profiles import PROFILES, Profile, find_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from copartition.topics.audit.topic_audit import Writer
 
 
 class Placement(NamedTuple):

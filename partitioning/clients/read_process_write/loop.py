@@ -8,13 +8,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from logging.handlers import BufferingHandler
-from typing import TYPE_CHECKING, Any, NamedTuple
+from threading import Event
+from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka._types import HeadersType
 
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.contact import cluster_metadata, connected_metadata
@@ -28,16 +30,7 @@ from partitioning.errors import (
     UnknownTopicError,
     UnsupportedBrokerError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from threading import Event
-
-    from confluent_kafka import Message, TopicPartition
-    from confluent_kafka._types import HeadersType
-
-    from partitioning.interface import Partitioner
-
+from partitioning.interface import Partitioner
 
 HUNG_AFTER_S = 5.0
 """How long after its limit a call that has not come back ends the process."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from partitioning.errors import GaveUpError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 LINGER_S = 0.2
 """How long to wait for the records of a transaction."""

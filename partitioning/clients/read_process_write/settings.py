@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from confluent_kafka import KafkaError, TopicPartition
 
 from partitioning.clients.delivery import milliseconds
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import (
     AccessError,
+    CopartitionError,
     FencedError,
     GaveUpError,
     InvalidConfigError,
@@ -16,14 +20,6 @@ from partitioning.errors import (
     UnknownTopicError,
     UnsupportedBrokerError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from confluent_kafka import KafkaError, TopicPartition
-
-    from partitioning.errors import CopartitionError
-
 
 _MOST_MS = 2**31 - 1
 _TRANSACTION_MS = 10_000

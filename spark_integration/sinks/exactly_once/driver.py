@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import AdminClient
 
-from partitioning.clients.ledger import entries, ledger_group
+from partitioning.clients.ledger import Entry, entries, ledger_group
 from partitioning.errors import NotEnoughReplicasError
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
 from spark_integration.sinks.cluster import create_client, first_answer
@@ -22,16 +25,7 @@ from spark_integration.sinks.exactly_once.faults import (
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
 from spark_integration.sinks.exactly_once.partitions import may_hold_records, with_offsets
-from spark_integration.sinks.exactly_once.target import check_begins, standing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from confluent_kafka import KafkaError
-    from confluent_kafka.admin import AdminClient
-
-    from partitioning.clients.ledger import Entry
-    from spark_integration.sinks.exactly_once.target import Target
+from spark_integration.sinks.exactly_once.target import Target, check_begins, standing
 
 _admin_api: Any = confluent_kafka.admin  # stubs export not all of it
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
+from confluent_kafka import KafkaError, Producer, TopicPartition
 
 from partitioning.clients.contact import connected_metadata
-from partitioning.errors import AccessError, DeliveryError, InvalidConfigError, UnknownTopicError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from confluent_kafka import KafkaError, Producer, TopicPartition
-
-    from partitioning.errors import CopartitionError
+from partitioning.errors import (
+    AccessError,
+    CopartitionError,
+    DeliveryError,
+    InvalidConfigError,
+    UnknownTopicError,
+)
 
 ANSWER_WITHIN_S = 10.0
 PATIENCE_S = 60.0

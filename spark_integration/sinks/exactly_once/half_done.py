@@ -8,12 +8,15 @@ be read, until a producer with the same id ends another transaction in the same 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
-from partitioning.clients.ledger import entries, ledger_group, transactional_id
+from partitioning.clients.ledger import Entry, entries, ledger_group, transactional_id
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     begin,
@@ -24,15 +27,7 @@ from spark_integration.sinks.exactly_once.faults import (
     patiently,
 )
 from spark_integration.sinks.exactly_once.partitions import admin_client, committed_reader, end_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from confluent_kafka import Producer
-    from confluent_kafka.admin import AdminClient
-
-    from partitioning.clients.ledger import Entry
-    from spark_integration.sinks.exactly_once.target import Target
+from spark_integration.sinks.exactly_once.target import Target
 
 _AT_ONCE = 16
 

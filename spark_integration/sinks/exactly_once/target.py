@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from partitioning.clients.delivery import milliseconds
-from partitioning.clients.ledger import FORMAT
+from partitioning.clients.ledger import FORMAT, Entry
 from partitioning.errors import InvalidConfigError, TopicChangedError
 from spark_integration.errors import (
     HalfWrittenError,
@@ -20,14 +21,8 @@ from spark_integration.errors import (
     PartitionCountError,
     RerunDiffersError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from partitioning.clients.ledger import Entry
-    from spark_integration.sinks.options import SinkOptions
-    from spark_integration.sinks.placement import KeyRule
-
+from spark_integration.sinks.options import SinkOptions
+from spark_integration.sinks.placement import KeyRule
 
 _NO_TIME = -(2**63)
 

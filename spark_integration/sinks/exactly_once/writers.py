@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import datasource
 
@@ -17,15 +19,9 @@ from spark_integration.sinks.exactly_once.driver import (
     prepare,
 )
 from spark_integration.sinks.exactly_once.half_done import fence
+from spark_integration.sinks.exactly_once.target import Target
 from spark_integration.sinks.exactly_once.writing import write_partition
 from spark_integration.sinks.records import as_batches
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import pyarrow as pa
-
-    from spark_integration.sinks.exactly_once.target import Target
 
 _BATCH_ID = "streaming.sql.batchId"
 """Under which name a stream's tasks find their micro-batch."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock, Timer
-from typing import TYPE_CHECKING
 
 import confluent_kafka  # the module, since its classes cannot be pickled
+import pyarrow as pa
+from confluent_kafka import KafkaError
 
 from partitioning.clients.delivery import Deliveries, why_failed
 from partitioning.clients.ledger import FORMAT, Entry, entries, ledger_group, transactional_id
@@ -35,17 +37,15 @@ from spark_integration.sinks.exactly_once.half_done import (
     end_half_done,
 )
 from spark_integration.sinks.exactly_once.partitions import admin_client, may_hold_records
-from spark_integration.sinks.exactly_once.target import Content, Standing, check_begins, check_same, standing
+from spark_integration.sinks.exactly_once.target import (
+    Content,
+    Standing,
+    Target,
+    check_begins,
+    check_same,
+    standing,
+)
 from spark_integration.sinks.records import records
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import pyarrow as pa
-    from confluent_kafka import KafkaError
-
-    from spark_integration.sinks.exactly_once.target import Target
-
 
 MOST_RECORDS = 1_000_000
 MOST_AGE_S = 3.0

@@ -6,9 +6,22 @@ import base64
 import json
 import sys
 
+import fastjsonschema
 import pytest
 
-from assignors import Group, Member, Topic, get_assignor, register_assignor
+from assignors import (
+    Group,
+    Member,
+    SimpleAssignor,
+    StreamsGroup,
+    StreamsHighAvailabilityAssignor,
+    StreamsMember,
+    StreamsStickyAssignor,
+    Subtopology,
+    Topic,
+    get_assignor,
+    register_assignor,
+)
 from copartition import vectors
 from copartition.vectors import SCHEMA
 from partitioning import TopicPartition, partition_for_key
@@ -38,6 +51,59 @@ def group_of(case):
     return Group(
         [Topic(each["name"], each["partitions"], each.get("racks")) for each in case["topics"]], members
     )
+
+
+def tasks(runs):
+    """As Connect's groups have them here: the connector itself is task 0 of a topic of its own."""
+    return [
+        TopicPartition(f"connector:{name}", 0) if number == -1 else TopicPartition(name, number)
+        for name, *numbers in runs
+        for number in numbers
+    ]
+
+
+def connect_answer(leader, case):
+    group = Group(
+        [Topic(*each) for each in case["connectors"].items()],
+        [Member(each["id"], [], owned=tasks(each["owned"])) for each in case["members"]],
+        generation=case.get("completed_generation", 0),
+    )
+    if leader.name == "connect-eager":
+        return {"assignment": dict(leader.assign(group))}
+    told = leader.assign_at(group, case["now_ms"], case["generation"])
+    return {"assignment": dict(told.assignment), "revoked": told.revoked, "delay_ms": told.delay_ms}
+
+
+def streams_answer(strategy, case):
+    def offsets(triples):
+        return {TopicPartition(name, number): offset for name, number, offset in triples}
+
+    members = [
+        StreamsMember(
+            each["id"],
+            each["process_id"],
+            active=tasks(each.get("active", ())),
+            standby=tasks(each.get("standby", ())),
+            offsets=offsets(each.get("offsets", ())),
+            tags=each.get("tags", {}),
+        )
+        for each in case["members"]
+    ]
+    group = StreamsGroup(
+        [Subtopology(**each) for each in case["subtopologies"]],
+        members,
+        standby_replicas=case["standby_replicas"],
+        end_offsets=offsets(case.get("end_offsets", ())),
+    )
+    settings = {name: case[name] for name in SETTINGS if name in case}
+    return STREAMS[strategy](**settings).assign(group)._asdict()
+
+
+STREAMS = {
+    "streams-sticky": StreamsStickyAssignor,
+    "streams-high-availability": StreamsHighAvailabilityAssignor,
+}
+SETTINGS = ("max_warmup_replicas", "acceptable_recovery_lag", "rack_aware_assignment_tags")
 
 
 class Exits(MuteAssignor):
@@ -76,6 +142,47 @@ def test_a_case_says_all_that_its_answer_follows_from(strategy):
         assert answer["assignment"] == flat
 
 
+@pytest.mark.parametrize("strategy", ["connect-eager", "connect-incremental"])
+def test_a_case_of_connect_says_all_that_its_answer_follows_from(strategy):
+    cases = vectors.make_vectors(strategy, 60, seed=3)
+    leader = get_assignor(strategy)
+    for case in cases:
+        if case["new_leader"]:
+            settings = {"max_delay_ms": case["max_delay_ms"]} if "max_delay_ms" in case else {}
+            leader = get_assignor(strategy, **settings)
+        assert connect_answer(leader, case) == as_lists(case["answer"])
+    assert any(worker["owned"] for case in cases for worker in case["members"])
+    if strategy == "connect-incremental":
+        assert any(case["answer"]["revoked"] for case in cases)
+        assert any(case["answer"]["delay_ms"] for case in cases)
+
+
+@pytest.mark.parametrize("strategy", STREAMS)
+def test_a_case_of_streams_says_all_that_its_answer_follows_from(strategy):
+    cases = vectors.make_vectors(strategy, 60, seed=3)
+    for case in cases:
+        assert streams_answer(strategy, case) == as_lists(case["answer"])
+    assert any(mine for case in cases for mine in case["answer"]["standby"].values())
+    assert any("offsets" in member for case in cases for member in case["members"])
+
+
+def as_lists(answer):
+    return {
+        name: {who: tasks(mine) for who, mine in value.items()} if isinstance(value, dict) else value
+        for name, value in answer.items()
+    }
+
+
+def test_a_case_of_a_share_group_has_partitions_in_several_lists():
+    cases = vectors.make_vectors("simple", 60, seed=3)
+    shared = 0
+    for case in cases:
+        answer = SimpleAssignor().assign(group_of(case))
+        assert dict(answer) == as_lists(case["answer"])["assignment"]
+        shared += any(len(members) > 1 for members in answer.members_of.values())
+    assert shared > 10
+
+
 def test_keys_have_the_partition_of_the_profile(run):
     result = run("vectors", "sarama", "--count", 40)
     cases = json.loads(result.stdout)["cases"]
@@ -105,6 +212,23 @@ def test_the_document_has_the_fields_of_its_schema(run):
             )
 
 
+@pytest.mark.parametrize("strategy", ["simple", "connect-eager", "connect-incremental", *STREAMS, "java"])
+def test_every_kind_of_case_is_in_the_schema(run, strategy):
+    document = json.loads(run("vectors", strategy, "--count", 30).stdout)
+    assert fastjsonschema.compile(older(SCHEMA))(document) == document
+
+
+def older(schema):
+    """The same in the draft that fastjsonschema knows, where a list's first items are called otherwise."""
+    if isinstance(schema, list):
+        return list(map(older, schema))
+    if not isinstance(schema, dict):
+        return schema
+    names = {"prefixItems": "items", "items": "additionalItems"} if "prefixItems" in schema else {}
+    renamed = {names.get(name, name): older(value) for name, value in schema.items()}
+    return renamed | {"$schema": "http://json-schema.org/draft-07/schema"} if "$schema" in schema else renamed
+
+
 @pytest.mark.parametrize(
     ("exact", "answer", "verdict"),
     [
@@ -115,6 +239,9 @@ def test_the_document_has_the_fields_of_its_schema(run):
         ({"assignment": {"a": [["t", 0]]}}, {"assignment": {"b": [["t", 0]]}}, "different"),
         ({"assignment": {"a": [["t", 0]]}}, {"error": "no"}, "different"),
         ({"assignment": {"a": [["t", 0]]}}, {"assignment": {"a": 5}}, "different"),
+        ({"assignment": {}, "delay_ms": 5}, {"assignment": {}}, "different"),
+        ({"active": {"a": [["0", 0, 1]]}}, {"active": {"a": [["0", 1, 0]]}}, "other order"),
+        ({"active": {}, "standby": {"a": [["0", 1]]}}, {"active": {}, "standby": {}}, "different"),
         ({"error": "IllegalStateException"}, {"error": "IllegalStateException"}, "equal"),
     ],
 )
@@ -151,7 +278,7 @@ def test_a_program_is_compared_case_by_case(run, tmp_path, wrong, code):
 @pytest.mark.parametrize(
     ("program", "fault"),
     [
-        ("print('{}')", "has neither assignment, error nor partition"),
+        ("print('{}')", "has neither assignment, active, error nor partition"),
         ("print('no')", "is no JSON"),
         ("", "after 0 answers to 1 cases"),
         ("raise SystemExit(3)", "ended with exit code 3"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from copartition.reports.simulation import assumptions
-from copartition.simulation import Costs, Exponential, Load, LogNormal, Settings, Uniform
+from copartition.simulation import Consumer, Costs, Exponential, Load, LogNormal, Settings, Uniform
 from tests.support.results import SCENARIO
 
 
@@ -55,6 +55,17 @@ from tests.support.results import SCENARIO
                 "1,500.5 (orders) records a second come to each partition, evenly, and a consumer can "
                 "process 2,000; offsets are committed before processing in the transaction of their results, "
                 "every 1 min 00 s and not on revoke"
+            ),
+        ),
+        (
+            {"load": Load({"orders": (5, 1_500)}), "events": ()},
+            "5 to 1,500 (orders) records a second come to each partition, evenly, and a consumer",
+        ),
+        (
+            {"load": Load(50, 900, zipf=1.1), "consumers": (Consumer("a", capacity=20), Consumer("b"))},
+            (
+                "50 records a second come to each partition, on average, by Zipf's law with exponent 1.1, "
+                "and a consumer can process 900, or 20; "
             ),
         ),
         ({"until_ms": 600_000}, "nothing after 10 min 00 s counts"),

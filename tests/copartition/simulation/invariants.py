@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from copartition.simulation import Phase
+from copartition.simulation import Consumer, Phase
 
 STILL = {
     "detection_ms": Phase.UNNOTICED,
@@ -137,13 +137,8 @@ def check_records(result):  # noqa: C901 - a fact after the other
         return
     end_ms = result.summary.duration_ms
     births = _births(result)
-    topics = np.searchsorted(timeline.first, np.arange(len(records.arrived)), side="right") - 1
-    came = np.array(
-        [
-            load.rate_of(timeline.topics[topic]) * (end_ms - births.get(partition, end_ms)) / 1000
-            for partition, topic in enumerate(topics.tolist())
-        ]
-    )
+    rates = np.concatenate([result.scenario.rates[topic] for topic in timeline.topics])
+    came = rates * [(end_ms - births.get(each, end_ms)) / 1000 for each in range(len(rates))]
     slack = 1e-6 + 1e-9 * came.sum()
     assert np.allclose(records.arrived, came, atol=slack)
     assert np.allclose(records.arrived, records.consumed + records.waiting + records.lost, atol=slack)
@@ -160,9 +155,14 @@ def check_records(result):  # noqa: C901 - a fact after the other
         never = np.setdiff1d(np.arange(len(came)), ever)
         assert np.allclose(records.waiting[never], came[never], atol=slack)
     done = (records.consumed + records.duplicates + records.aborted).sum()
-    spans = (timeline.end - timeline.start)[read], timeline.zombies.end - timeline.zombies.start
+    made = {each.name: each for step in result.steps for each in step.consumers.values()}
+    capacities = [result.scenario.capacity_of(made.get(name, Consumer(name))) for name in timeline.consumers]
     if load.capacity < math.inf:
-        assert done <= load.capacity * sum(span.sum() for span in spans) / 1000 + slack
+        can = sum(
+            float(((part.end - part.start) * np.take(capacities, part.consumer))[rows].sum())
+            for part, rows in ((timeline, read), (timeline.zombies, slice(None)))
+        )
+        assert done <= can / 1000 + slack
     assert (np.diff(records.lag_ms) >= 0).all()
     assert (records.lag >= 0).all()
     if len(records.lag):
@@ -172,8 +172,7 @@ def check_records(result):  # noqa: C901 - a fact after the other
     partitions, starts, ends = timeline.pauses()
     for partition, start, end in zip(partitions.tolist(), starts.tolist(), ends.tolist(), strict=True):
         if end == end_ms and partition not in haunted and load.capacity < math.inf:
-            rate = load.rate_of(timeline.topics[topics[partition]])
-            assert records.waiting[partition] >= rate * (end - start) / 1000 - slack
+            assert records.waiting[partition] >= rates[partition] * (end - start) / 1000 - slack
     if load.capacity == math.inf and not (result.log and result.log[-1].at_ms == end_ms):
         reading = timeline.partition[(timeline.end == end_ms) & read]
         assert (records.waiting[reading] <= slack).all()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 from hypothesis import reject
 from hypothesis import strategies as st
 
@@ -94,6 +97,7 @@ def loads(draw):
             st.sampled_from(["after", "before"]),
             st.booleans(),
             st.booleans(),
+            st.sampled_from([0, 0, 1.1]),
         )
     )
 
@@ -206,12 +210,14 @@ def scenarios(draw, *, broker_side=True):
         strategies = st.sampled_from([*lists, *((name,) for name in (*CLASSIC, *BROKER_SIDE))])
     if draw(st.booleans()):
         people = [Consumer(each.name, each.static, client=each.client) for each in people]
+    load = draw(loads())
+    if load is not None and load.capacity < inf and draw(st.booleans()):
+        people = [replace(each, capacity=draw(st.sampled_from([None, 40, 900]))) for each in people]
     present = people[: draw(st.integers(0, len(people)))]
     topics = (
         Topic("orders", draw(st.integers(1, 7))),
         Topic("pay", 2, racks=[["a"], ["b", "a"]] if draw(st.booleans()) else None),
     )
-    load = draw(loads())
     until_ms = draw(st.none() | st.sampled_from([0.0, 60_000.0, 100_000.5, 900_000.0]))
     kinds = draw(st.sampled_from([BASIC, (*BASIC, *WIDE)]))
     course = _Course(draw, strategies, people, present, {topic.name: topic.partitions for topic in topics})

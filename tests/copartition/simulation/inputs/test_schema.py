@@ -33,6 +33,8 @@ def validate():
         scenario_to_dict(EVERYTHING),
         SMALL | {"consumers": {"count": 3, "rack": "a"}, "load": None, "until_ms": None},
         SMALL | {"events": [{"event": "rolling-restart", "every_ms": 1, "down_ms": 1}]},
+        SMALL | {"load": {"rate": {"orders": [1] * 4}, "capacity": 9, "zipf": 0.9}},
+        SMALL | {"consumers": [{"name": "a", "capacity": 5}], "load": {"rate": {"orders": 1}, "capacity": 9}},
         SMALL | {"costs": {"poll_ms": {"lognormal": {"median": 1, "p95": "1 min"}}}},
     ],
 )
@@ -73,6 +75,7 @@ def test_defaults_are_told():
         "commit": "after",
         "commit_on_revoke": True,
         "transactions": False,
+        "zipf": 0,
     }
 
 

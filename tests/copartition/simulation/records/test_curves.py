@@ -11,6 +11,11 @@ from tests.support.tiers import examples
 CLOSE = {"rel": 1e-6, "abs": 1e-6}
 
 
+def of_three(capacity):
+    """Consumers of different capacity."""
+    return capacity * np.array([1.0, 0.5, 3.0])
+
+
 def step_by_step(behind, rate, capacity, until=np.inf):
     """When each partition of one consumer is drained, and how far behind each is in the end."""
     behind = np.array(behind, float)
@@ -50,16 +55,17 @@ partitions = st.lists(
 @settings(max_examples=examples(400), deadline=None)
 def test_sharing_is_what_it_is_step_by_step(drawn, capacity, elapsed):
     behind, rate, group = (np.array(column) for column in zip(*drawn, strict=True))
+    capacity = of_three(capacity)
     times = drain_times(behind.astype(float), rate.astype(float), group, capacity)
     after = behind_at(np.full(len(behind), elapsed), behind, rate, group, times, capacity)
     speed = speed_at(np.full(len(behind), elapsed), rate, group, times, capacity)
     for each in np.unique(group):
         its = group == each
-        expected, _ = step_by_step(behind[its], rate[its], capacity)
-        _, left = step_by_step(behind[its], rate[its], capacity, elapsed)
+        expected, _ = step_by_step(behind[its], rate[its], capacity[each])
+        _, left = step_by_step(behind[its], rate[its], capacity[each], elapsed)
         assert times[its] == pytest.approx(expected, **CLOSE)
         assert after[its] == pytest.approx(left, **CLOSE)
-        assert speed[its].sum() == pytest.approx(capacity if left.any() else rate[its].sum(), **CLOSE)
+        assert speed[its].sum() == pytest.approx(capacity[each] if left.any() else rate[its].sum(), **CLOSE)
 
 
 def test_a_partition_falls_to_a_target_when_it_does():
@@ -70,7 +76,7 @@ def test_a_partition_falls_to_a_target_when_it_does():
     def compare_falls(drawn, capacity, share):
         nonlocal fallen
         behind, rate, group = (np.array(column, float) for column in zip(*drawn, strict=True))
-        group = group.astype(int)
+        group, capacity = group.astype(int), of_three(capacity)
         times = drain_times(behind, rate, group, capacity)
         rows = np.flatnonzero((behind > 0) & np.isfinite(times))
         target = share * behind[rows]
@@ -95,7 +101,7 @@ def test_a_partition_turns_where_it_is_furthest_behind():
     def compare_peaks(drawn, capacity):
         nonlocal turned
         behind, rate, group = (np.array(column, float) for column in zip(*drawn, strict=True))
-        group = group.astype(int)
+        group, capacity = group.astype(int), of_three(capacity)
         times = drain_times(behind, rate, group, capacity)
         rows, turns, tops = peaks(behind, rate, group, times, capacity)
         moments = np.unique([0.0, *times[np.isfinite(times)]])
@@ -130,4 +136,6 @@ def test_a_partition_turns_where_it_is_furthest_behind():
 )
 def test_a_partition_is_drained(behind, rate, capacity, times):
     behind, rate = np.array(behind, float), np.array(rate, float)
-    assert drain_times(behind, rate, np.zeros(len(behind), int), capacity).tolist() == times
+    assert (
+        drain_times(behind, rate, np.zeros(len(behind), int), np.array([float(capacity)])).tolist() == times
+    )

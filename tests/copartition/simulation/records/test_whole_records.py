@@ -160,14 +160,17 @@ def tell(flow, call):
             flow.zombie(partitions, consumer, at, at + 1000 * seconds)
 
 
-def flow_of(rates, capacity, on_revoke, transactions):
+def flow_of(rates, capacities, on_revoke, transactions):
     names = [f"topic-{number}" for number in range(PARTITIONS)]
     load = Load(
-        dict(zip(names, rates, strict=True)), capacity, commit_on_revoke=on_revoke, transactions=transactions
+        dict(zip(names, rates, strict=True)), 1, commit_on_revoke=on_revoke, transactions=transactions
     )
     timeouts = Settings(auto_commit_interval_ms=1000 * INTERVAL, transaction_timeout_ms=1000 * TIMEOUT)
     topics = tuple(Topic(name, 1) for name in names)
-    return Flow(Scenario(topics, (), load=load, settings=timeouts), np.arange(PARTITIONS + 1), names)
+    flow = Flow(Scenario(topics, (), load=load, settings=timeouts), np.arange(PARTITIONS + 1), names)
+    for consumer, capacity in enumerate(capacities):
+        flow.has_capacity(consumer, capacity)
+    return flow
 
 
 def at_seconds(times, values, seconds):
@@ -178,20 +181,20 @@ def at_seconds(times, values, seconds):
 @given(
     histories(),
     st.lists(st.sampled_from([0, 12, 24, 60]), min_size=PARTITIONS, max_size=PARTITIONS),
-    st.sampled_from([24, 60, 120, 240]),
+    st.lists(st.sampled_from([24, 60, 120, 240]), min_size=CONSUMERS, max_size=CONSUMERS),
     st.booleans(),
     st.booleans(),
     st.randoms(use_true_random=False),
 )
 @settings(max_examples=examples(200), deadline=None)
-def test_a_flow_is_what_whole_records_are(history, rates, capacity, on_revoke, transactions, random):
+def test_a_flow_is_what_whole_records_are(history, rates, capacities, on_revoke, transactions, random):
     calls, end = history
-    slow = WholeRecords(rates, capacity, on_revoke, transactions)
+    slow = WholeRecords(rates, capacities, on_revoke, transactions)
     for second, method, arguments in calls:
         slow.until(second)
         getattr(slow, method)(*arguments)
     slow.until(end)
-    flow = flow_of(rates, capacity, on_revoke, transactions)
+    flow = flow_of(rates, capacities, on_revoke, transactions)
     told = in_another_order(calls, random)
     for place, call in enumerate(told, 1):
         tell(flow, call)
@@ -219,9 +222,9 @@ def test_a_flow_is_what_whole_records_are(history, rates, capacity, on_revoke, t
 @settings(max_examples=examples(100), deadline=None)
 def test_open_transactions_block_as_long_as_they_do_second_by_second(history, on_revoke):
     calls, end = history
-    rates = [12] * PARTITIONS
-    slow = WholeRecords(rates, 240, on_revoke, transactions=True)
-    flow = flow_of(rates, 240, on_revoke, transactions=True)
+    rates, capacities = [12] * PARTITIONS, [240] * CONSUMERS
+    slow = WholeRecords(rates, capacities, on_revoke, transactions=True)
+    flow = flow_of(rates, capacities, on_revoke, transactions=True)
     for call in calls:
         second, method, arguments = call
         slow.until(second)

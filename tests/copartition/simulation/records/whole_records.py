@@ -11,9 +11,9 @@ TIMEOUT = 12
 class WholeRecords:
     """What is told happens at once, in whole seconds."""
 
-    def __init__(self, rates, capacity, commit_on_revoke, transactions):
+    def __init__(self, rates, capacities, commit_on_revoke, transactions):
         self.rates = rates
-        self.capacity = capacity
+        self.capacity = capacities  # of each consumer
         self.commit_on_revoke = commit_on_revoke
         self.transactions = transactions
         self.now = 0
@@ -27,7 +27,7 @@ class WholeRecords:
         self._stood_at = {}
         self._clock = {}
         self._left = {}  # by partition and consumer, where it lost it
-        self._zombies = []  # until when, the position in each partition
+        self._zombies = []  # who, until when, the position in each partition
         self._open = []  # consumer, partition, until when
 
     def until(self, second):
@@ -90,7 +90,8 @@ class WholeRecords:
                 mine[partition] = self._committed[partition]
                 self._clock[consumer] = self.now
                 self._end_transactions(consumer, self.now)
-        self._zombies.append((self.now + seconds, {each: self._left[each, consumer] for each in partitions}))
+        held = {each: self._left[each, consumer] for each in partitions}
+        self._zombies.append((consumer, self.now + seconds, held))
         self._end_transactions(consumer, self.now + seconds)
 
     def _dispossess(self, partition, only=None):
@@ -138,12 +139,12 @@ class WholeRecords:
     def _second(self):
         for partition, log in self.log.items():
             log.extend([0] * self.rates[partition])
-        for mine in self._reading.values():
-            for partition, count in self._share(mine).items():
+        for consumer, mine in self._reading.items():
+            for partition, count in self._share(mine, self.capacity[consumer]).items():
                 self._process(partition, mine[partition], count)
                 mine[partition] += count
-        for held in [held for until, held in self._zombies if self.now < until]:
-            for partition, count in self._share(held).items():
+        for consumer, held in [(who, held) for who, until, held in self._zombies if self.now < until]:
+            for partition, count in self._share(held, self.capacity[consumer]).items():
                 if self.transactions:
                     self.aborted[partition] += count
                 else:
@@ -159,10 +160,10 @@ class WholeRecords:
         for record in range(position, position + count):
             self.log[partition][record] += 1
 
-    def _share(self, held):
+    def _share(self, held, capacity):
         """One record after the other, each of the partition that has had the fewest in this second."""
         got = dict.fromkeys(held, 0)
-        for _ in range(self.capacity):
+        for _ in range(capacity):
             behind = [each for each in held if held[each] + got[each] < len(self.log[each])]
             if behind:
                 got[min(behind, key=lambda each: (got[each], (each + self.now) % len(self.rates)))] += 1

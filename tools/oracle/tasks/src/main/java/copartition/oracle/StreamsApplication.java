@@ -24,7 +24,7 @@ import org.apache.kafka.streams.processor.internals.assignment.HighAvailabilityT
 import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssignor;
 
 /** One assignment of a Kafka Streams application in a classic group; the CPU time of each of "rounds" where there are any. */
-final class StreamsApplication {
+public final class StreamsApplication {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     static ObjectNode run(JsonNode request) {
@@ -94,7 +94,7 @@ final class StreamsApplication {
     }
 
     /** Offset sums, in runs of a subtopology followed by task and offset, task and offset. */
-    private static Map<TaskId, Long> offsets(JsonNode runs) {
+    public static Map<TaskId, Long> offsets(JsonNode runs) {
         Map<TaskId, Long> offsets = new HashMap<>();
         for (JsonNode run : runs) {
             for (int i = 1; i < run.size(); i += 2) {
@@ -104,7 +104,8 @@ final class StreamsApplication {
         return offsets;
     }
 
-    private static ArrayNode runs(Collection<TaskId> tasks) {
+    /** Tasks in runs of a subtopology followed by task numbers. */
+    public static ArrayNode runs(Collection<TaskId> tasks) {
         ArrayNode runs = TaskOracle.JSON.createArrayNode();
         ArrayNode run = null;
         for (TaskId task : tasks) {

@@ -10,6 +10,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.connect.runtime.distributed.ConnectCluster;
+import org.apache.kafka.streams.processor.internals.StickyApplication;
 
 /** Answers one JSON request per line of stdin with one JSON line on stdout. */
 public final class TaskOracle {
@@ -39,6 +40,7 @@ public final class TaskOracle {
                 .put("java", System.getProperty("java.version"));
             case "connect" -> ConnectCluster.run(request);
             case "streams" -> StreamsApplication.run(request);
+            case "sticky" -> StickyApplication.run(request);
             default -> throw new IllegalArgumentException("no such op: " + op);
         };
     }

@@ -1,0 +1,217 @@
+"""Reference vectors of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from itertools import count, groupby
+from typing import Any, TypeAlias
+
+from assignors.group import Group, Member, Topic
+from assignors.rules.connect import CONNECTOR, INSTANCE
+from assignors.rules.streams_high_availability import ProcessAssignment, StreamsHighAvailabilityAssignor
+from assignors.rules.streams_sticky import (
+    StreamsAssignment,
+    StreamsGroup,
+    StreamsMember,
+    StreamsStickyAssignor,
+    Subtopology,
+)
+from assignors.strategies import ConnectEagerAssignor, ConnectIncrementalAssignor
+from partitioning.topic_partition import TopicPartition
+
+Json: TypeAlias = dict[str, Any]
+
+CONNECT = ("connect-eager", "connect-incremental")
+STREAMS = ("streams-sticky", "streams-high-availability")
+
+_END_OFFSET = 1_000_000
+"""Of the changelog of every task."""
+
+
+def runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
+    """An ordered list of tasks or partitions: each run is a name followed by numbers."""
+    return [[name, *(number for _, number in run)] for name, run in groupby(tasks, key=lambda task: task[0])]
+
+
+def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterator[Json]:
+    """Clusters whose workers come, go, restart and miss an answer while time passes."""
+    while True:
+        max_delay_ms = rng.choice((0, 30, 10_000, 300_000))
+        leader = ConnectIncrementalAssignor(max_delay_ms)
+        ids, now_ms = count(), 1_000
+        connectors = {f"connector-{next(ids)}": rng.randrange(6) for _ in range(rng.randint(1, 5))}
+        running: dict[str, list[TopicPartition]] = {
+            f"worker-{next(ids)}": [] for _ in range(rng.randint(1, 4))
+        }
+        for generation in range(1, 1 + rebalances):
+            completed = generation - 1 or -1
+            group = Group(
+                [Topic(*connector) for connector in connectors.items()],
+                [Member(worker, (), owned=mine) for worker, mine in running.items()],
+                generation=completed,
+            )
+            case: Json = {
+                "new_leader": generation == 1,
+                "connectors": dict(connectors),
+                "members": [{"id": worker, "owned": _connect_runs(mine)} for worker, mine in running.items()],
+            }
+            if strategy == "connect-eager":
+                assignment = ConnectEagerAssignor().assign(group)
+                case["answer"] = {"assignment": _by_name(assignment)}
+            else:
+                assignment, revoked, delay_ms = leader.assign_at(group, now_ms, generation)
+                case |= {"completed_generation": completed, "generation": generation}
+                case |= {"now_ms": now_ms, "max_delay_ms": max_delay_ms}
+                answer = {"assignment": _by_name(assignment), "revoked": _by_name(revoked)}
+                case["answer"] = {**answer, "delay_ms": delay_ms}
+            yield case
+            running |= {worker: [*mine] for worker, mine in assignment.items() if rng.random() < 0.95}
+            event = rng.choice(("join", "leave", "restart", "create", "resize", "delete", "none"))
+            if event == "join":
+                running[f"worker-{next(ids)}"] = []
+            elif event == "leave" and len(running) > 1:
+                del running[rng.choice(list(running))]
+            elif event == "restart":
+                running[rng.choice(list(running))] = []
+            elif event == "create":
+                connectors[f"connector-{next(ids)}"] = rng.randrange(6)
+            elif event == "resize" and connectors:
+                connectors[rng.choice(list(connectors))] = rng.randrange(6)
+            elif event == "delete" and connectors:
+                del connectors[rng.choice(list(connectors))]
+            now_ms += rng.choice((1, 40, 5_000, max_delay_ms + 1, 300_000))
+
+
+def _by_name(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[list[str | int]]]:
+    return {worker: _connect_runs(mine) for worker, mine in lists.items()}
+
+
+def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
+    """As Connect's protocol has them: task -1 is the connector itself."""
+    return runs(
+        (name.removeprefix(CONNECTOR), INSTANCE) if name.startswith(CONNECTOR) else (name, number)
+        for name, number in tasks
+    )
+
+
+def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterator[Json]:
+    """Applications whose processes come and go; their state stays on disk, complete or late."""
+    while True:
+        application = _Application(rng, is_classic=strategy != "streams-sticky")
+        settings: Json = {}
+        if application.is_classic:
+            settings = {
+                "max_warmup_replicas": rng.choice((1, 2, 5)),
+                "acceptable_recovery_lag": rng.choice((0, 10_000)),
+                "rack_aware_assignment_tags": rng.choice(([], ["zone"])),
+            }
+        for _ in range(rebalances):
+            group = application.group()
+            case = {**_streams_group(group), **settings}
+            answer: StreamsAssignment | ProcessAssignment
+            if application.is_classic:
+                answer = StreamsHighAvailabilityAssignor(**settings).assign(group)
+                case["end_offsets"] = [[*task, end] for task, end in group.end_offsets.items()]
+            else:
+                answer = StreamsStickyAssignor().assign(group)
+            lists = {"active": answer.active, "standby": answer.standby}
+            rest = {name: value for name, value in answer._asdict().items() if name not in lists}
+            yield {**case, "answer": {**{name: _runs_of(each) for name, each in lists.items()}, **rest}}
+            application.live_on(answer)
+
+
+def _runs_of(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[list[str | int]]]:
+    return {name: runs(tasks) for name, tasks in lists.items()}
+
+
+def _streams_group(group: StreamsGroup) -> Json:
+    members = [
+        {
+            "id": member.id,
+            "process_id": member.process_id,
+            "active": runs(member.active),
+            "standby": runs(member.standby),
+            "offsets": [[*task, offset] for task, offset in member.offsets.items()],
+            "tags": dict(member.tags),
+        }
+        for member in group.members
+    ]
+    subtopologies = [asdict(each) for each in group.subtopologies]
+    return {
+        "subtopologies": subtopologies,
+        "standby_replicas": group.standby_replicas,
+        "members": [{key: value for key, value in member.items() if value} for member in members],
+    }
+
+
+class _Application:
+    def __init__(self, rng: random.Random, *, is_classic: bool) -> None:
+        self.is_classic = is_classic
+        self._rng = rng
+        self._ids = count()
+        self._subtopologies = [
+            Subtopology(str(number), rng.randrange(1, 6), stateful=rng.random() < 0.7)
+            for number in range(rng.randint(1, 3))
+        ]
+        self._standby_replicas = rng.randrange(3)
+        self._members: list[StreamsMember] = []
+        for _ in range(rng.randint(1, 3)):
+            self._join()
+
+    def group(self) -> StreamsGroup:
+        ends = dict.fromkeys(self._stateful(), _END_OFFSET) if self.is_classic else {}
+        return StreamsGroup(
+            self._subtopologies,
+            self._members,
+            standby_replicas=self._standby_replicas,
+            end_offsets=ends,
+        )
+
+    def live_on(self, answer: StreamsAssignment | ProcessAssignment) -> None:
+        """Tasks start, some state arrives, and something happens."""
+        rng, stateful = self._rng, set(self._stateful())
+        members, assigned = [], set()
+        for member in self._members:
+            # In a classic group the answer is by process: its first thread runs all of it here.
+            key = member.process_id if self.is_classic else member.id
+            active, standby = (
+                [] if key in assigned else list(lists[key]) for lists in (answer.active, answer.standby)
+            )
+            assigned.add(key)
+            on_disk = {*standby, *member.active, *member.offsets} & stateful - {*active}
+            offsets = {
+                task: rng.choice((0, _END_OFFSET // 2, _END_OFFSET - 10_000, _END_OFFSET))
+                for task in sorted(on_disk)
+                if task in standby or rng.random() < 0.7
+            }
+            members.append(replace(member, active=active, standby=standby, offsets=offsets))
+        self._members = members
+        event = rng.choice(("join", "leave", "grow", "none"))
+        if event == "join":
+            self._join()
+        elif event == "leave":
+            gone = rng.choice(members).process_id
+            self._members = [each for each in members if each.process_id != gone] or members
+        elif event == "grow":
+            self._subtopologies = [
+                replace(each, tasks=each.tasks + rng.randrange(2)) for each in self._subtopologies
+            ]
+
+    def _join(self) -> None:
+        process = str(uuid.UUID(int=self._rng.getrandbits(128)))
+        tags = {"zone": self._rng.choice("abc")} if self.is_classic else {}
+        self._members += [
+            StreamsMember(f"member-{next(self._ids)}", process, tags=tags)
+            for _ in range(self._rng.choice((1, 1, 2)))
+        ]
+
+    def _stateful(self) -> Iterator[TopicPartition]:
+        return (
+            TopicPartition(each.id, number)
+            for each in self._subtopologies
+            if each.stateful
+            for number in range(each.tasks)
+        )
