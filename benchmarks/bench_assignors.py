@@ -171,9 +171,9 @@ class Table:
 
         def our_round() -> float:
             leader = get_assignor(assignor)
-            start = time.perf_counter()
+            start = time.thread_time()
             leader.assign(group)
-            return (time.perf_counter() - start) * 1e3
+            return (time.thread_time() - start) * 1e3
 
         self.run(benchmark, (assignor, cell, workload.event), our_round, rival)
         if isinstance(rival, Jvm):
@@ -213,7 +213,7 @@ class Table:
         figures = {line.partition(":")[0]: line for line in lines if line.startswith("- ")}
         rows = "".join(f"{cells[place]}\n" for place in sorted(cells))
         more = "".join(f"{line}\n" for line in figures.values())
-        return f"""# Assignors: ms an assignment on one core
+        return f"""# Assignors: ms of CPU time an assignment
 
 Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; kafka-clients and
 kafka-group-coordinator {self.versions["kafka"]}, warm, on Java {self.versions["java"]};
@@ -227,7 +227,7 @@ claim" of a partition that does not exist, with "two claims" of what others have
 The ratio of the best rounds says how many times faster we are.
 "streams-high-availability" is Kafka Streams' own (kafka-streams 4.3.1, as is connect-runtime), and
 "streams-sticky" the broker's, both with a standby replica; a cell has tasks and connectors or subtopologies
-in place of partitions and topics, and CPU time. Java's "connect-eager" reads and writes the bytes of its
+in place of partitions and topics. Java's "connect-eager" reads and writes the bytes of its
 protocol, too, as nothing less of it can be called.
 Our answers are the JVM's, but for those of "optimal" and "cooperative-optimal", which are better (optimal.md)
 and race franz-go's sticky ones. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines.

@@ -253,8 +253,8 @@ def _led(run: Run, leaders: Leaders, row: Row) -> Round | None:
         return None
     members = {process: (member, _tasks(owned)) for member, process, owned in row["members"]}
     topics = _topics(run, row["config_offset"])
-    # A leader computes between what it was told and when its answer arrives: a delay begins no earlier than the
-    # former, and where there is none any more, it was over by the latter.
+    # A leader computes between what it was told and when its answer arrives: a delay begins no earlier than
+    # the former, and where there is none any more, it was over by the latter.
     clock = row["told" if row["delay_ms"] else "at"]
     return leaders.answer(
         row["leader"], row["generation"], clock, topics, members, row["at"], counts=row["counts"]
