@@ -216,12 +216,9 @@ heartbeat of the prediction.
 
 | | |
 |---|--:|
-| generations | {generations} |
-| in which our rule, told what the leader was told, answers the same | {alike} |
-| things that were done | {windows} |
-| after which all rebalances are as predicted | {windows_alike} |
-| rebalances that followed | {rounds} |
-| as predicted | {rounds_alike} |
+| generations in which our rule, told what the leader was told, answers the same | {alike} of {generations} |
+| things that were done, after which all rebalances are as predicted | {windows_alike} of {windows} |
+| rebalances that followed and are as predicted | {rounds_alike} of {rounds} |
 
 What they show:
 
