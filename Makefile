@@ -57,7 +57,7 @@ durations: $(READY)  ## record how long each file of tests takes, for the order 
 	@$(PYTEST) --tier ci --numprocesses 2 --record-durations
 
 lint: $(READY)  ## check style, and who imports whom
-	@$(BIN)/ruff check --extend-ignore TC001,TC002,TC003 .
+	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-cache
 

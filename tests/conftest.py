@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
-from tests.support import prerequisites, second_tries, tiers
+from tests.support import brief_reports, prerequisites, second_tries, tiers
 from tests.support.servers import OneOfEach
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.support.schedule import Schedule  # pytest-xdist may not be installed
 
         config.pluginmanager.register(Schedule(), "schedule")
+    if tiers.tier() == "quick" and hasattr(config, "workerinput"):
+        config.pluginmanager.register(brief_reports, "brief reports")
 
 
 @contextmanager

@@ -87,21 +87,24 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers of -m
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is live, and leave out what this tier does not run."""
+    left_out = {
+        "quick": {"live", "heavy", "slow", "nightly"},
+        "test": {"slow", "nightly"},
+        "ci": set[str](),
+    }[_tier]
+    kept, dropped = [], []
     for item in items:
         fixtures = LIVE_FIXTURES.intersection(getattr(item, "fixturenames", ()))
-        if fixtures or any(item.get_closest_marker(marker) for marker in LIVE_MARKERS):
+        markers = {marker.name for marker in item.iter_markers()}
+        if fixtures or not LIVE_MARKERS.isdisjoint(markers):
             item.add_marker("live")
+            markers.add("live")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
-    left_out = {
-        "quick": ("live", "heavy", "slow", "nightly"),
-        "test": ("slow", "nightly"),
-        "ci": (),
-    }[_tier]
-    dropped = [item for item in items if any(map(item.get_closest_marker, left_out))]
+        (kept if left_out.isdisjoint(markers) else dropped).append(item)
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-        items[:] = [item for item in items if not any(map(item.get_closest_marker, left_out))]
+        items[:] = kept
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,7 +15,6 @@ import pytest
 from assignors import Assignment, Group, RebalanceProtocol, get_assignor, list_assignors
 from assignors.testing import check_assignor
 from partitioning import TopicPartition
-from tests.support.tiers import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +31,8 @@ CRASHES = {"librdkafka-cooperative-sticky"}
 BUILT_IN = [info.name for info in list_assignors() if info.origin == "built-in" and info.name not in CRASHES]
 
 
-@pytest.mark.parametrize("name", sample(BUILT_IN, len(BUILT_IN)))
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_ours_keep_the_rules(name: str) -> None:
     check_assignor(partial(get_assignor, name))
 

@@ -31,6 +31,7 @@ def test_the_answer_comes_first_then_what_was_tried(run, plan):
     assert "assumed: through crash at 60000 ms" in result.stdout
 
 
+@pytest.mark.heavy
 def test_the_same_as_json(run, plan):
     result = run("size", plan, "--max-lag", "0.5min", "-o", "json")
     (answer,) = json.loads(result.stdout)["scenarios"]
@@ -60,6 +61,7 @@ def test_partitions_that_are_too_few_are_counted(run, plan):
     assert "orders: one partition gets more than a consumer can process; 5 would do" in result.stdout
 
 
+@pytest.mark.heavy
 def test_assignors_beside_each_other(run, plan):
     result = run(
         "size", plan, "--max-lag", "30s", "--assignor", "range", "--assignor", "uniform", "-o", "json"

@@ -166,6 +166,7 @@ def test_the_advice_helps(
     assert before >= times * after if after else before > 0
 
 
+@pytest.mark.heavy
 def test_the_autoscaler_swings_to_the_end() -> None:
     log = simulate(Scenario.from_file(READY["lag-autoscaler"].path)).log
     steps = [1 if entry.what == "join" else -1 for entry in log if entry.what in {"join", "leave"}]

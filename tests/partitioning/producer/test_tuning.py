@@ -67,6 +67,7 @@ def test_a_trial_of_java_is_what_its_model_says() -> None:
     assert trial.requests_per_s == pytest.approx(result.requests / (TIMES[-1] - TIMES[0]) * 1_000)
 
 
+@pytest.mark.heavy
 def test_a_trial_of_librdkafka_is_what_its_model_says() -> None:
     (trial,) = (trial for trial in tune("librdkafka", keyed=True).trials if trial.linger_ms == 10)
     result = simulate_librdkafka(

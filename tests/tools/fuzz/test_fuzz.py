@@ -59,8 +59,8 @@ def busy_for(seconds):
 
 
 def test_what_is_loaded_once_is_no_time_of_the_first_case(monkeypatch):
-    monkeypatch.setattr(runner, "SECONDS", 0.5)
-    loading = [0.6]
+    monkeypatch.setattr(runner, "SECONDS", 0.1)
+    loading = [0.12]
     tally = run(
         {"it": (lambda rng: rng.random(), lambda _: busy_for(loading.pop() if loading else 0))}, SEED, 1
     )

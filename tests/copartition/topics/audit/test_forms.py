@@ -104,6 +104,7 @@ def test_a_long_example_is_cut() -> None:
     assert form.sample == (b"y",)
 
 
+@pytest.mark.heavy
 def test_counts_merge_as_if_counted_at_once() -> None:
     keys = [key for column in COLUMNS.values() for key in column[:400]]
     RANDOM.shuffle(keys)
