@@ -117,25 +117,25 @@ def down(runs: Mapping[str, Tasks], gone: Mapping[str, float], rounds: Sequence[
     return longest
 
 
-def answered_alike(run: Run) -> tuple[int, int]:
-    """How many of a cluster's generations our rule answers as the leader did, and how many there are."""
-    pairs = list(led(run))
-    alike = sum(
-        same(said, was) and abs(said.delay_ms - was.delay_ms) <= apart_ms for said, was, apart_ms in pairs
-    )
-    return alike, len(pairs)
+def differences(run: Run) -> list[tuple[Round, Round, float]]:
+    """Generations in which our rule answers otherwise than the leader did, as `led` has them."""
+    return [
+        (said, was, apart_ms)
+        for said, was, apart_ms in led(run)
+        if not same(said, was) or abs(said.delay_ms - was.delay_ms) > apart_ms
+    ]
 
 
 def page(runs: Sequence[Run]) -> str:
     """The page."""
     found = [window for run in runs for window in compared(run)]
     rounds = [each for window in found for each in window.rounds]
-    alike = [answered_alike(run) for run in runs]
+    generations = sum(1 for run in runs for _ in led(run))
     lines = [
         PAGE.format(
             clusters=len(runs),
-            generations=sum(count for _, count in alike),
-            alike=sum(count for count, _ in alike),
+            generations=generations,
+            alike=generations - sum(len(differences(run)) for run in runs),
             windows=len(found),
             windows_alike=sum(not window.misses for window in found),
             rounds=len(rounds),
