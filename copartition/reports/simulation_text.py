@@ -7,8 +7,6 @@ from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.table import Table
-
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
 from copartition.words import count, duration
@@ -17,6 +15,7 @@ from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
     from rich.measure import Measurement
+    from rich.table import Table
     from rich.text import Text
 
 if TYPE_CHECKING:

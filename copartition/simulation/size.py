@@ -197,8 +197,8 @@ def _trial(result: SimulationResult, max_lag_ms: float) -> SizeTrial:
     line = result.timeline
     lag_ms, recovery_ms = records.curves.longest_wait_ms(), float(records.recovery_ms.max(initial=0.0))
     why = longest_pause(line, summary.longest_pause_ms).removeprefix("; ")
-    if overloaded := result.overloaded(0) or result.overloaded(-1):
-        lag_ms, why = math.inf, overloaded
+    if overload := result.overload_after(0) or result.overload_after(-1):
+        lag_ms, why = math.inf, overload
     elif math.inf in {recovery_ms, summary.longest_pause_ms}:
         lag_ms = math.inf
         why = f"a partition never catches up; {why}" if why else "a partition never catches up"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import DeliveryError, MissingDependencyError
 
@@ -17,12 +17,13 @@ except ImportError as missing:
 from collections.abc import Mapping
 from types import TracebackType
 
-from confluent_kafka._types import DeliveryCallback, HeadersType
-
 from partitioning.clients.delivery import WAIT_S
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topic, Topics, deliveries_of, encoded
 from partitioning.interface import Partitioner
+
+if TYPE_CHECKING:
+    from confluent_kafka._types import DeliveryCallback, HeadersType
 
 _produce = Producer.produce  # `super()` takes as long as a fifth of the call
 

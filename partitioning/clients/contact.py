@@ -10,13 +10,15 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
-from confluent_kafka import KafkaError
 
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
 
 PATIENCE_S = 1.5
 """How long a command gives brokers that are down or hang up to change their minds."""

@@ -11,10 +11,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, Message
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, KafkaException, Message
 
 WAIT_S = 1.0
 SLACK_S = 60.0

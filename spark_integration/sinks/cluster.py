@@ -1,15 +1,17 @@
 """What the cluster says about its topics before anything is sent."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
-from confluent_kafka import KafkaError
 
 from partitioning.clients.contact import cluster_metadata
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 from spark_integration.errors import PartitionCountError
 from spark_integration.sinks.options import SinkOptions, translate_security
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
 
 ANSWER_WITHIN_S = 10.0
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one setting

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, starmap
 from operator import length_hint
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 import pyarrow as pa
-from confluent_kafka import KafkaError, Message, Producer
 
 from partitioning.clients.contact import connected_metadata
 from partitioning.clients.delivery import WAIT_S, Deliveries, describe_error
@@ -22,6 +21,9 @@ from partitioning.errors import DeliveryError
 from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged
 from spark_integration.sinks.placement import KeyRule
 from spark_integration.sinks.records import records
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, Producer
 
 HOME = "_copartition_idle_producers"
 KEPT = 4

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,6 @@ from assignors.files import read_text
 from partitioning.errors import ScenarioError
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import MAX_FILE_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _WRITE = "write one with copartition audit TOPIC --since TIME -o json"
 

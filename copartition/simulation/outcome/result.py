@@ -152,16 +152,16 @@ class SimulationResult:
     def warnings(self) -> tuple[str, ...]:
         """What is hardly meant in the scenario, and what of it never happened."""
         never = (f"{event} never happened" for event in self.unmet)
-        overloaded = self.overloaded(-1)
-        return (*self.scenario.warnings, *never, *([f"at the end {overloaded}"] if overloaded else []))
+        overload = self.overload_after(-1)
+        return (*self.scenario.warnings, *never, *([f"at the end {overload}"] if overload else []))
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:
         """Every assignment the group had, the one at time 0 first."""
         return (self.start, *self.rebalances) if self.start else self.rebalances
 
-    def overloaded(self, step: int) -> str:
-        """Who has most more to read than it can process after this one of `steps`; empty for nobody."""
+    def overload_after(self, step: int) -> str:
+        """Which consumer reads most beyond its capacity after `steps[step]`, in words; empty if none does."""
         if not self.steps or self.records is None:
             return ""
         consumers = self.steps[step].consumers

@@ -13,10 +13,9 @@ from contextlib import closing, suppress
 from functools import partial
 from logging.handlers import BufferingHandler
 from threading import Event
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka._types import HeadersType
 
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.contact import cluster_metadata, connected_metadata
@@ -31,6 +30,9 @@ from partitioning.errors import (
     UnsupportedBrokerError,
 )
 from partitioning.interface import Partitioner
+
+if TYPE_CHECKING:
+    from confluent_kafka._types import HeadersType
 
 HUNG_AFTER_S = 5.0
 """How long after its limit a call that has not come back ends the process."""

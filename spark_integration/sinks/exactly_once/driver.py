@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
-from confluent_kafka import KafkaError
-from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from partitioning.errors import NotEnoughReplicasError
@@ -26,6 +24,10 @@ from spark_integration.sinks.exactly_once.faults import (
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
 from spark_integration.sinks.exactly_once.partitions import may_hold_records, with_offsets
 from spark_integration.sinks.exactly_once.target import Target, check_begins, standing
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+    from confluent_kafka.admin import AdminClient
 
 _admin_api: Any = confluent_kafka.admin  # stubs export not all of it
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
-from confluent_kafka import KafkaError, Producer, TopicPartition
 
 from partitioning.clients.contact import connected_metadata
 from partitioning.errors import (
@@ -20,6 +19,9 @@ from partitioning.errors import (
     InvalidConfigError,
     UnknownTopicError,
 )
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Producer, TopicPartition
 
 ANSWER_WITHIN_S = 10.0
 PATIENCE_S = 60.0

@@ -10,11 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.ledger import Entry, entries, ledger_group, transactional_id
 from spark_integration.sinks.exactly_once.faults import (
@@ -28,6 +26,10 @@ from spark_integration.sinks.exactly_once.faults import (
 )
 from spark_integration.sinks.exactly_once.partitions import admin_client, committed_reader, end_of
 from spark_integration.sinks.exactly_once.target import Target
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient
 
 _AT_ONCE = 16
 

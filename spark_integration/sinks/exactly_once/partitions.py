@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
-from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.ledger import ledger_group
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
 from spark_integration.sinks.exactly_once.target import Target
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 _admin_api: Any = confluent_kafka.admin  # stubs export not all of it
 _TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT

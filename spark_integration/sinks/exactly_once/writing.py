@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock, Timer
+from typing import TYPE_CHECKING
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 import pyarrow as pa
-from confluent_kafka import KafkaError
 
 from partitioning.clients.delivery import Deliveries, why_failed
 from partitioning.clients.ledger import FORMAT, Entry, entries, ledger_group, transactional_id
@@ -46,6 +46,9 @@ from spark_integration.sinks.exactly_once.target import (
     standing,
 )
 from spark_integration.sinks.records import records
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
 
 MOST_RECORDS = 1_000_000
 MOST_AGE_S = 3.0
