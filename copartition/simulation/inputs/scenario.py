@@ -81,6 +81,9 @@ class Scenario:
         costs: what takes time besides waiting.
         load: the records; None: no lag is computed.
         until_ms: when the run ends; None: when nothing is left to happen.
+        question: what the scenario is to answer; reports show it above the run, and the next two.
+        source: where the question or what happens comes from: an address, a paper, an incident.
+        conclusion: the answer, as whoever wrote the scenario found it.
 
     Raises:
         ScenarioError: something in it cannot be; the message says what, and the path to it.
@@ -97,6 +100,9 @@ class Scenario:
     costs: Costs = field(default_factory=Costs)
     load: Load | None = None
     until_ms: Milliseconds | None = None
+    question: str | None = None
+    source: str | None = None
+    conclusion: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("topics", "consumers", "events"):
@@ -109,6 +115,12 @@ class Scenario:
         """Whether the consumers at the start are "static", "dynamic" or "mixed"."""
         kinds = {"static" if consumer.static else "dynamic" for consumer in self.consumers}
         return kinds.pop() if len(kinds) == 1 else "mixed"
+
+    @property
+    def purpose(self) -> dict[str, str]:
+        """Its question, source and conclusion, by these names, as far as it has them."""
+        texts = {name: getattr(self, name) for name in ("question", "source", "conclusion")}
+        return {name: text for name, text in texts.items() if text is not None}
 
     @property
     def rates(self) -> dict[str, NDArray[np.float64]]:

@@ -78,6 +78,9 @@ EVERYTHING = Scenario(
     costs=Costs(LogNormal(50, 2_000), Exponential(10), assignor_ms="measured", network_ms=1),
     load=Load({"orders": 10, "pay": 0.5}, 40, 100, "before", transactions=True),
     until_ms=600_000,
+    question="Why so often?",
+    source="https://example.com/1",
+    conclusion="Everybody waits.",
 )
 SMALL = {"topics": {"orders": 4, "pay": 2}, "consumers": 3}
 
