@@ -110,8 +110,8 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
     """A table of figures, one row each; as many tables below one another as the width asks for."""
     console.print(cell(title, "bold"))
     for kind in ("question", "source", "conclusion"):
-        told = _by_scenario(columns, lambda column: filter(None, [column.scenario.purpose.get(kind)]))  # noqa: B023
-        for whom, texts in told.items():
+        by_scenario = _by_scenario(columns, lambda column: filter(None, [column.scenario.purpose.get(kind)]))  # noqa: B023
+        for whom, texts in by_scenario.items():
             console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
     while columns:
         for end in range(len(columns), 0, -1):
