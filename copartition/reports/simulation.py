@@ -215,6 +215,7 @@ def _json_scenario(scenario: Scenario) -> dict[str, Any]:
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
         "membership": scenario.membership,
+        "purpose": scenario.purpose,
         "assumptions": assumptions(scenario),
         "warnings": list(scenario.warnings),
     }
