@@ -2,7 +2,7 @@
 
 `python -m benchmarks.share_groups.member SETTINGS`, JSON, waits for `start` on stdin. Each record takes
 `process_ms`; a record whose value is a number takes so many milliseconds instead, one whose value is
-`release`, `reject` or `crash` ends so. Acknowledgements go out with the next poll, or after each record (`each`).
+`release`, `reject` or `crash` ends so. Acknowledgements go out with the next poll, or, `each`, one by one.
 """
 
 from __future__ import annotations
