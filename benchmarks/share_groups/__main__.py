@@ -1,6 +1,7 @@
-"""Real share groups: `python -m benchmarks.share_groups`.
+"""Real share groups beside a model: `python -m benchmarks.share_groups` runs them and writes a page.
 
-Groups are written to `measured.json`; those that were run replace the ones of the file.
+Groups are written to `measured.json`; those that were run replace the ones of the file. With `--compare` none
+is run, and only the page is written.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ import json
 from pathlib import Path
 
 from benchmarks.share_groups.cells import CELLS
+from benchmarks.share_groups.comparing import page
 from benchmarks.share_groups.running import Run, run_cells
 
 MEASURED = Path(__file__).parent / "measured.json"
-NAMES = [cell.name for cell in CELLS]
+PAGE = Path(__file__).parents[1] / "share_groups.md"
+NAMES = [*CELLS]
 
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.share_groups", description=__doc__)
     options.add_argument("--only", action="append", choices=NAMES, help="a group; several are allowed")
     options.add_argument("--at-a-time", type=int, default=3, help="groups that run side by side")
+    options.add_argument("--compare", action="store_true", help="only compare what was measured")
     chosen = options.parse_args()
-    wanted = set(chosen.only or NAMES)
-    save(run_cells([cell for cell in CELLS if cell.name in wanted], chosen.at_a_time))
+    if not chosen.compare:
+        wanted = {name: CELLS[name] for name in chosen.only or NAMES}
+        save(run_cells(wanted, chosen.at_a_time))
+    PAGE.write_text(page(saved()))
 
 
 def saved() -> list[Run]:
