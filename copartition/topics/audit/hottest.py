@@ -24,7 +24,7 @@ MOST = 1 << 14
 
 OF_TOPIC = 10
 OF_PARTITION = 3
-"""How many of the hottest keys are told, of the topic and of each partition."""
+"""How many of the hottest keys an audit has, of the topic and of each partition."""
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ROWS = 1 << 17
@@ -126,14 +126,14 @@ class HotKeys:
         if self._counts is None:
             return ()
         _, rows, (partition, _, _, keys) = self._counts
-        found = (
+        counted = (
             HotKey(key or b"", place, count)
             for key, place, count in zip(keys, partition.tolist(), rows.tolist(), strict=True)
             if count > max(self.error, 1)
         )
         hottest: list[HotKey] = []
         of_partition: Counter[int] = Counter()
-        for each in sorted(found, key=lambda each: (-each.rows, each.partition, each.key)):
+        for each in sorted(counted, key=lambda each: (-each.rows, each.partition, each.key)):
             if len(hottest) < OF_TOPIC or of_partition[each.partition] < OF_PARTITION:
                 hottest.append(each)
                 of_partition[each.partition] += 1
