@@ -1,9 +1,9 @@
 """Runs files of tests in several processes, as pytest's option `--processes` says.
 
-pytest-xdist lets each worker collect all tests and sends five messages a test. With seven thousand tests of a
-few milliseconds that is a third of the run. Here each process takes a file at a time, collects it, runs it, and
-sends what happened in one message. The first process holds the options, prints, counts and remembers what failed;
-the others are forks of it, so pytest and its plug-ins start once. The longest files are taken first
+pytest-xdist lets each worker collect all tests and sends five messages a test. With seven thousand tests of
+a few milliseconds that is a third of the run. Here each process takes a file at a time, collects it, runs it,
+and sends what happened in one message. The first process holds the options, prints, counts and remembers what
+failed; the others are forks of it, so pytest and its plug-ins start once. The longest files are taken first
 (`tests/durations.json`).
 """
 
@@ -74,7 +74,7 @@ class Processes:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Keep pytest from saying that no test is here."""
         if reporter := session.config.pluginmanager.get_plugin("terminalreporter"):
-            reporter.report_collect = lambda final=False: None
+            reporter.report_collect = lambda final=False: None  # noqa: ARG005 - pytest names it
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -180,8 +180,8 @@ class Worker:
         self._send(0, error)
 
     def _loop(self, files: list[pytest.File], queue: int) -> None:
-        # The next file is collected before the last test of this one has run: only who knows the next test knows
-        # which fixtures end.
+        # The next file is collected before the last test of this one has run: which fixtures end depends on
+        # the next test.
         item: pytest.Item | None = None
         counted = 0
         for number in _numbers(queue):
