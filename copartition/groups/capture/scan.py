@@ -239,11 +239,11 @@ def _cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
         for at, cells in ways:
             if column in _MAY_BE_EMPTY:
                 further.append((at, [*cells, ""]))
-            ends = range(at + 1, min(at + 2, len(words)) + 1)
+            ends: Sequence[int] = range(at + 1, min(at + 2, len(words)) + 1)
             if (
                 holds is _ASSIGNMENTS
-            ):  # to the first word without a comma; a list may be long, so no other end
-                ends = [end for end in range(at + 1, len(words) + 1) if not words[end - 1].endswith(",")][:1]
+            ):  # a list of any length, which ends with the first word that no comma ends
+                ends = [end for end in range(at + 1, len(words) + 1) if words[end - 1][-1:] != ","][:1]
             for end in ends:
                 cell = " ".join(words[at:end])
                 if holds.fullmatch(cell):
