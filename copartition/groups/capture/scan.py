@@ -240,9 +240,7 @@ def _cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
             if column in _MAY_BE_EMPTY:
                 further.append((at, [*cells, ""]))
             ends: Sequence[int] = range(at + 1, min(at + 2, len(words)) + 1)
-            if (
-                holds is _ASSIGNMENTS
-            ):  # a list of any length, which ends with the first word that no comma ends
+            if holds is _ASSIGNMENTS:  # a list of any length; its last word has no comma behind it
                 ends = [end for end in range(at + 1, len(words) + 1) if words[end - 1][-1:] != ","][:1]
             for end in ends:
                 cell = " ".join(words[at:end])
