@@ -114,14 +114,14 @@ class _Group:
         """Send records until each member has processed one, and all are acknowledged."""
         producer = Producer({"bootstrap.servers": self._servers})
         deadline = time.monotonic() + PATIENCE_S
-        while not all(_got(member.said(), "polled", 0) for member in self._members):
+        while not all(_polls_after(member.said(), 0) for member in self._members):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._name}: not all members got a record within {PATIENCE_S} s")
             producer.produce(self._topic, str(WARM_MS).encode())
             producer.flush()
             self._warm += 1
             time.sleep(0.15)
-        while len(_accepted(self._said(), 0)) < self._warm:
+        while len(_acceptances(self._said(), 0)) < self._warm:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._name}: not all was acknowledged within {PATIENCE_S} s")
             time.sleep(0.05)
@@ -143,7 +143,7 @@ class _Group:
         crashed: dict[Member, float] = {}
         while True:
             said = self._said()
-            polls = _got(said, "polled", self._warm)
+            polls = _polls_after(said, self._warm)
             now, last = time.monotonic(), max((each["t"] for each in said), default=0.0)
             if polls and acts and now >= polls[0]["t"] + acts[0][0] / 1_000:
                 _, what, number = acts.pop(0)
@@ -154,7 +154,7 @@ class _Group:
                 elif now > crashed.get(member, now) + cell.restart_ms / 1_000:
                     crashed[member] = float("inf")
                     self._start()
-            if len(_accepted(said, self._warm)) == cell.records:
+            if len(_acceptances(said, self._warm)) == cell.records:
                 break
             if polls and now > last + cell.lock_ms / 1_000 + cell.restart_ms / 1_000 + 2:
                 break
@@ -169,18 +169,18 @@ class _Group:
 
     def _result(self) -> Run:
         said = self._said()
-        polls = _got(said, "polled", self._warm)
+        polls = _polls_after(said, self._warm)
         began = polls[0]["t"]
         deliveries = [record for each in polls for record in each["records"]]
-        accepted = _accepted(said, self._warm)
+        accepted = _acceptances(said, self._warm)
         for number, kind in self._cell.special.items():
             if isinstance(kind, str):  # its acknowledgement is no acceptance
                 accepted.pop(number + self._warm, None)
         for member in self._members:
-            accepted.update(_silently(member, polls))
+            accepted.update(_acceptances_without_answer(member, polls))
         return {
             "cell": self._name,
-            "seconds": round(max(_processed(said, accepted)) - began, 3),
+            "seconds": round(max(_processing_times(said, accepted)) - began, 3),
             "accepted": len(accepted),
             "deliveries": len(deliveries),
             "redeliveries": sum(count > 1 for _, _, count in deliveries),
@@ -204,12 +204,12 @@ class _Group:
         }
 
 
-def _got(said: list[dict[str, Any]], event: str, warm: int) -> list[dict[str, Any]]:
+def _polls_after(said: list[dict[str, Any]], warm: int) -> list[dict[str, Any]]:
     """The polls that got records behind the first ones."""
-    return [each for each in said if each["event"] == event and each["records"][-1][1] >= warm]
+    return [each for each in said if each["event"] == "polled" and each["records"][-1][1] >= warm]
 
 
-def _silently(member: Member, polls: list[dict[str, Any]]) -> dict[int, float]:
+def _acceptances_without_answer(member: Member, polls: list[dict[str, Any]]) -> dict[int, float]:
     """What a member that was killed or stopped had acknowledged without a word: it never came again."""
     again = {offset for each in polls for _, offset, count in each["records"] if count > 1}
     processed = [each for each in member.said() if member.done and each["event"] == "processed"]
@@ -222,7 +222,7 @@ def _silently(member: Member, polls: list[dict[str, Any]]) -> dict[int, float]:
     }
 
 
-def _processed(said: list[dict[str, Any]], accepted: dict[int, float]) -> list[float]:
+def _processing_times(said: list[dict[str, Any]], accepted: dict[int, float]) -> list[float]:
     """When each record was processed that was accepted afterwards: acknowledgements are answered later."""
     return [
         max(
@@ -234,7 +234,7 @@ def _processed(said: list[dict[str, Any]], accepted: dict[int, float]) -> list[f
     ]
 
 
-def _accepted(said: list[dict[str, Any]], warm: int) -> dict[int, float]:
+def _acceptances(said: list[dict[str, Any]], warm: int) -> dict[int, float]:
     """The offsets that were acknowledged without an error, each with when that was known."""
     return {
         offset: each["t"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
+from copartition.simulation.inputs.scenario import PURPOSES
 from copartition.words import count, duration
 from partitioning.kit.data import read_toml
 from partitioning.kit.extras import needs
@@ -77,11 +79,10 @@ def print_runs(plans: Sequence[Runs], console: Console) -> None:
 def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
     """The scenarios that come with the package: name and summary, and what they are for."""
     for row in rows:
-        name, summary, *purpose = row.items()
-        console.print(cell(name[1], "bold"))
-        console.print(note(summary[1], ""))
-        for kind, text in purpose:
-            console.print(note(f"{kind}: {text}"))
+        console.print(cell(row["name"], "bold"))
+        console.print(note(row["summary"], ""))
+        for kind in filter(row.__contains__, PURPOSES):
+            console.print(note(f"{kind}: {row[kind]}"))
 
 
 def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
@@ -109,9 +110,9 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
     """A table of figures, one row each; as many tables below one another as the width asks for."""
     console.print(cell(title, "bold"))
-    for kind in ("question", "source", "conclusion"):
-        by_scenario = _by_scenario(columns, lambda column: filter(None, [column.scenario.purpose.get(kind)]))  # noqa: B023
-        for whom, texts in by_scenario.items():
+    for kind in PURPOSES:
+        texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
+        for whom, texts in texts_by_scenario.items():
             console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
     while columns:
         for end in range(len(columns), 0, -1):
@@ -174,6 +175,11 @@ def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
     for whom, sentences in _by_scenario(columns, lambda column: column.warnings).items():
         for sentence in sentences:
             console.print(note(f"warning{whom}: {sentence}", "yellow"))
+
+
+def _purpose(kind: str, column: _Column) -> list[str]:
+    text = column.scenario.purpose.get(kind)
+    return [] if text is None else [text]
 
 
 def _by_scenario(

@@ -47,8 +47,8 @@ class ShareGroup:
         session_ms: `group.share.session.timeout.ms`.
         special: offsets of records that are released or rejected whenever they are delivered, or crash the
             member, or take so many milliseconds.
-        killed: numbers of members whose processes die, each with when.
-        stopped: likewise of those that fall silent and keep their connections.
+        killed: numbers of members whose processes die, each with the milliseconds after which.
+        stopped: numbers of members that fall silent and keep their connections, each with the same.
         restart_ms: how long after a crash another member polls instead; infinite where none does.
         round_trip_ms: from a request to its answer.
     """
@@ -103,7 +103,7 @@ class ShareResult(NamedTuple):
     accepted: int
     rejected: int
     archived: int  # delivered as often as the limit allows, and never accepted
-    open: int  # what nobody can get any more, as no member lives
+    open: int  # left where no member lives any more
     deliveries: int
     redeliveries: int
     late: int  # records processed in vain, as a lock had ended before their acknowledgement
