@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import DeliveryError, MissingDependencyError
@@ -14,8 +15,9 @@ except ImportError as missing:
         "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
     ) from missing
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from weakref import WeakKeyDictionary
 
 from partitioning.clients.delivery import WAIT_S
 from partitioning.clients.java_settings import librdkafka_security
@@ -75,6 +77,7 @@ class PartitioningProducer(Producer):
         self._watched: tuple[DeliveryCallback | None, DeliveryCallback | None] = None, None
         on_delivery = self._deliveries.watch(self._topics.on_error, config.get("on_delivery"))
         super().__init__({**config, **self._topics.hashing, "on_delivery": on_delivery})
+        _refusals[self] = self._deliveries.refuse_forked
 
     def produce(
         self,
@@ -92,7 +95,7 @@ class PartitioningProducer(Producer):
         Raises:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker told the topic's partitions in time.
-            DeliveryError: this process was forked from the producer's, which did not meet the topic.
+            DeliveryError: this process was forked from the producer's.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
             BufferError: the queue is full: call `poll()`, then try again.
             KafkaException: librdkafka refuses the record.
@@ -278,3 +281,19 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
 
     # That of SerializingProducer would hide the error that ends a `with` block behind one of `close`.
     __exit__ = PartitioningProducer.__exit__
+
+
+_refusals: WeakKeyDictionary[PartitioningProducer, Callable[[], None]] = WeakKeyDictionary()
+
+
+def _refuse_records() -> None:
+    """In a forked process, let each producer from before refuse records; a check would cost every record."""
+    for producer, refuse_forked in _refusals.items():
+
+        def refuse(*_: object, refuse: Callable[[], None] = refuse_forked, **__: object) -> None:
+            refuse()
+
+        vars(producer).update(produce=refuse, produce_batch=refuse)
+
+
+os.register_at_fork(after_in_child=_refuse_records)

@@ -74,10 +74,19 @@ def test_in_asyncio_each_call_says_so(
     asyncio.run(main())
 
 
+IN_CHILD: dict[str, Callable[[PartitioningProducer, str], object]] = {
+    "produce": lambda producer, topic: producer.produce(topic, b"value", b"key"),
+    "produce to a partition": lambda producer, topic: producer.produce(topic, b"value", partition=0),
+    "produce_batch": lambda producer, topic: producer.produce_batch(topic, [{"value": b"value"}]),
+    "poll": lambda producer, _: producer.poll(),
+    "close": lambda producer, _: producer.close(),
+}
+
+
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize("queues_one", [False, True], ids=["close", "produce and poll"])
-def test_a_call_ends_in_both_processes(mocked: Cluster, queues_one: bool) -> None:
-    """A topic that was met before the fork is not looked up, so `poll` is the first call to say that."""
+@pytest.mark.parametrize("call", IN_CHILD)
+def test_a_call_ends_in_both_processes(mocked: Cluster, call: str) -> None:
+    """The topic was met before the fork, so no call looks it up."""
     topic = mocked.create_topic(3)
     with PartitioningProducer(
         {"bootstrap.servers": mocked.bootstrap_servers, "linger.ms": 60_000}
@@ -86,11 +95,7 @@ def test_a_call_ends_in_both_processes(mocked: Cluster, queues_one: bool) -> Non
         reader, writer = os.pipe()
         if (child := os.fork()) == 0:
             try:
-                if queues_one:
-                    producer.produce(topic, b"value", b"key")
-                    producer.poll()
-                else:
-                    producer.close()
+                IN_CHILD[call](producer, topic)
             except DeliveryError as error:
                 os.write(writer, str(error).encode())
             finally:

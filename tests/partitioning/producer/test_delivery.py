@@ -175,6 +175,23 @@ def test_a_run_in_which_no_time_passes_ends(monkeypatch: pytest.MonkeyPatch, ide
         simulate_delivery([1, 1], settings=settings, faults=Faults(request_lost=1.0), round_trip_ms=0)
 
 
+@pytest.mark.parametrize(("all_runs", "each_batch"), [(0, delivering.REQUESTS_EACH), (100, 0), (100, 20)])
+def test_a_run_is_refused_with_one_request_more_than_the_limit(
+    all_runs: int, each_batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivering, "REQUESTS", all_runs)
+    monkeypatch.setattr(delivering, "REQUESTS_EACH", each_batch)
+    limit = all_runs + each_batch
+
+    def send(requests: int) -> DeliveryResult:
+        settings = DeliverySettings(retry_backoff_ms=0, retries=requests - 1)
+        return simulate_delivery([1], settings=settings, faults=Faults(request_lost=1.0), round_trip_ms=0)
+
+    assert send(limit).attempts == (limit,)
+    with pytest.raises(InvalidConfigError, match=f"after {limit + 1} requests for 1 batches"):
+        send(limit + 1)
+
+
 def scripted(faults: Faults, client: str, **settings: object) -> DeliveryResult:
     """Twelve batches that are ready at once."""
     return simulate_delivery(
