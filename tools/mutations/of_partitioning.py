@@ -165,13 +165,13 @@ ROWS = [
     ),
     # The producer.
     (
-        "partitioning/producer/idempotence.py",
+        "partitioning/producer/delivery.py",
         "batch.epoch < self.epoch",
         "batch.epoch <= self.epoch",
         "tests/partitioning/producer/test_idempotence.py",
     ),
     (
-        "partitioning/producer/idempotence.py",
+        "partitioning/producer/delivery.py",
         "self.epoch >= 0 and batch.first",
         "self.epoch > 0 and batch.first",
         "tests/partitioning/producer/test_idempotence.py",
@@ -195,7 +195,7 @@ ROWS = [
         "tests/partitioning/producer/test_delivery.py",
     ),
     (
-        "partitioning/producer/record_size.py",
+        "partitioning/producer/stream.py",
         "max(key_bytes, 0)",
         "key_bytes",
         "tests/partitioning/producer/test_accumulator_golden.py",
@@ -296,17 +296,17 @@ ROWS = [
         SERIALIZING,
     ),
     # Reading, processing and writing in transactions.
-    ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
+    ("partitioning/clients/read_process_write/loop.py", "if self._consumer.memberid() else []", "", LOOP),
     (
-        "partitioning/clients/read_process_write/member.py",
+        "partitioning/clients/read_process_write/loop.py",
         "(each.topic(), each.partition()) not in",
         "(each.topic(), each.partition()) in",
         LOOP,
     ),
-    ("partitioning/clients/read_process_write/member.py", "at.offset < self._next[of]", "False", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "self._first[of] < each.offset", "False", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),
+    ("partitioning/clients/read_process_write/loop.py", "at.offset < self._next[of]", "False", LOOP),
+    ("partitioning/clients/read_process_write/loop.py", "self._first[of] < each.offset", "False", LOOP),
+    ("partitioning/clients/read_process_write/loop.py", "            self._next.pop(of, None)\n", "", LOOP),
+    ("partitioning/clients/read_process_write/loop.py", "each.offset + 1", "each.offset", LOOP),
     ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
     (
         "partitioning/clients/read_process_write/loop.py",

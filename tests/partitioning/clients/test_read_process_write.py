@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from partitioning.clients.read_process_write import ProducerRecord, loop, member
-from partitioning.clients.read_process_write.member import Member
+from partitioning.clients.read_process_write import ProducerRecord, loop
+from partitioning.clients.read_process_write.loop import Member
 from partitioning.clients.read_process_write.settings import LoopSettings
 from partitioning.errors import (
     GaveUpError,
@@ -135,7 +135,7 @@ class MadeUpProducer:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_watch", lambda _: None)
-    monkeypatch.setattr(member, "LINGER_S", 0.01)
+    monkeypatch.setattr(loop, "LINGER_S", 0.01)
 
 
 def lost(*partitions: int) -> Any:
@@ -248,7 +248,7 @@ def test_who_may_not_know_what_is_committed_hears_so() -> None:
 
 def test_what_follows_is_told_of_each_partition_of_each_topic() -> None:
     records: Any = [Record((0, 5)), Record((0, 6)), Record((0, 3), of="other"), Record((1, 0))]
-    found = [(each.topic, each.partition, each.offset) for each in member.following(records)]
+    found = [(each.topic, each.partition, each.offset) for each in loop.following(records)]
     assert found == [("source", 0, 7), ("other", 0, 4), ("source", 1, 1)]
 
 
