@@ -34,10 +34,13 @@ demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audi
 	@$(BIN)/python -m examples.flights
 
 PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile
+# pytest-xdist costs the quick tier a third of its time; no live test runs there that would be tried again.
+QUICK = $(BIN)/python -m pytest --tier quick --processes auto -o console_output_style=classic \
+  -p no:xdist -p no:rerunfailures --benchmark-skip
 T ?=
 
 quick: $(READY)  ## run what needs nothing but Python: half a minute; T=path for a part
-	@$(PYTEST) --tier quick --numprocesses auto --maxprocesses 4 $(T)
+	@$(QUICK) $(T)
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
 test: $(READY)  ## run what a user's machine should confirm: 9 minutes; real servers need Java 17 and Maven; T=path for a part
@@ -55,6 +58,7 @@ nightly: $(READY)  ## run in full what `make slow` runs some of
 
 durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
 	@$(PYTEST) --tier ci --numprocesses 2 --record-durations
+	@$(QUICK) --record-durations
 
 lint: $(READY)  ## check style, and who imports whom
 	@$(BIN)/ruff check .

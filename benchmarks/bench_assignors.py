@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ from tests.support.oracle import Oracle
 from tests.support.workloads import Workload, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TURNS = 2
 ROUNDS = 5
@@ -59,7 +59,18 @@ EVENTS = ["full", "join", "leave"]
 KAFKA = ["cooperative-sticky", "sticky", "range", "roundrobin", "uniform", "broker-range"]
 OPTIMAL = {"cooperative-optimal": "cooperative-sticky", "optimal": "sticky"}
 """Ours, and what franz-go has instead."""
-ALL = [*KAFKA, *OPTIMAL]
+TASKS = ["simple", "connect-eager", "connect-incremental", "streams-sticky", "streams-high-availability"]
+"""Those of share groups, Connect and Kafka Streams, which `bench_tasks.py` runs."""
+ALL = [*KAFKA, *OPTIMAL, *TASKS]
+
+
+class Rival(Protocol):
+    """Who runs against us."""
+
+    name: str
+
+    def turn(self, rounds: int) -> list[float]:
+        """So many rounds, in ms."""
 
 
 class Row(NamedTuple):
@@ -157,14 +168,30 @@ class Table:
     ) -> None:
         """Rounds of ours and of a rival's, in turns."""
         group = workload.group(get_assignor(assignor))
+
+        def our_round() -> float:
+            leader = get_assignor(assignor)
+            start = time.thread_time()
+            leader.assign(group)
+            return (time.thread_time() - start) * 1e3
+
+        self.run(benchmark, (assignor, cell, workload.event), our_round, rival)
+        if isinstance(rival, Jvm):
+            assert rival.answers == {digest(group, get_assignor(assignor).assign(group))}
+
+    def run(
+        self, benchmark, place: tuple[str, str, str], our_round: Callable[[], float], rival: Rival | None
+    ) -> None:
+        """Rounds of ours, each of which tells its ms, and of a rival's, in turns.
+
+        Args:
+            benchmark: pytest-benchmark's.
+            place: assignor, cell and event.
+            our_round: one of ours.
+            rival: who runs against us.
+        """
         theirs: list[float] = []
         ours: list[float] = []
-
-        def our_round() -> None:
-            leader = get_assignor(assignor)
-            start = time.perf_counter()
-            leader.assign(group)
-            ours.append((time.perf_counter() - start) * 1e3)
 
         def their_turn() -> None:
             if rival is not None and len(ours) % ROUNDS == 0:
@@ -172,14 +199,12 @@ class Table:
                 if theirs[-1] < 1000:
                     theirs.extend(rival.turn(ROUNDS - 1))
 
-        benchmark.group = f"{assignor}, {cell}, {workload.event}"
-        benchmark.pedantic(our_round, setup=their_turn, rounds=TURNS * ROUNDS, warmup_rounds=2)
-        benchmark.extra_info.update(theirs=theirs, ours=ours)
-        self.rows.append(
-            Row(assignor, cell, workload.event, "-" if rival is None else rival.name, theirs, ours)
+        benchmark.group = ", ".join(place)
+        benchmark.pedantic(
+            lambda: ours.append(our_round()), setup=their_turn, rounds=TURNS * ROUNDS, warmup_rounds=2
         )
-        if isinstance(rival, Jvm):
-            assert rival.answers == {digest(group, get_assignor(assignor).assign(group))}
+        benchmark.extra_info.update(theirs=theirs, ours=ours)
+        self.rows.append(Row(*place, "-" if rival is None else rival.name, theirs, ours))
 
     def __str__(self) -> str:
         lines = [*self.saved, *map(str, self.rows), *(f"- {line}" for line in self.lines)]
@@ -188,7 +213,7 @@ class Table:
         figures = {line.partition(":")[0]: line for line in lines if line.startswith("- ")}
         rows = "".join(f"{cells[place]}\n" for place in sorted(cells))
         more = "".join(f"{line}\n" for line in figures.values())
-        return f"""# Assignors: ms an assignment on one core
+        return f"""# Assignors: ms of CPU time an assignment
 
 Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; kafka-clients and
 kafka-group-coordinator {self.versions["kafka"]}, warm, on Java {self.versions["java"]};
@@ -200,6 +225,10 @@ claim" of a partition that does not exist, with "two claims" of what others have
 64 members of each block share one topic and their numbers meet in few bins of a HashSet.
 {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's takes over a second.
 The ratio of the best rounds says how many times faster we are.
+"streams-high-availability" is Kafka Streams' own (kafka-streams 4.3.1, as is connect-runtime), and
+"streams-sticky" the broker's, both with a standby replica; a cell has tasks and connectors or subtopologies
+in place of partitions and topics. Java's "connect-eager" reads and writes the bytes of its
+protocol, too, as nothing less of it can be called.
 Our answers are the JVM's, but for those of "optimal" and "cooperative-optimal", which are better (optimal.md)
 and race franz-go's sticky ones. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines.
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
+from copartition.topics.audit.topic_audit import HotKey
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
 from partitioning.topic_partition import checked_partition_count
 from spark_integration.columns import kafka_partition
@@ -24,14 +25,6 @@ SUMS = (
     "keys bigint, keyless bigint, moved bigint, old array<bigint>, new array<bigint>, "
     "hottest array<struct<key: binary, partition: int, rows: bigint>>"
 )
-
-
-class HotKey(NamedTuple):
-    """A key with many rows."""
-
-    key: bytes
-    partition: int
-    rows: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
-from tests.support import brief_reports, prerequisites, second_tries, tiers
+from tests.support import prerequisites, processes, second_tries, tiers
 from tests.support.servers import OneOfEach
 
 if TYPE_CHECKING:
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.add_options(parser)
+    processes.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     starts = {"broker": own_broker, "secured": _secured_broker, "encrypted": _encrypted_broker}
     config.pluginmanager.register(tiers, "tiers")
+    config.pluginmanager.register(processes, "running in processes")
     config.pluginmanager.register(prerequisites, "prerequisites")
     config.pluginmanager.register(second_tries, "second tries")
-    config.pluginmanager.register(OneOfEach(config, starts), "servers")
+    if tiers.tier() != "quick":  # where no test may ask for one
+        config.pluginmanager.register(OneOfEach(config, starts), "servers")
     if (
         config.pluginmanager.hasplugin("xdist")
         and config.getoption("tx")
@@ -41,8 +44,6 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.support.schedule import Schedule  # pytest-xdist may not be installed
 
         config.pluginmanager.register(Schedule(), "schedule")
-    if tiers.tier() == "quick" and hasattr(config, "workerinput"):
-        config.pluginmanager.register(brief_reports, "brief reports")
 
 
 @contextmanager

@@ -162,12 +162,15 @@ def simulate(
         output.show(partial(print_replay, comparison), json=partial(replay_json, comparison))
         ctx.exit(not comparison.agrees)
     if listing:
-        from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415 - only this command needs it
+        from copartition.reports.json import dump  # noqa: PLC0415 - only a listing needs these
+        from copartition.reports.simulation import print_ready  # noqa: PLC0415
+        from copartition.simulation.inputs.file import read_scenario, ready_scenarios  # noqa: PLC0415
 
         rows = [
-            {"name": scenario.name, "summary": scenario.summary} for scenario in ready_scenarios().values()
+            {"name": name, "summary": ready.summary, **read_scenario(ready.path).purpose}
+            for name, ready in ready_scenarios().items()
         ]
-        output.print_rows(rows)
+        output.show(partial(print_ready, rows), json=partial(dump, rows))
     else:
         _report(inputs.read(ctx, plans), runs, output, html)
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from copartition.reports.json import attributes, dump, json_schema
 from copartition.reports.markdown import markdown_table, markdown_text
+from copartition.topics.audit.hottest import OF_TOPIC
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
+from copartition.topics.join.verdict import key_text
 from copartition.words import Table, ranges
 from partitioning.profiles import PROFILES
 
@@ -85,6 +87,10 @@ def remarks(audit: TopicAudit) -> list[str]:
             f"{keyed - explained:,} of {keyed:,} keyed records are elsewhere than the writer of their range "
             f"puts them, for example (partition@offset) {where}"
         )
+    if error := audit.hottest_error:
+        none = f"none has more than {2 * error:,} records"
+        more = f"each of the hottest may have {error:,} records more than its count"
+        lines.append(f"too many keys to count all: {more if audit.hottest else none}")
     lines.extend(_form_sentence(form, audit.forms) for form in audit.forms)
     if audit.compacted:
         lines.append("the topic is compacted: what was deleted may have had other writers")
@@ -105,6 +111,19 @@ def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, i
         alike.setdefault((span.writer, -1 if turns[span.partition] == 1 else number), []).append(span)
     rows = [_row(each) for each in alike.values()]
     return Table(titles, rows[:most], range(5, 8)), len(rows) - len(rows[:most])
+
+
+def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, int]:
+    """A row for each of the hottest keys, up to `most`; how many are left."""
+    of_partition = Counter[int]()
+    for span in audit.spans:
+        of_partition[span.partition] += span.rows
+    rows = [
+        (key_text(key), str(partition), f"{count:,}", f"{count / of_partition[partition]:.1%}")
+        for key, partition, count in audit.hottest or ()
+    ]
+    titles = ("hottest keys", "partition", "records", "of the partition")
+    return Table(titles, rows[:most], range(1, 4)), len(rows) - len(rows[:most])
 
 
 def _row(spans: Sequence[Span]) -> tuple[str, ...]:
@@ -201,6 +220,20 @@ _OTHERWISE: dict[str, Callable[[TopicAudit], str]] = {
 MOST_ROWS = 40
 
 
+def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
+    """Its ranges and its hottest keys, and what is left of each."""
+    spans, hottest = (None, None) if every else (MOST_ROWS, OF_TOPIC)
+    shown = (
+        (*span_table(audit.spans, spans), "ranges"),
+        (*hottest_table(audit, hottest), "hottest keys of partitions"),
+    )
+    return [
+        (table, f"and {more:,} more {what}; --all shows them" if more else "")
+        for table, more, what in shown
+        if table.rows
+    ]
+
+
 def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
     """The verdict of each topic, its ranges, and what else is to be known."""
     from copartition.reports.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
@@ -209,11 +242,10 @@ def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool)
         if number:
             console.print()
         console.print(cell(f"{audit.topic}: {verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True)
-        shown, more = span_table(audit.spans, None if every else MOST_ROWS)
-        if shown.rows:
+        for shown, more in _tables(audit, every=every):
             print_table(shown, console)
-        if more:
-            console.print(note(f"and {more:,} more ranges; --all shows them"))
+            if more:
+                console.print(note(more))
         for remark in remarks(audit):
             console.print(note(remark), soft_wrap=True)
 
@@ -224,11 +256,10 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
     for audit in audits:
         sentence = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
         lines += [f"**{sentence}**", ""]
-        shown, more = span_table(audit.spans, None if every else MOST_ROWS)
-        if shown.rows:
+        for shown, more in _tables(audit, every=every):
             lines += [*markdown_table(shown), ""]
-        if more:
-            lines += [f"and {more:,} more ranges", ""]
+            if more:
+                lines += [more, ""]
         lines += [f"- {markdown_text(remark)}" for remark in remarks(audit)]
         lines += [""]
     return "\n".join(lines).rstrip("\n") + "\n"
@@ -249,6 +280,20 @@ class FormData(TypedDict):
     schema_ids: list[int]
     maybe: list[str]
     example: str
+
+
+class HotKeyData(TypedDict):
+    """A key with many records.
+
+    Attributes:
+        key: its bytes in hexadecimal.
+        partition: where these records are; the same key elsewhere is another entry.
+        rows: how many there are, at least.
+    """
+
+    key: str
+    partition: int
+    rows: int
 
 
 class AuditData(TypedDict):
@@ -272,6 +317,8 @@ class AuditData(TypedDict):
     shares: tuple[Share, ...]
     spans: tuple[Span, ...]
     forms: list[FormData]
+    hottest: list[HotKeyData] | None
+    hottest_error: int
     tried: int
 
 
@@ -296,7 +343,7 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
 
 def audit_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    documented = (Document, AuditData, FormData, Coverage, Share, Span, Writer)
+    documented = (Document, AuditData, FormData, HotKeyData, Coverage, Share, Span, Writer)
     return json_schema(
         Document, "copartition audit", documented, borrowed={AuditData: TopicAudit, FormData: KeyForm}
     )
@@ -310,5 +357,6 @@ def _audit_data(audit: TopicAudit) -> AuditData:
         verdict=verdict(audit),
         remarks=remarks(audit),
         forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
+        hottest=audit.hottest and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
         tried=len(audit.tried),
     )

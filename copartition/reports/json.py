@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import isfinite
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def dump(value: Mapping[str, Any]) -> str:
+def dump(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     """JSON that people can read too."""
     return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
 

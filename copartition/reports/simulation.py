@@ -96,6 +96,16 @@ def print_runs(plans: Sequence[Runs], console: Console) -> None:
     _print_remarks(columns, console)
 
 
+def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
+    """The scenarios that come with the package: name and summary, and what they are for."""
+    for row in rows:
+        name, summary, *purpose = row.items()
+        console.print(cell(name[1], "bold"))
+        console.print(note(summary[1], ""))
+        for kind, text in purpose:
+            console.print(note(f"{kind}: {text}"))
+
+
 def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
     return {name: _figure(name, figures[name]) for name in _FIGURES}
 
@@ -121,6 +131,10 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
     """A table of figures, one row each; as many tables below one another as the width asks for."""
     console.print(cell(title, "bold"))
+    for kind in ("question", "source", "conclusion"):
+        by_scenario = _by_scenario(columns, lambda column: filter(None, [column.scenario.purpose.get(kind)]))  # noqa: B023
+        for whom, texts in by_scenario.items():
+            console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
     while columns:
         for end in range(len(columns), 0, -1):
             shown = _comparison(columns[:end])
@@ -384,6 +398,7 @@ def _json_scenario(scenario: Scenario) -> dict[str, Any]:
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
         "membership": scenario.membership,
+        "purpose": scenario.purpose,
         "assumptions": assumptions(scenario),
         "warnings": list(scenario.warnings),
     }

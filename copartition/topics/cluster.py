@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
+from copartition.topics.audit.hottest import HotKeys
 from copartition.topics.audit.reader import Reading, Selection
 from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import LogicalKey, Records, TopicAudit
@@ -50,10 +51,10 @@ def audit_topic(
         CopartitionError: the topic cannot be read, as in `Reading`.
     """
     with Reading(topic, config, selection, committed=committed) as reading:
-        tally, forms, read = Tally(reading.num_partitions), FormCounts(), 0
+        tally, hot, forms, read = Tally(reading.num_partitions), HotKeys(), FormCounts(), 0
 
         def count(records: Records, *, with_forms: bool) -> None:
-            tally.add(records)
+            hot.add(records, tally.add(records).get("murmur2"))
             if also is not None:
                 also(records)
             if with_forms:
@@ -70,7 +71,8 @@ def audit_topic(
                 counted = thread.submit(count, records, with_forms=with_forms)
             if counted is not None:
                 counted.result()
-        return conclude(topic, tally, reading.coverage, forms.forms(decode), compacted=reading.compacted)
+        audit = conclude(topic, tally, reading.coverage, forms.forms(decode), compacted=reading.compacted)
+        return replace(audit, hottest=hot.hottest(), hottest_error=hot.error)
 
 
 _UNCOMMITTED = (

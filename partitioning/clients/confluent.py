@@ -170,9 +170,10 @@ class PartitioningProducer(Producer):
         """Serve delivery reports, as the base does.
 
         Raises:
-            DeliveryError: records that nobody watched were not acknowledged.
+            DeliveryError: records that nobody watched were not acknowledged, or this process was forked.
             KafkaException: a fatal error, if nobody but their callbacks waited for the records it took along.
         """
+        self._deliveries.refuse_forked()
         served = self._deliveries.serve(super().poll, timeout)
         if self._deliveries.fatal is not None:
             self._drain()

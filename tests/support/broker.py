@@ -308,6 +308,6 @@ def _held_by(node: int | None, partitions: int) -> dict[str, Any]:
     return {"replication_factor": -1} if node is None else {"replica_assignment": [[node]] * partitions}
 
 
-def dies_with_us() -> list[str]:
+def dies_with_us(by: str = "TERM") -> list[str]:
     """What makes Linux end a process whose parent was killed before it could clean up."""
-    return ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+    return ["setpriv", "--pdeathsig", by] if shutil.which("setpriv") else []

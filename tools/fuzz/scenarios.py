@@ -31,6 +31,9 @@ costs:
   network_ms: 1
 load: {rate: {orders: 10, pay: 0.5}, capacity: 40, batch: 100, commit: before, transactions: true}
 until_ms: 10 min
+question: Why so often?
+source: https://example.com/1
+conclusion: Everybody waits.
 seed: 7
 events:
   - {event: rolling-restart, at_ms: 10, every_ms: 100, down_ms: 5}

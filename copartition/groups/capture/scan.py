@@ -239,8 +239,10 @@ def _cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
         for at, cells in ways:
             if column in _MAY_BE_EMPTY:
                 further.append((at, [*cells, ""]))
-            longest = len(words) if holds is _ASSIGNMENTS else at + 2
-            for end in range(at + 1, min(longest, len(words)) + 1):
+            ends: Sequence[int] = range(at + 1, min(at + 2, len(words)) + 1)
+            if holds is _ASSIGNMENTS:  # a list of any length; its last word has no comma behind it
+                ends = [end for end in range(at + 1, len(words) + 1) if words[end - 1][-1:] != ","][:1]
+            for end in ends:
                 cell = " ".join(words[at:end])
                 if holds.fullmatch(cell):
                     further.append((end, [*cells, cell]))

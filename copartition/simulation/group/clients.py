@@ -51,6 +51,7 @@ class Profile:
     mixes_protocols: bool = True  # its strategies may be both eager and cooperative
     # Its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
+    commits: bool = True  # it commits offsets in its group, from which the coordinator hears of it, too
     # Under the consumer protocol it leaves after `max.poll.interval.ms` without a poll; else it falls silent.
     leaves_when_late: bool = True
     # Its leader's rules that are not Java's of that name.
@@ -72,9 +73,8 @@ PROFILES = {
         own_assignors={"cooperative-sticky": "librdkafka-cooperative-sticky"},
     ),
     "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100, mixes_protocols=False),
-    "connect": Profile(
-        late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True
-    ),  # Java's client without a poll loop
+    # Java's client without a poll loop.
+    "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),
 }
 """Clients by name, as `Consumer.client` has them."""
 

@@ -32,6 +32,7 @@ class Members:
     alive: NDArray[np.bool_]  # whether its process runs and is awake
     eager: NDArray[np.bool_]  # whether it gives everything up before it joins
     keeps_beating: NDArray[np.bool_]  # heartbeats stay where they are in a rebalance
+    commits: NDArray[np.bool_]  # whether it commits offsets
     background: NDArray[np.bool_]  # may rejoin outside `poll`, see `Profile`
     carries: NDArray[np.bool_]  # whether it rejoins with what the last assignment gave it
 
@@ -53,6 +54,7 @@ class Members:
         self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
         self.eager[member] = eager
         self.keeps_beating[member] = profile.keeps_beating
+        self.commits[member] = profile.commits
         self.background[member] = profile.joins_in_background
         self.carries[member] = False
 
@@ -115,14 +117,16 @@ class Members:
         """When the coordinator last heard of a member: a heartbeat, or a commit if it reads anything."""
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
-        if not reads:
+        if not reads or not self.commits[member]:
             return beat_ms
         every_ms = self._settings.auto_commit_interval_ms
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
     def _grow(self, size: int) -> None:
         kinds: dict[str, Any] = dict.fromkeys(Members.__annotations__, np.float64)
-        kinds |= dict.fromkeys(("alive", "eager", "keeps_beating", "background", "carries"), np.bool_)
+        kinds |= dict.fromkeys(
+            ("alive", "eager", "keeps_beating", "commits", "background", "carries"), np.bool_
+        )
         for name, kind in kinds.items():
             column = np.zeros(size, kind)
             old = getattr(self, name, None)

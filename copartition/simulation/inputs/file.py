@@ -41,7 +41,7 @@ from copartition.simulation.inputs.kinds import (
     near,
     object_of,
     read_condition,
-    refusal,
+    read_field,
     write_condition,
 )
 from copartition.simulation.inputs.scenario import Scenario
@@ -55,6 +55,7 @@ from partitioning.kit.words import described
 _DECODERS = {".json": decode_json, ".toml": decode_toml, ".yaml": decode_yaml, ".yml": decode_yaml}
 _SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}
 _COUNT = kind_of(Count)
+_FLAG = kind_of(bool)
 _TEXT = kind_of(str)
 
 
@@ -94,9 +95,7 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
     """
     kinds = kinds_of(Scenario)
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
-    static = values.get("static", False)
-    if not isinstance(static, bool):
-        raise refusal("static", static, kind_of(bool), "$")
+    static = read_field("static", values.get("static", False), _FLAG, "$")
     consumers, places = _consumers(values["consumers"], static=static)
     read: dict[str, Any] = {
         "topics": _topics(values["topics"]),
@@ -106,7 +105,11 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
     }
     if values.get("load") is not None:
         read["load"] = Load(**_fields(Load, values["load"], "$.load"))
-    plain = {key: kinds[key].read(value) for key, value in values.items() if key not in {"static", *read}}
+    plain = {
+        key: read_field(key, value, kinds[key], "$")
+        for key, value in values.items()
+        if key not in {"static", "consumers", *read}
+    }
     try:
         scenario = Scenario(**{"name": name, **plain, **read, "consumers": consumers})
         _check_strategies(scenario)
@@ -197,7 +200,7 @@ def _fields(type_: Any, values: Any, path: str, names: Mapping[str, str] | None 
     names = names or {name: name for name in kinds}
     optional = {field.name for field in fields(type_) if field.default is not MISSING}
     _check_keys(values, names, (key for key, name in names.items() if name not in optional), path)
-    return {names[key]: kinds[names[key]].read(value) for key, value in values.items()}
+    return {names[key]: read_field(key, value, kinds[names[key]], path) for key, value in values.items()}
 
 
 def _topics(values: Any) -> tuple[Topic, ...]:
@@ -208,20 +211,18 @@ def _topics(values: Any) -> tuple[Topic, ...]:
 
 def _topic(name: Any, value: Any) -> Topic:
     if not _TEXT.fits(name):
-        raise ScenarioError(f"{excerpt(name)} is no name of a topic; give {_TEXT.expected}", path="$.topics")
+        raise ScenarioError(
+            f"{excerpt(name)} is no name of a topic; give {_TEXT.expected.file}", path="$.topics"
+        )
     path = f"$.topics.{name}"
     racks = id_ = None
     if isinstance(value, Mapping):
         _check_keys(value, ("partitions", "racks", "id"), ("partitions",), path)
-        partitions, racks, id_ = value["partitions"], RACKS.read(value.get("racks")), value.get("id")
-        if not _COUNT.fits(partitions):
-            raise refusal("partitions", partitions, _COUNT, path)
-        if not RACKS.fits(racks):
-            raise refusal("racks", racks, RACKS, path)
-        if id_ is not None and not _TEXT.fits(id_):
-            raise refusal("id", id_, _TEXT, path)
-    elif not _COUNT.fits(partitions := value):
-        raise refusal(name, partitions, _COUNT, "$.topics")
+        partitions = read_field("partitions", value["partitions"], _COUNT, path)
+        racks = read_field("racks", value.get("racks"), RACKS, path)
+        id_ = read_field("id", value.get("id"), kind_of(str | None), path)
+    else:
+        partitions = read_field(name, value, _COUNT, "$.topics")
     try:
         return Topic(name, partitions, racks, None if id_ is None else uuid.UUID(id_))
     except ValueError as error:  # InvalidGroupError is one
@@ -233,10 +234,8 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
         entries = [(each, f"$.consumers[{number}]") for number, each in enumerate(value)]
     elif isinstance(value, Mapping):
         entries = [(value, "$.consumers")]
-    elif MEMBERS.fits(value):
-        entries = [({"count": value}, "$.consumers")]
     else:
-        raise refusal("consumers", value, MEMBERS, "$")
+        entries = [({"count": read_field("consumers", value, MEMBERS, "$")}, "$.consumers")]
     consumers: list[Consumer] = []
     places: list[str] = []
     for entry, path in entries:
@@ -255,8 +254,8 @@ def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) 
     alike = {name: name for name in kinds_of(Consumer) if name not in {"name", "beat_ms"}}
     _check_keys(entry, [*numbered, *alike], (), path)
     for name, kind in numbered.items():
-        if name in entry and not kind.fits(entry[name]):
-            raise refusal(name, entry[name], kind, path)
+        if name in entry:
+            read_field(name, entry[name], kind, path)
     check_members(others + entry["count"], partial(ScenarioError, path=path), "the scenario")
     shared = {key: value for key, value in entry.items() if key in alike}
     arguments = {"static": static, **_fields(Consumer, shared, path, alike)}
@@ -267,10 +266,7 @@ def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) 
 def _consumer(entry: Any, path: str, *, static: bool) -> Consumer:
     if isinstance(entry, str):
         return Consumer(entry, static)
-    arguments = {"static": static, **_fields(Consumer, entry, path)}
-    if not _TEXT.fits(arguments["name"]):
-        raise refusal("name", arguments["name"], _TEXT, path)
-    return Consumer(**arguments)
+    return Consumer(**{"static": static, **_fields(Consumer, entry, path)})
 
 
 def _events(values: Any, consumers: list[Consumer], *, static: bool) -> tuple[Event, ...]:
@@ -381,7 +377,6 @@ def ready_scenarios() -> dict[str, ReadyScenario]:
     return {file.stem: ReadyScenario(file.stem, line, file) for file, line in zip(files, lines, strict=True)}
 
 
-_FLAG = kind_of(bool).schema
 _CONSUMER = {"$ref": "#/definitions/Consumer"}
 
 
@@ -418,7 +413,7 @@ def scenario_schema() -> dict[str, Any]:
     }
     for name, of in own.items():
         whole["properties"][name] = of | {"description": whole["properties"][name]["description"]}
-    whole["properties"]["static"] = _FLAG | {
+    whole["properties"]["static"] = _FLAG.schema | {
         "description": "whether consumers are static members where they do not say.",
         "default": False,
     }

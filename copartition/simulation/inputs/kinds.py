@@ -12,10 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, fields
 from difflib import get_close_matches
+from itertools import chain
 from numbers import Integral, Real
 from reprlib import Repr
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from assignors.group import Topic
 from copartition.simulation.inputs import durations, events
@@ -37,17 +38,34 @@ NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
 LISTED = 20
 """Names of one message; a near one is looked for among fifty times as many."""
-_REPR = Repr()
-_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
+
+
+class _PythonRepr(Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 60
+
+
+class _YamlRepr(_PythonRepr):
+    """Values as YAML writes them."""
+
+    def repr_bool(self, value: bool, _level: int) -> str:
+        return str(value).lower()
+
+    def repr_NoneType(self, _value: None, _level: int) -> str:  # noqa: N802 - as its base calls it
+        return "null"
+
+
+_REPRS = {True: _YamlRepr(), False: _PythonRepr()}
 _NAMES: dict[str, Any] = {**vars(durations), **vars(events), "Mapping": Mapping, "Topic": Topic}
 """What the modules of the dataclasses import for type checkers only."""
 _KINDS: dict[type[Any], dict[str, Kind]] = {}
 
 
-def excerpt(value: object) -> str:
-    """A value for a message, cut where it is long."""
+def excerpt(value: object, *, file: bool = True) -> str:
+    """A value for a message, cut where it is long; as a file has it, or Python."""
     try:
-        return _REPR.repr(value)
+        return _REPRS[file].repr(value)
     except ValueError:
         return "an integer of thousands of digits"
 
@@ -72,20 +90,32 @@ def milliseconds(text: str) -> float:
     return float(text.removesuffix(unit)) * UNITS[unit]
 
 
+class Words(NamedTuple):
+    """What may be given instead, in Python and in a file, which has other forms for the same."""
+
+    python: str
+    file: str
+
+
 class Kind(ABC):
     """What a value may be: in words, for messages, and as JSON Schema of the value in a file."""
 
-    expected: str
+    expected: Words
     schema: dict[str, Any]
 
     @abstractmethod
     def fits(self, value: Any) -> bool:
         """Whether it may be this one."""
 
-    def advice(self, value: Any) -> str:
+    def advice(self, value: Any, *, file: bool) -> str:
         """What to do instead of this value."""
         del value
-        return f"give {self.expected}"
+        return f"give {self.expected.file if file else self.expected.python}"
+
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+        """What the value consists of, each with its place in it and what it may be."""
+        del value
+        return ()
 
     def read(self, value: Any) -> Any:
         """The value that a file's value stands for; that itself where it stands for none."""
@@ -103,7 +133,8 @@ class _Number(Kind):
         self._common = frozenset({int, type_})
         above = low == sys.float_info.min
         most = f" to {high}" if high < sys.float_info.max else ""
-        self.expected = f"a {between.what} {'above 0' if above else f'from {low}'}{most}"
+        number = f"a {between.what} {'above 0' if above else f'from {low}'}{most}"
+        self.expected = Words(number, number)
         self.schema = {
             "type": "integer" if type_ is int else "number",
             **({"exclusiveMinimum": 0} if above else {"minimum": low}),
@@ -111,7 +142,7 @@ class _Number(Kind):
         }
         self._time = re.compile(TIME) if high == LATEST_MS else None
         if self._time:
-            self.expected += f" (in a file also text such as '30 s'; units are {', '.join(UNITS)})"
+            self.expected = Words(number, f"{number}, or text such as '30 s' (units are {', '.join(UNITS)})")
             self.schema = {"anyOf": [self.schema, {"type": "string", "pattern": f"^{TIME}$"}]}
 
     def fits(self, value: Any) -> bool:
@@ -132,7 +163,7 @@ class _Number(Kind):
 
 class _Simple(Kind):
     def __init__(self, expected: str, schema: dict[str, Any], fits: Callable[[Any], bool]) -> None:
-        self.expected = expected
+        self.expected = Words(expected, expected)
         self.schema = schema
         self._fits = fits
 
@@ -154,42 +185,52 @@ _SIMPLE = {
 class _Choice(Kind):
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
-        self.expected = " or ".join(map(repr, names))
+        self.expected = Words(*[" or ".join(map(repr, names))] * 2)
         self.schema = {"enum": list(names)}
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, str) and value in self.names
 
-    def advice(self, value: Any) -> str:
+    def advice(self, value: Any, *, file: bool) -> str:
+        del file
         return near(value, self.names)
 
 
 class _Many(Kind):
     def __init__(self, item: Kind) -> None:
-        self.item = item
-        self.expected = f"a tuple (a list in a file) of {item.expected}"
+        self._item = item
+        each = ", each item of it "
+        self.expected = Words(f"a tuple{each}{item.expected.python}", f"a list{each}{item.expected.file}")
         self.schema = {"type": "array", "items": item.schema}
 
     def fits(self, value: Any) -> bool:
-        return isinstance(value, tuple) and all(map(self.item.fits, value))
+        return isinstance(value, tuple) and all(map(self._item.fits, value))
+
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+        each = enumerate(value) if isinstance(value, list | tuple) else ()
+        return ((f"[{number}]", item, self._item) for number, item in each)
 
     def read(self, value: Any) -> Any:
-        return tuple(map(self.item.read, value)) if isinstance(value, list) else value
+        return tuple(map(self._item.read, value)) if isinstance(value, list) else value
 
     def write(self, value: Any) -> Any:
-        return list(map(self.item.write, value))
+        return list(map(self._item.write, value))
 
 
 class _Named(Kind):
     def __init__(self, item: Kind) -> None:
         self._item = item
-        self.expected = f"a mapping of names, each to {item.expected}"
+        self.expected = Words(*(f"a mapping of names, each to {words}" for words in item.expected))
         self.schema = {"type": "object", "additionalProperties": item.schema}
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, Mapping) and all(
             isinstance(name, str) and self._item.fits(each) for name, each in value.items()
         )
+
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+        each = value.items() if isinstance(value, Mapping) else ()
+        return ((f".{name}", item, self._item) for name, item in each)
 
     def read(self, value: Any) -> Any:
         named = isinstance(value, Mapping)
@@ -202,7 +243,7 @@ class _Named(Kind):
 class _Instance(Kind):
     def __init__(self, type_: type) -> None:
         self._type = type_
-        self.expected = type_.__name__
+        self.expected = Words(type_.__name__, "")
         self.schema = {"$ref": f"#/definitions/{type_.__name__}"}
 
     def fits(self, value: Any) -> bool:
@@ -212,11 +253,15 @@ class _Instance(Kind):
 class _Either(Kind):
     def __init__(self, kinds: list[Kind]) -> None:
         self._kinds = kinds
-        self.expected = " or ".join(kind.expected for kind in kinds)
+        words = zip(*(kind.expected for kind in kinds), strict=True)
+        self.expected = Words(*(" or ".join(filter(None, each)) for each in words))
         self.schema = {"anyOf": [kind.schema for kind in kinds]}
 
     def fits(self, value: Any) -> bool:
         return any(kind.fits(value) for kind in self._kinds)
+
+    def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
+        return chain.from_iterable(kind.parts(value) for kind in self._kinds)
 
     def read(self, value: Any) -> Any:
         return next((read for kind in self._kinds if kind.fits(read := kind.read(value))), value)
@@ -238,8 +283,10 @@ def object_of(properties: dict[str, Any], required: Iterable[str]) -> dict[str, 
 class _Duration(Kind):
     def __init__(self, length: Kind) -> None:
         self._length = length
-        self.expected = (
-            f"{length.expected}, or uniform (low, high), exponential (mean) or lognormal (median, p95)"
+        self.expected = Words(
+            f"{length.expected.python}, or Uniform, Exponential or LogNormal",
+            f"{length.expected.file}, or {{uniform: [low, high]}}, {{exponential: mean}} or "
+            "{lognormal: {median: ..., p95: ...}}",
         )
         of = length.schema
         forms = {
@@ -330,12 +377,25 @@ def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> 
             raise refusal(name(field), content, kind, path)
 
 
-def refusal(name: str, value: Any, kind: Kind, path: str) -> ScenarioError:
-    """The error for a field whose value is of another kind; `path` is where that is whose field it is."""
-    if isinstance(kind, _Many) and isinstance(value, tuple):
-        number = next(number for number, each in enumerate(value) if not kind.item.fits(each))
-        return refusal(f"{name}[{number}]", value[number], kind.item, path)
-    return ScenarioError(f"{name} is {excerpt(value)}; {kind.advice(value)}", path=f"{path}.{name}")
+def read_field(name: str, value: Any, kind: Kind, path: str) -> Any:
+    """What a value of a file stands for; a `ScenarioError` in the words of files where its field has no such.
+
+    `path` is where that is whose field it is.
+    """
+    read = kind.read(value)
+    if not kind.fits(read):
+        raise refusal(name, value, kind, path, file=True)
+    return read
+
+
+def refusal(name: str, value: Any, kind: Kind, path: str, *, file: bool = False) -> ScenarioError:
+    """The error for a field whose value is of another kind, or for the part of it that is."""
+    for place, part, of in kind.parts(value):
+        if not of.fits(of.read(part) if file else part):
+            return refusal(name + place, part, of, path, file=file)
+    return ScenarioError(
+        f"{name} is {excerpt(value, file=file)}; {kind.advice(value, file=file)}", path=f"{path}.{name}"
+    )
 
 
 FIGURES: tuple[Any, ...] = tuple(kinds_of(Condition)["figure"].schema["enum"])

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from os import PathLike
 from typing import Annotated
 
@@ -39,7 +40,15 @@ from copartition.simulation.inputs.events import (
     Restart,
     ScaleTo,
 )
-from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refusal, write_condition
+from copartition.simulation.inputs.kinds import (
+    check_fields,
+    kind_of,
+    kinds_of,
+    near,
+    plain,
+    refusal,
+    write_condition,
+)
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import (
@@ -72,6 +81,9 @@ class Scenario:
         costs: what takes time besides waiting.
         load: the records; None: no lag is computed.
         until_ms: when the run ends; None: when nothing is left to happen.
+        question: what the scenario is to answer; reports show it above the run, and the next two.
+        source: where the question or what happens comes from: an address, a paper, an incident.
+        conclusion: the answer, as whoever wrote the scenario found it.
 
     Raises:
         ScenarioError: something in it cannot be; the message says what, and the path to it.
@@ -88,6 +100,9 @@ class Scenario:
     costs: Costs = field(default_factory=Costs)
     load: Load | None = None
     until_ms: Milliseconds | None = None
+    question: str | None = None
+    source: str | None = None
+    conclusion: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("topics", "consumers", "events"):
@@ -100,6 +115,12 @@ class Scenario:
         """Whether the consumers at the start are "static", "dynamic" or "mixed"."""
         kinds = {"static" if consumer.static else "dynamic" for consumer in self.consumers}
         return kinds.pop() if len(kinds) == 1 else "mixed"
+
+    @property
+    def purpose(self) -> dict[str, str]:
+        """Its question, source and conclusion, by these names, as far as it has them."""
+        texts = {name: getattr(self, name) for name in ("question", "source", "conclusion")}
+        return {name: text for name, text in texts.items() if text is not None}
 
     @property
     def rates(self) -> dict[str, NDArray[np.float64]]:
@@ -448,7 +469,10 @@ class _Course:
             if isinstance(event, Join):
                 first = self._consumers.setdefault(event.consumer.name, event.consumer)
                 if first != event.consumer:
-                    fault = f"consumer {first.name!r} was {first} before; give a new name"
+                    own = attrgetter(*kinds_of(Consumer))
+                    pairs = zip(kinds_of(Consumer), own(first), own(event.consumer), strict=True)
+                    unlike = " and ".join(name for name, was, now in pairs if was != now)
+                    fault = f"consumer {first.name!r} had another {unlike} before; give a new name"
                     raise _impossible(event, number, fault)
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)
         for number, event in enumerate(self._events):

@@ -191,7 +191,8 @@ class SimulationResult:
                 the outage to blame.
             ScenarioError: no such figure or limit, or a figure of records of a scenario without a load.
         """
-        check(self, expected)
+        run = f"{self.scenario.name} with {self.scenario.assignor}, seed {self.scenario.seed}"
+        check([self.summary], expected, run, lambda figure, _: _blame(self, figure))
 
 
 _UNITS = {"ms": 1.0, "s": 1_000.0, "min": 60_000.0, "h": 3_600_000.0}
@@ -208,30 +209,50 @@ _BLAMED = {
 
 class _Limit(NamedTuple):
     figure: str
+    percent: int | None  # of several runs; None: each of them
     comparison: str
     value: float
 
 
-def check(result: SimulationResult, expected: Mapping[str, str | float]) -> None:
-    """Raise unless all is as expected; see `SimulationResult.assert_`."""
-    limits = {name: _limit(name, text, result.summary) for name, text in expected.items()}
-    failed = [
-        f"  {name} is {_value_text(limit.figure, value)}, expected {expected[name]}"
-        f"{_blame(result, limit.figure)}"
-        for name, limit in limits.items()
-        if not COMPARISONS[limit.comparison](value := getattr(result.summary, limit.figure), limit.value)
-    ]
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value, one that a run had, that so many per cent of the runs do not exceed."""
+    return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
+
+
+def check(
+    summaries: Sequence[RunSummary],
+    expected: Mapping[str, str | float],
+    whose: str,
+    blame: Callable[[str, Sequence[RunSummary]], str],
+) -> None:
+    """Raise unless all is as expected; see `SimulationResult.assert_` and `Runs.assert_`.
+
+    `blame` says what is to blame for a figure, from the runs in which it is not as expected.
+    """
+    limits = {name: _limit(name, text, summaries) for name, text in expected.items()}
+    failed = []
+    for name, limit in limits.items():
+        figures = [(getattr(summary, limit.figure), [summary]) for summary in summaries]
+        if limit.percent is not None:
+            figures = [(percentile([value for value, _ in figures], limit.percent), [])]
+        others = [each for each in figures if not COMPARISONS[limit.comparison](each[0], limit.value)]
+        if others:
+            because = blame(limit.figure, [summary for _, of in others for summary in of])
+            value = _value_text(limit.figure, others[0][0])
+            failed.append(f"  {name} is {value}, expected {expected[name]}{because}")
     if failed:
-        run = f"{result.scenario.name} with {result.scenario.assignor}, seed {result.scenario.seed}"
-        raise AssertionError("\n".join([f"{run}:", *failed]))
+        raise AssertionError("\n".join([f"{whose}:", *failed]))
 
 
-def _limit(name: str, text: str | float, summary: RunSummary) -> _Limit:
+def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Limit:
+    summary = summaries[0]
     names = {field.name.removesuffix("_ms"): field.name for field in fields(summary)}
-    figure = name if name in names.values() else names.get(name)
+    of_runs = re.fullmatch(r"(.+)_p(\d\d?|100)", name) if len(summaries) > 1 else None
+    base, percent = (of_runs[1], int(of_runs[2])) if of_runs else (name, None)
+    figure = base if base in names.values() else names.get(base)
     if figure is None:
-        close = get_close_matches(name, names, 1) or names
-        raise ScenarioError(f"a run has no figure {name!r}; did you mean {', '.join(close)}?")
+        close = get_close_matches(base, names, 1) or names
+        raise ScenarioError(f"a run has no figure {base!r}; did you mean {', '.join(close)}?")
     if getattr(summary, figure) is None:
         raise ScenarioError(f"{name} needs records; give the scenario a load")
     match = _LIMIT.fullmatch(str(text))
@@ -243,7 +264,7 @@ def _limit(name: str, text: str | float, summary: RunSummary) -> _Limit:
         raise ScenarioError(f"{name}={text!r}: {name} is a time; give a unit, {', '.join(_UNITS)}")
     if unit is not None and not figure.endswith("_ms"):
         raise ScenarioError(f"{name}={text!r}: {name} is no time; leave {unit!r} out")
-    return _Limit(figure, comparison or "==", value)
+    return _Limit(figure, percent, comparison or "==", value)
 
 
 def _value_text(figure: str, value: float) -> str:

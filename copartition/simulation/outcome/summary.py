@@ -14,9 +14,10 @@ from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import KINDS
-from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult
+from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult, check, percentile
 from copartition.simulation.outcome.timeline import Phase
 from copartition.simulation.records.flow import RecordsResult
+from copartition.words import count
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
@@ -136,6 +137,17 @@ class Runs:
 
     def _percentile(self, name: str, percent: float) -> float | None:
         values = [getattr(summary, name) for summary in self.summaries]
-        if values[0] is None:
-            return None
-        return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
+        return None if values[0] is None else percentile(values, percent)
+
+    def assert_(self, **expected: str | float) -> None:
+        """Hold figures against limits in all runs: `assert_(longest_pause_p95="<5s", duplicates=0)`.
+
+        `_p95` after a name stands for that percentile of the runs, here the 95th; without one each run has to
+        be as expected. All else is as in `SimulationResult.assert_`.
+        """
+        scenario, runs = self.scenario, count(len(self.summaries), "run")
+
+        def blame(_figure: str, others: Sequence[RunSummary]) -> str:
+            return f"; in {len(others):,} of {runs}, first with seed {others[0].seed}" if others else ""
+
+        check(self.summaries, expected, f"{scenario.name} with {scenario.assignor}, {runs}", blame)

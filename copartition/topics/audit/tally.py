@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -99,17 +99,19 @@ class Tally:
         """The topic's partition count."""
         return self.trials.num_partitions
 
-    def add(self, records: Records) -> None:
-        """Count these records; the more at a time, the faster."""
+    def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
+        """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name."""
         if not len(records.offset):
-            return
-        self._recent.append(self._batch(records))
+            return {}
+        hashes = (batch := self._batch(records)).hashes
+        self._recent.append(batch)
         self._unexplained += int(np.count_nonzero(self._recent[-1].unexplained))
         while self._unexplained >= self._next_try and self._look():
             pass
         while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
             self._pass(self._recent.pop(0))
         self._forget()
+        return hashes
 
     def merge(self, other: Tally) -> None:
         """Count what the other one has counted: other records of the same topic."""

@@ -88,6 +88,14 @@ class Share:
     rows: int
 
 
+class HotKey(NamedTuple):
+    """A key with many rows."""
+
+    key: bytes
+    partition: int
+    rows: int
+
+
 @dataclass(frozen=True)
 class KeyForm:
     """One form of keys that a topic holds.
@@ -150,6 +158,9 @@ class TopicAudit:
         compacted: whether `cleanup.policy` has "compact"; None where it was not asked.
         shares: the writers that were found, the one with the most records first; of clients that wrote at the
             same time, all that the data tells.
+        hottest: the ten keys with the most records, and the three of each partition, most first; a key of
+            two partitions is one of each. None where keys were not counted.
+        hottest_error: so many records more than that each of them may have; 0: the counts are exact.
     """
 
     topic: str
@@ -161,6 +172,8 @@ class TopicAudit:
     tried: tuple[Writer, ...]
     compacted: bool | None = None
     shares: tuple[Share, ...] = ()
+    hottest: tuple[HotKey, ...] | None = None
+    hottest_error: int = 0
 
 
 def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:

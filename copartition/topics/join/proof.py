@@ -14,10 +14,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.topics.audit.hottest import key_hashes, locate
 from copartition.topics.audit.topic_audit import Records
 from copartition.topics.join.verdict import KeyApart, KeyProof
-from partitioning.hashing.murmur2 import murmur2_column
-from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.keys import KeyColumn
 
 _Column = TypeVar("_Column", bound=np.generic)
@@ -34,14 +33,6 @@ _BLOCK = 1 << 20
 _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
-    """64 bits of each key, null or not; uint64 of shape (n,)."""
-    high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
-    high <<= np.uint64(32)
-    high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)
-    return high
-
-
 class KeyPlaces(NamedTuple):
     """Distinct keys of a topic, by ascending hash; shape (n,)."""
 
@@ -51,10 +42,7 @@ class KeyPlaces(NamedTuple):
 
     def locate(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Where each of some ascending hashes is in these places, and whether it is there at all."""
-        at = np.searchsorted(self.hashes, hashes)
-        present = at < len(self.hashes)
-        present[present] = self.hashes[at[present]] == hashes[present]
-        return at, present
+        return locate(self.hashes, hashes)
 
     def merge(self, more: KeyPlaces) -> KeyPlaces:
         """These and more places; the columns of these may be changed."""

@@ -45,6 +45,16 @@ def test_one_writer_is_told_in_the_first_line(audited):
     assert result.exit_code == 0
 
 
+def test_the_hottest_keys_are_counted(audited):
+    _, result = audited(keys=[*KEYS, *KEYS[:1] * 50, *KEYS[1:2] * 30])
+    lines = [line.split() for line in result.output.splitlines()]
+    at = lines.index(["HOTTEST", "KEYS", "PARTITION", "RECORDS", "OF", "THE", "PARTITION"])
+    assert [(key, rows) for key, _, rows, _ in lines[at + 1 : at + 3]] == [
+        ("'user-0'", "51"),
+        ("'user-1'", "31"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("written", "said", "code"),
     [

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from copartition.groups.snapshot import Step, record_line
+from copartition.simulation import Scenario
 from copartition.simulation.inputs.file import ready_scenarios
 from tests.copartition.watch.groups import group
 
@@ -155,13 +156,19 @@ def test_a_page_that_cannot_be_written_leaves_no_report_either(run, scenario, tm
 
 
 def test_ready_scenarios_are_listed_with_what_they_are(run):
-    lines = [line.split(maxsplit=1) for line in run("simulate", "--list").stdout.splitlines()]
-    assert lines[1:] == [[each.name, each.summary] for each in ready_scenarios().values()]
+    lines = run("simulate", "--list").stdout.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == list(ready_scenarios())
+    each = ready_scenarios()["restart-once"]
+    told = [f"{kind}: {text}" for kind, text in Scenario.from_file(each.path).purpose.items()]
+    assert [line.strip() for line in lines[lines.index(each.name) + 1 :]] == [each.summary, *told]
 
 
 def test_ready_scenarios_are_listed_for_programs(run):
     rows = json.loads(run("simulate", "--list", "-o", "json").stdout)
-    assert [tuple(row.values()) for row in rows] == [each[:2] for each in ready_scenarios().values()]
+    assert [(row["name"], row["summary"]) for row in rows] == [
+        each[:2] for each in ready_scenarios().values()
+    ]
+    assert {tuple(row)[2:] for row in rows} == {("question", "source", "conclusion")}
 
 
 def test_a_ready_scenario_is_run_by_its_name(run):

@@ -1,11 +1,12 @@
 """Simulations in a terminal."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from copartition.reports.simulation import print_runs, print_simulation
+from copartition.reports.simulation import print_runs, print_simulation, simulation_json
 from copartition.simulation import Outage, Runs
 from tests.support.drawing import drawn
 from tests.support.results import SCENARIO, a_loaded_result, a_result
@@ -59,6 +60,26 @@ def many(result, figure="longest_pause_ms", values=range(1_000, 21_000, 1_000)):
 
 def test_a_run_is_its_figures_outages_and_assumptions():
     assert drawn(print_simulation, [a_result()]) == CRASH.splitlines()
+
+
+def test_what_a_scenario_is_for_stands_above_its_figures():
+    purpose = {"question": "Why?", "source": "a ticket", "conclusion": "It waits."}
+    result = replace(a_result(), scenario=replace(SCENARIO, **purpose))
+    lines = ["  question: Why?", "  source: a ticket", "  conclusion: It waits."]
+    assert drawn(print_simulation, [result])[1:5] == [*lines, ""]
+    assert drawn(print_runs, [many(result)])[1:5] == [*lines, ""]
+    assert json.loads(simulation_json([result]))["runs"][0]["purpose"] == purpose
+
+
+def test_scenarios_side_by_side_have_a_purpose_each():
+    other = replace(SCENARIO, name="other", question="How?", source="a ticket")
+    first = replace(SCENARIO, question="Why?", source="a ticket")
+    results = [replace(a_result(), scenario=scenario) for scenario in (first, other)]
+    assert drawn(print_simulation, results)[1:4] == [
+        "  question for deploy: Why?",
+        "  question for other: How?",
+        "  source: a ticket",
+    ]
 
 
 def test_records_are_shown_where_there_is_a_load():

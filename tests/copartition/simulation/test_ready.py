@@ -44,11 +44,19 @@ def test_it_can_be_run_as_it_is_and_nobody_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", READY)
-def test_its_first_line_says_what_it_is_and_another_one_who_asked(name: str) -> None:
+def test_its_first_line_says_what_it_is_and_another_one_what_is_assumed(name: str) -> None:
     assert re.fullmatch(r"[A-Z].{30,100}[^.]", READY[name].summary)
     text = READY[name].path.read_text()
-    assert re.search(r"[\w-]+/[\w-]+#\d+", text)
     assert re.search(r"^# Assumed: |See [\w-]+\.yaml", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", READY)
+def test_it_has_a_question_an_issue_that_asks_it_and_an_answer(name: str) -> None:
+    purpose = Scenario.from_file(READY[name].path).purpose
+    assert purpose["question"].endswith("?")
+    assert purpose["conclusion"].endswith(".")
+    address = r"https://github\.com/[\w-]+/[\w-]+/issues/\d+"
+    assert re.fullmatch(rf"{address}(, {address})*", purpose["source"])
 
 
 @pytest.mark.parametrize("command", sample(COMMANDS, 6))

@@ -32,10 +32,11 @@ def fork(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     "call",
     [
         lambda producer: producer.produce("t", b"value", b"key"),
+        PartitioningProducer.poll,
         PartitioningProducer.flush,
         PartitioningProducer.close,
     ],
-    ids=["produce", "flush", "close"],
+    ids=["produce", "poll", "flush", "close"],
 )
 def test_each_call_that_would_wait_says_so(
     call: Callable[[PartitioningProducer], object], fork: Callable[[], None], monkeypatch: pytest.MonkeyPatch
@@ -74,7 +75,9 @@ def test_in_asyncio_each_call_says_so(
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_close_ends_in_both_processes(mocked: Cluster) -> None:
+@pytest.mark.parametrize("queues_one", [False, True], ids=["close", "produce and poll"])
+def test_a_call_ends_in_both_processes(mocked: Cluster, queues_one: bool) -> None:
+    """A topic that was met before the fork is not looked up, so `poll` is the first call to say that."""
     topic = mocked.create_topic(3)
     with PartitioningProducer(
         {"bootstrap.servers": mocked.bootstrap_servers, "linger.ms": 60_000}
@@ -83,7 +86,11 @@ def test_close_ends_in_both_processes(mocked: Cluster) -> None:
         reader, writer = os.pipe()
         if (child := os.fork()) == 0:
             try:
-                producer.close()
+                if queues_one:
+                    producer.produce(topic, b"value", b"key")
+                    producer.poll()
+                else:
+                    producer.close()
             except DeliveryError as error:
                 os.write(writer, str(error).encode())
             finally:

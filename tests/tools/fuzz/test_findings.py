@@ -185,3 +185,16 @@ def test_a_long_word_in_a_log_takes_no_time():
     log = (RECORDED / "librdkafka-range" / "c0-0.log.gz").read_bytes()
     line = next(line for line in gzip.decompress(log).splitlines() if b"#consumer-" in line)
     assert attempt(check_logs, [line.replace(b"#consumer-", b"x" * 20_000)]) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Preparing to rebalance group g with old generation 1 " * 1_200,
+        "Preparing to rebalance group g with old generation 1" + " (reason: (kafka.x)" * 3_000,
+    ],
+    ids=["groups", "reasons"],
+)
+def test_a_line_that_repeats_itself_is_searched_once(line):
+    """The pattern began anew at each repetition."""
+    assert attempt(check_logs, [f"{line}!".encode()]) is None

@@ -8,6 +8,7 @@ import pytest
 from copartition.diff import diff
 from copartition.groups import parse_capture
 from partitioning.errors import SourceError
+from tools.fuzz.runner import attempt
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 MEMBERS = (
@@ -81,3 +82,10 @@ def test_fences_of_markdown_are_no_rows(text):
     plain, _ = parse_capture(text)
     assert (fenced.members, fenced.topics) == (plain.members, plain.topics)
     assert len(fenced.partition) == len(plain.partition)
+
+
+def test_a_long_list_of_assignments_is_read_by_words_once():
+    """Each of its ends was tried, each with a copy of what stands before it."""
+    lists = ", ".join(f"t{number}(0)" for number in range(60_000))
+    text = f"GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT\ng c /h c 60000 {lists}\n"
+    assert attempt(parse_capture, text) is None

@@ -42,6 +42,16 @@ def test_the_tasks_of_a_lost_worker_wait_for_session_and_delay() -> None:
     assert reads(result) == {"worker-0": 15, "worker-1": 15}
 
 
+def test_only_heartbeats_tell_the_coordinator_of_a_worker() -> None:
+    """A consumer's commits would, too, and have its session end later."""
+    lost = replace(WORKERS[2], beat_ms=700)
+    scenario = replace(LOST, consumers=(*WORKERS[:2], lost), events=(Crash(0, "worker-2"),))
+    for seed in range(5):
+        result = simulate(replace(scenario, seed=seed))
+        (expired,) = (entry.at_ms for entry in result.log if entry.what == "session-expired")
+        assert 7_600 < expired < 7_800
+
+
 def test_a_successor_waits_as_well_and_gets_just_what_was_lost() -> None:
     result = simulate(
         replace(LOST, events=(*LOST.events, Join(100_000, Consumer("worker-3", client="connect"))))

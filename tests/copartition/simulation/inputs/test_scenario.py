@@ -63,7 +63,7 @@ def fault_of(make):
         ([Join(5, Consumer("a"))], "[0].consumer", "consumer 'a' is in the group already"),
         ([Restart(1, "a", 9), Join(5, Consumer("a"))], "[1].consumer", "is in the group already"),
         ([Leave(1, "a"), Join(5, Consumer("a", static=True))], "[1].consumer",
-         "was Consumer(name='a', static=F"),
+         "had another static before"),
         ([Join(5, Consumer("n", topics=("pay",)))], "[0].consumer.topics[0]", "no topic 'pay'"),
         ([Join(5, Consumer("n", client="jav"))], "[0].consumer.client", "did you mean 'java'?"),
         ([DuplicateInstance(5, "a")], "[0].consumer", "'a' has no group.instance.id"),
@@ -141,7 +141,7 @@ def test_what_is_uncertain_is_left_to_the_run(events):
         ({"topics": (Topic("a", 1), Topic("a", 2))}, "$.topics.a", "topic 'a' is in the scenario twice"),
         ({"topics": (Topic("a", True),)}, "$.topics.a.partitions", "partitions is True"),
         ({"topics": (Topic("", 1),)}, "$.topics..name", "name is ''"),
-        ({"topics": 3}, "$.topics", "topics is 3; give a tuple (a list in a file) of Topic"),
+        ({"topics": 3}, "$.topics", "topics is 3; give a tuple, each item of it Topic"),
         ({"topics": ("orders",)}, "$.topics[0]", "topics[0] is 'orders'; give Topic"),
         ({"consumers": 3}, "$.consumers", "consumers is 3"),
         ({"consumers": (Consumer("a"), Consumer("a"))}, "$.consumers[1].name",
@@ -180,7 +180,7 @@ def test_a_group_that_cannot_be_is_named(change, path, fault):
     ("make", "path", "fault"),
     [
         (lambda: Load(-1), "$.load.rate", "rate is -1; give a number from 0 or a mapping"),
-        (lambda: Load({"t": INF}), "$.load.rate", "rate is {'t': inf}"),
+        (lambda: Load({"t": INF}), "$.load.rate.t", "rate.t is inf; give a number from 0"),
         (lambda: Load(1, capacity=0), "$.load.capacity", "give a number above 0"),
         (lambda: Load(1, batch=0.5), "$.load.batch", "batch is 0.5"),
         (

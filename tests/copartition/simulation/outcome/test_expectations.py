@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from copartition.simulation import Runs
 from partitioning.errors import ScenarioError
 from tests.support.results import a_loaded_result, a_result
 
@@ -125,3 +126,55 @@ def test_a_pause_without_end_blames_what_is_still_unread():
         AssertionError, match=r"longest_pause is never, .*; orders-1 from 48\.0 s on: b was slow$"
     ):
         replace(result, recording=lambda: timeline).assert_(longest_pause="<1h")
+
+
+def runs():
+    """Pauses of 1 s to 20 s, duplicates in the last two runs."""
+    return Runs(
+        a_loaded_result().scenario,
+        [
+            replace(a_loaded_result().summary, seed=n, longest_pause_ms=n * 1_000, duplicates=float(n > 18))
+            for n in range(1, 21)
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"longest_pause_p95": "<=19s", "longest_pause_p100": "20 s", "longest_pause_p50": "10 s"},
+        {"longest_pause_ms_p95": "19 s", "longest_pause": "<21s"},
+        {"duplicates_p90": 0, "duplicates": "<=1"},
+    ],
+)
+def test_a_limit_holds_for_a_percentile_of_the_runs_or_for_each(expected):
+    assert runs().assert_(**expected) is None
+
+
+def test_what_most_runs_are_not_is_told_with_the_first_seed():
+    with pytest.raises(AssertionError) as failure:
+        runs().assert_(longest_pause_p95="<5s", longest_pause="<5s", duplicates=0, moved_partitions=1)
+    assert str(failure.value).splitlines() == [
+        "deploy with cooperative-sticky, 20 runs:",
+        "  longest_pause_p95 is 19.0 s (19000 ms), expected <5s",
+        "  longest_pause is 5.0 s (5000 ms), expected <5s; in 16 of 20 runs, first with seed 5",
+        "  duplicates is 1, expected 0; in 2 of 20 runs, first with seed 19",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expected", "fault"),
+    [
+        ({"longest_paus_p95": 0}, "a run has no figure 'longest_paus'; did you mean longest_pause?"),
+        ({"longest_pause_p101": 0}, "a run has no figure 'longest_pause_p101'"),
+        ({"longest_pause_p95": 5}, "longest_pause_p95 is a time; give a unit"),
+    ],
+)
+def test_a_limit_of_runs_that_cannot_be_is_an_error(expected, fault):
+    with pytest.raises(ScenarioError, match=re.escape(fault)):
+        runs().assert_(**expected)
+
+
+def test_one_run_has_no_percentiles():
+    with pytest.raises(ScenarioError, match="no figure 'longest_pause_p95'"):
+        a_result().assert_(longest_pause_p95="<5s")

@@ -3,6 +3,8 @@ package copartition.oracle;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -18,8 +20,10 @@ import org.apache.kafka.coordinator.group.streams.assignor.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.streams.assignor.MemberMetadataAndStateImpl;
 import org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor;
 
-/** One assignment of a streams group (KIP-1071) by the broker's "sticky". */
+/** One assignment of a streams group (KIP-1071) by the broker's "sticky"; the CPU time of each of "rounds" where there are any. */
 final class StreamsGroup {
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
     static ObjectNode run(JsonNode request) {
         Map<String, JsonNode> topology = new TreeMap<>();
         request.get("subtopologies").forEach(each -> topology.put(each.get("id").textValue(), each));
@@ -52,12 +56,17 @@ final class StreamsGroup {
         }
         GroupSpecImpl group = new GroupSpecImpl(members, new AssignmentConfigsImpl(request.get("standbys").intValue(), List.of()));
         ObjectNode answer = Oracle.JSON.createObjectNode();
-        GroupAssignment assignment;
-        try {
-            assignment = new StickyTaskAssignor().assign(group, describer);
-        } catch (RuntimeException e) {
-            answer.set("error", Oracle.thrown(e));
-            return answer;
+        ArrayNode times = request.has("rounds") ? answer.putArray("ms") : Oracle.JSON.createArrayNode();
+        GroupAssignment assignment = null;
+        for (int round = 0; round < request.path("rounds").asInt(1); round++) {
+            long start = THREADS.getCurrentThreadCpuTime();
+            try {
+                assignment = new StickyTaskAssignor().assign(group, describer);
+            } catch (RuntimeException e) {
+                answer.set("error", Oracle.thrown(e));
+                return answer;
+            }
+            times.add((THREADS.getCurrentThreadCpuTime() - start) / 1e6);
         }
         ArrayNode lists = answer.putArray("assignment");
         new TreeMap<>(assignment.members()).forEach((member, given) -> lists.addArray()

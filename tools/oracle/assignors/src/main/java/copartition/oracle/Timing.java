@@ -3,6 +3,8 @@ package copartition.oracle;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -81,12 +83,14 @@ final class Timing {
     }
 
     private static final class Stopwatch {
+        private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
         long nanoseconds;
 
         <T> T time(Supplier<T> call) {
-            long start = System.nanoTime();
+            long start = THREADS.getCurrentThreadCpuTime();
             T result = call.get();
-            nanoseconds = System.nanoTime() - start;
+            nanoseconds = THREADS.getCurrentThreadCpuTime() - start;
             return result;
         }
     }

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
@@ -28,6 +30,7 @@ import org.apache.kafka.connect.util.ConnectorTaskId;
  */
 public final class ConnectCluster {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private final Map<String, WorkerCoordinator> workers = new HashMap<>();
     private final ConnectProtocolCompatibility protocol;
@@ -37,6 +40,7 @@ public final class ConnectCluster {
     private ClusterConfigState config;
     private long now;
     private int generation;
+    private long nanoseconds;
 
     private ConnectCluster(JsonNode request) {
         protocol = request.get("assignor").textValue().equals("connect-eager")
@@ -45,15 +49,34 @@ public final class ConnectCluster {
         maxDelay = request.path("max_delay_ms").asInt(300_000);
     }
 
-    /** One cluster's life; a step names the workers in JoinGroup order, those that start anew, and who misses the answer. */
+    /**
+     * One cluster's life; a step names the workers in JoinGroup order, those that start anew, and who misses the answer.
+     * With "rounds" it is lived so often, and "ms" has the CPU time of the last assignment in each.
+     */
     public static ObjectNode run(JsonNode request) throws Exception {
+        if (!request.has("rounds")) {
+            return live(request).answers;
+        }
+        ArrayNode times = JSON.createArrayNode();
+        Life life = null;
+        for (int round = 0; round < request.get("rounds").intValue(); round++) {
+            life = live(request);
+            times.add(life.cluster.nanoseconds / 1e6);
+        }
+        life.answers.set("ms", times);
+        return life.answers;
+    }
+
+    private record Life(ConnectCluster cluster, ObjectNode answers) {}
+
+    private static Life live(JsonNode request) throws Exception {
         ConnectCluster cluster = new ConnectCluster(request);
         ObjectNode answers = JSON.createObjectNode();
         ArrayNode steps = answers.putArray("steps");
         for (JsonNode step : request.get("steps")) {
             steps.add(cluster.step(step));
         }
-        return answers;
+        return new Life(cluster, answers);
     }
 
     private ObjectNode step(JsonNode step) throws Exception {
@@ -84,13 +107,17 @@ public final class ConnectCluster {
             leader = step.get("leader").textValue();
             assignor = protocol == ConnectProtocolCompatibility.EAGER
                 ? new EagerAssignor(new LogContext())
-                : new IncrementalCooperativeAssignor(new LogContext(), clock(), maxDelay);
+                : incremental();
             result.put("new_leader", true);
         }
         WorkerCoordinator coordinator = workers.get(leader);
         set(AbstractCoordinator.class, coordinator, "generation", generation(leader));
         result.put("at", now).put("generation", generation).put("completed", coordinator.lastCompletedGenerationId());
+        long start = THREADS.getCurrentThreadCpuTime();
         Map<String, ByteBuffer> answer = assignor.performAssignment(leader, protocol, joined, coordinator);
+        if (protocol == ConnectProtocolCompatibility.EAGER) {
+            nanoseconds = THREADS.getCurrentThreadCpuTime() - start; // with the protocol's bytes: nothing less can be called
+        }
         ArrayNode assignment = result.putArray("assignment");
         ArrayNode revoked = JSON.createArrayNode();
         for (String id : ids) {
@@ -115,6 +142,21 @@ public final class ConnectCluster {
             result.set("revoked", revoked);
         }
         return result;
+    }
+
+    private IncrementalCooperativeAssignor incremental() {
+        return new IncrementalCooperativeAssignor(new LogContext(), clock(), maxDelay) {
+            @Override
+            ClusterAssignment performTaskAssignment(
+                    ClusterConfigState state, int completed, int current, Map<String, WorkerCoordinator.ConnectorsAndTasks> members) {
+                long start = THREADS.getCurrentThreadCpuTime();
+                try {
+                    return super.performTaskAssignment(state, completed, current, members);
+                } finally {
+                    nanoseconds = THREADS.getCurrentThreadCpuTime() - start;
+                }
+            }
+        };
     }
 
     private Object generation(String id) throws Exception {

@@ -1,0 +1,223 @@
+"""Runs share groups on a real broker, and makes a JSON object of what each showed."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from benchmarks.consumers.process import Member
+from benchmarks.share_groups.cells import SESSION_MS
+from tests.support.broker import Broker, Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.share_groups.cells import Cell
+
+Run = dict[str, Any]
+
+SETTINGS = f"""
+group.coordinator.rebalance.protocols=classic,consumer,streams,share
+group.share.min.record.lock.duration.ms=1000
+group.share.min.heartbeat.interval.ms=500
+group.share.heartbeat.interval.ms=500
+group.share.min.session.timeout.ms=1000
+group.share.session.timeout.ms={SESSION_MS}
+"""
+PATIENCE_S = 120
+WARM_MS = 300
+"""What a record takes with which members show that they are there."""
+
+
+def run_cells(cells: Sequence[Cell], at_a_time: int) -> list[Run]:
+    """What each group showed."""
+    with (
+        tempfile.TemporaryDirectory(prefix="share-groups-") as folder,
+        Broker(SETTINGS) as broker,
+        ThreadPoolExecutor(at_a_time) as side_by_side,
+    ):
+        return list(side_by_side.map(lambda cell: _Group(cell, broker, Path(folder)).run(), cells))
+
+
+class _Group:
+    """A group that is run."""
+
+    def __init__(self, cell: Cell, broker: Broker, folder: Path) -> None:
+        self._cell, self._servers, self._folder = cell, broker.bootstrap_servers, folder
+        self._topic = Kafka(self._servers).create_topic()
+        self._members: list[Member] = []
+        self._warm = 0
+
+    def run(self) -> Run:
+        self._configure()
+        for _ in range(self._cell.members):
+            self._start()
+        try:
+            self._wait_for_members()
+            self._produce()
+            return self._watch()
+        finally:
+            for member in self._members:
+                member.events()
+
+    def _configure(self) -> None:
+        config = {
+            "share.auto.offset.reset": "earliest",
+            "share.record.lock.duration.ms": self._cell.lock_ms,
+            "share.partition.max.record.locks": self._cell.max_locks,
+        }
+        entries = [
+            ConfigEntry(name, str(value), incremental_operation=AlterConfigOpType.SET)
+            for name, value in config.items()
+        ]
+        group = ConfigResource(ResourceType.GROUP, self._cell.name, incremental_configs=entries)
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        for done in admin.incremental_alter_configs([group]).values():
+            done.result(30)
+
+    def _start(self) -> None:
+        name = f"{self._cell.name}-{len(self._members)}"
+        settings = {
+            "topics": [self._topic],
+            "process_ms": self._cell.process_ms,
+            "each": self._cell.each,
+            "config": {
+                "bootstrap.servers": self._servers,
+                "group.id": self._cell.name,
+                "client.id": name,
+                "max.poll.records": self._cell.max_poll_records,
+            },
+        }
+        command = [sys.executable, "-m", "benchmarks.share_groups.member"]
+        self._members.append(Member(name, settings, self._folder, command))
+        self._members[-1].wait_until_ready()
+        self._members[-1].tell("start")
+
+    def _wait_for_members(self) -> None:
+        """Send records until each member has processed one, and all are acknowledged."""
+        producer = Producer({"bootstrap.servers": self._servers})
+        deadline = time.monotonic() + PATIENCE_S
+        while not all(_got(member.said(), "polled", 0) for member in self._members):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self._cell.name}: not all members got a record within {PATIENCE_S} s")
+            producer.produce(self._topic, str(WARM_MS).encode())
+            producer.flush()
+            self._warm += 1
+            time.sleep(0.15)
+        while len(_accepted(self._said(), 0)) < self._warm:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self._cell.name}: not all was acknowledged within {PATIENCE_S} s")
+            time.sleep(0.05)
+
+    def _produce(self) -> None:
+        batches = {"batch.num.messages": self._cell.max_poll_records, "linger.ms": 50}
+        producer = Producer({"bootstrap.servers": self._servers, **batches})
+        for number in range(self._cell.records):
+            producer.produce(self._topic, str(self._cell.special.get(number, "x")).encode())
+        producer.flush()
+
+    def _watch(self) -> Run:
+        """Do to members what is to be done, until every record has come to its end."""
+        cell, deadline = self._cell, time.monotonic() + PATIENCE_S
+        acts = sorted(
+            [(at, "kill", member) for member, at in cell.killed.items()]
+            + [(at, "stop", member) for member, at in cell.stopped.items()]
+        )
+        crashed: dict[Member, float] = {}
+        while True:
+            said = self._said()
+            polls = _got(said, "polled", self._warm)
+            now, last = time.monotonic(), max((each["t"] for each in said), default=0.0)
+            if polls and acts and now >= polls[0]["t"] + acts[0][0] / 1_000:
+                _, what, number = acts.pop(0)
+                self._members[number].signal(what)
+            for member in list(self._members):
+                if member.over and member not in crashed and not member.done:
+                    crashed[member] = now
+                elif now > crashed.get(member, now) + cell.restart_ms / 1_000:
+                    crashed[member] = float("inf")
+                    self._start()
+            if len(_accepted(said, self._warm)) == cell.records:
+                break
+            if polls and now > last + cell.lock_ms / 1_000 + cell.restart_ms / 1_000 + 2:
+                break
+            if now > deadline:
+                raise TimeoutError(f"{cell.name}: not over within {PATIENCE_S} s")
+            time.sleep(0.02)
+        return self._result()
+
+    def _said(self) -> list[dict[str, Any]]:
+        said = [each for member in self._members for each in member.said()]
+        return sorted(said, key=lambda each: each["t"])
+
+    def _result(self) -> Run:
+        said = self._said()
+        polls = _got(said, "polled", self._warm)
+        began = polls[0]["t"]
+        deliveries = [record for each in polls for record in each["records"]]
+        accepted = _accepted(said, self._warm)
+        return {
+            "cell": self._cell.name,
+            "seconds": round(max(_processed(said, accepted)) - began, 3),
+            "accepted": len(accepted),
+            "deliveries": len(deliveries),
+            "redeliveries": sum(count > 1 for _, _, count in deliveries),
+            "special": {
+                str(offset - self._warm): [
+                    [round(each["t"] - began, 3), count]
+                    for each in polls
+                    for _, at, count in each["records"]
+                    if at == offset
+                ]
+                for offset in (self._warm + number for number in self._cell.special)
+            },
+            "polls": [
+                [
+                    round(each["t"] - began, 3),
+                    len(each["records"]),
+                    sum(count > 1 for _, _, count in each["records"]),
+                ]
+                for each in polls
+            ],
+        }
+
+
+def _got(said: list[dict[str, Any]], event: str, warm: int) -> list[dict[str, Any]]:
+    """The polls that got records behind the first ones."""
+    return [each for each in said if each["event"] == event and each["records"][-1][1] >= warm]
+
+
+def _processed(said: list[dict[str, Any]], accepted: dict[int, float]) -> list[float]:
+    """When each record was processed that was accepted afterwards: acknowledgements are answered later."""
+    return [
+        max(
+            each["t"]
+            for each in said
+            if each["event"] == "processed" and offset in each["offsets"] and each["t"] <= at
+        )
+        for offset, at in accepted.items()
+    ]
+
+
+def _accepted(said: list[dict[str, Any]], warm: int) -> dict[int, float]:
+    """The offsets that were acknowledged without an error, each with when that was known."""
+    return {
+        offset: each["t"]
+        for each in said
+        if each["event"] == "acknowledged" and each["error"] is None
+        for offset in each["offsets"]
+        if offset >= warm
+    }

@@ -1,0 +1,282 @@
+"""Runs files of tests in several processes, as pytest's option `--processes` says.
+
+pytest-xdist lets each worker collect all tests and sends five messages a test. With seven thousand tests of
+a few milliseconds that is a third of the run. Here each process takes a file at a time, collects it, runs it,
+and sends what happened in one message. The first process holds the options, prints, counts and remembers what
+failed; the others are forks of it, so pytest and its plug-ins start once. The longest files are taken first
+(`tests/durations.json`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections import defaultdict
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from multiprocessing.connection import Connection
+
+DURATIONS = Path(__file__).parents[1] / "durations.json"
+UNKNOWN = 30.0
+"""Seconds that a file is taken to need that no record has: nobody knows, so it starts early."""
+NUMBER = 2
+"""Bytes of the number of a file."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add the option that says how many processes."""
+    parser.addoption("--processes", default="1", help="how many run files of tests, or auto: one a core")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take over where there is more than one process, and the arguments are files and folders."""
+    count = config.getoption("processes")
+    processes = len(os.sched_getaffinity(0)) if count == "auto" else int(count)
+    whole = not any("::" in argument for argument in config.args)
+    if processes > 1 and whole and not (config.option.collectonly or config.option.usepdb):
+        config.pluginmanager.register(Processes(processes), "processes")
+
+
+def longest_first(files: Iterable[pytest.File]) -> list[pytest.File]:
+    """Files in the order in which they are taken."""
+    seconds = json.loads(DURATIONS.read_text(encoding="utf-8"))["quick"]
+    return sorted(files, key=lambda file: -seconds.get(file.nodeid, UNKNOWN))
+
+
+class Processes:
+    """The plug-in of the first process."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._files: list[pytest.File] = []
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
+        """Look into folders only: whoever runs a file collects it."""
+        if not isinstance(collector, pytest.File):
+            return None
+        self._files.append(collector)
+        return pytest.CollectReport(collector.nodeid, "passed", None, [])
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep pytest from saying that no test is here."""
+        if reporter := session.config.pluginmanager.get_plugin("terminalreporter"):
+            reporter.report_collect = lambda final=False: None  # noqa: ARG005 - pytest names it
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Start the processes, and tell pytest what they report."""
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        files = longest_first(self._files)
+        queue = _queue(len(files))
+        running: dict[Connection, int] = {}
+        try:
+            for _ in range(min(self._count, len(files))):
+                reading, writing = Pipe(duplex=False)
+                running[reading] = _fork(lambda to=writing: Worker(session, to).run(files, queue))
+                writing.close()
+            os.close(queue)
+            while running:
+                for connection in wait(list(running)):
+                    assert not isinstance(connection, (int, type(None)))
+                    self._receive(session, running, connection)  # type: ignore[arg-type]
+        finally:
+            for process in running.values():
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+        return True
+
+    def _receive(self, session: pytest.Session, running: dict[Connection, int], of: Connection) -> None:
+        try:
+            collected, dropped, reports, error = of.recv()
+        except EOFError:
+            of.close()
+            code = os.waitstatus_to_exitcode(os.waitpid(running.pop(of), 0)[1])
+            if code:
+                raise RuntimeError(f"a process of the tests ended early, with exit code {code}") from None
+            return
+        if error:
+            raise RuntimeError(f"a process of the tests failed:\n{error}")
+        session.testscollected += collected
+        if dropped:  # of which pytest takes the number only
+            session.config.hook.pytest_deselected(items=[session] * dropped)
+        for hook, data in reports:
+            report = session.config.hook.pytest_report_from_serializable(config=session.config, data=data)
+            getattr(session.config.hook, hook)(report=report)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter and collected:
+            reporter.write(".", flush=True)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport, config: pytest.Config
+    ) -> tuple[str, str, str] | None:
+        """Print a letter a file, and one for each test that did not pass."""
+        if report.passed and config.option.verbose <= 0:
+            return ("passed" if report.when == "call" else "", "", "")
+        return None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note how long a file takes."""
+        self._seconds[report.nodeid.partition("::")[0]] += report.duration
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write down what was noted; files that did not run keep what is recorded of them."""
+        if session.config.getoption("record_durations"):
+            recorded = json.loads(DURATIONS.read_text(encoding="utf-8"))
+            taken = {file: round(seconds, 1) for file, seconds in self._seconds.items()}
+            root = session.config.rootpath
+            recorded["quick"] = {
+                file: seconds
+                for file, seconds in sorted((recorded["quick"] | taken).items())
+                if (root / file).exists()
+            }
+            DURATIONS.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+
+
+class Worker:
+    """What a process does that runs tests."""
+
+    def __init__(self, session: pytest.Session, to: Connection) -> None:
+        self._session = session
+        self._config = session.config
+        self._to = to
+        self._file: pytest.File | None = None
+        self._dropped = 0
+        self._reports: list[tuple[str, Any]] = []
+
+    def run(self, files: list[pytest.File], queue: int) -> None:
+        """Run tests until the queue is empty."""
+        manager = self._config.pluginmanager
+        for name in ("processes", "terminalreporter"):
+            manager.unregister(name=name)
+        manager.register(self, "worker")
+        self._config.option.maxfail = 0  # the first process counts
+        capture = manager.get_plugin("capturemanager")
+        if capture:  # the files that output is caught in would be those of all processes
+            capture.stop_global_capturing()
+            capture.start_global_capturing()
+        error = None
+        try:
+            self._loop(files, queue)
+            self._config._ensure_unconfigure()
+        except Exception:  # noqa: BLE001 - the first process raises it
+            error = traceback.format_exc()
+        self._send(0, error)
+
+    def _loop(self, files: list[pytest.File], queue: int) -> None:
+        # The next file is collected before the last test of this one has run: which fixtures end depends on
+        # the next test.
+        item: pytest.Item | None = None
+        counted = 0
+        for number in _numbers(queue):
+            self._file = files[number]
+            self._config.hook.pytest_collection(session=self._session)
+            for following in self._session.items:
+                if item:
+                    self._run(item, following)
+                item = following
+                if item is self._session.items[0]:
+                    self._send(counted)
+                    counted = 0
+                counted += 1
+        if item:
+            self._run(item, None)
+        self._send(counted)
+
+    def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+    def _send(self, collected: int, error: str | None = None) -> None:
+        self._to.send((collected, self._dropped, self._reports, error))
+        self._dropped, self._reports = 0, []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Collect the tests of one file."""
+        assert self._file
+        session.items = list(session.genitems(self._file))
+        session.config.hook.pytest_collection_modifyitems(
+            session=session, config=session.config, items=session.items
+        )
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Run a test as pytest does, and keep what the first process counts and prints."""
+        for report in worth_sending(runtestprotocol(item, log=False, nextitem=nextitem)):
+            item.ihook.pytest_runtest_logreport(report=report)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the report of a test."""
+        self._keep("pytest_runtest_logreport", report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep that something could not be collected."""
+        if not report.passed:
+            self._keep("pytest_collectreport", report)
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Count what this tier, -k or -m leaves out."""
+        self._dropped += len(items)
+
+    def _keep(self, hook: str, report: pytest.TestReport | pytest.CollectReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._reports.append((hook, data))
+
+
+def worth_sending(reports: list[pytest.TestReport]) -> Iterator[pytest.TestReport]:
+    """The call of a test, and whatever else did not pass."""
+    return (report for report in reports if report.when == "call" or not report.passed)
+
+
+def _queue(count: int) -> int:
+    """What the numbers of all files are read from, each by one process: reading from a pipe needs no lock."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)  # more files than a pipe holds fail, instead of waiting for nobody
+    os.write(writing, b"".join(number.to_bytes(NUMBER) for number in range(count)))
+    os.close(writing)
+    return reading
+
+
+def _numbers(queue: int) -> Iterator[int]:
+    while number := os.read(queue, NUMBER):
+        yield int.from_bytes(number)
+
+
+def _fork(run: Callable[[], None]) -> int:
+    """The number of a process that does this and ends."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        # Python warns of threads. Those of NumPy's OpenBLAS are the only ones here, and it can be forked.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
+    return process or _end_with(run)
+
+
+def _end_with(run: Callable[[], None]) -> NoReturn:
+    code = 1
+    try:
+        run()
+        code = 0
+    except KeyboardInterrupt:
+        pass
+    finally:
+        os._exit(code)
