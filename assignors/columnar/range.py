@@ -1,4 +1,4 @@
-"""The columns of "range" (KIP-881): every topic is cut into ranges, topics with equal counts alike."""
+"""The columns of "range" (KIP-881), the client's and the broker's: every topic is cut into ranges."""
 
 from __future__ import annotations
 

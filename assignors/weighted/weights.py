@@ -174,7 +174,7 @@ def _number(value: object) -> float:
         return inf
 
 
-GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str]
+GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str] | Weights
 """What partitions weigh, by topic or by topic and partition, or a file that says so."""
 
 _COLUMNS = ["partition", "topic", "weight"]
@@ -187,6 +187,8 @@ def weights_of(setting: GivenWeights | None) -> Weights:
     """
     if isinstance(setting, str | PathLike):
         return read_weights(setting)
+    if isinstance(setting, Weights):
+        return setting
     return Weights({} if setting is None else setting)
 
 

@@ -1,18 +1,18 @@
 """Real clusters of Kafka Connect, and what happens to them: `python -m benchmarks.connect`.
 
-Clusters are written to `measured.json` as they end; those that were run replace the ones of the file. With
-`--compare` nothing is run: `benchmarks/connect.md` has each rebalance beside its prediction.
+A cluster that is run replaces its last run in `measured.json`. With `--compare` nothing is run, and only
+`benchmarks/connect.md` is written, which has each rebalance beside its prediction.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from benchmarks.connect.cells import CELLS
 from benchmarks.connect.comparing import page
 from benchmarks.connect.running import Run, run_cells
+from benchmarks.measured import read_runs, replace_runs
 
 MEASURED = Path(__file__).parent / "measured.json"
 PAGE = Path(__file__).parents[1] / "connect.md"
@@ -33,18 +33,12 @@ def main() -> None:
 
 def saved() -> list[Run]:
     """The clusters that were measured."""
-    return json.loads(MEASURED.read_text())["clusters"] if MEASURED.exists() else []
+    return read_runs(MEASURED, "clusters")
 
 
 def save(runs: list[Run]) -> None:
-    """Write a cluster a line; those that were run replace those of the file."""
-    new = {run["cell"] for run in runs}
-    kept = [*(run for run in saved() if run["cell"] not in new), *runs]
-    lines = ",\n".join(
-        json.dumps(run, separators=(",", ":"))
-        for run in sorted(kept, key=lambda run: NAMES.index(run["cell"]))
-    )
-    MEASURED.write_text(f'{{"clusters": [\n{lines}\n]}}\n')
+    """Keep these runs in place of the ones of the same cluster."""
+    replace_runs(MEASURED, "clusters", runs, "cell", NAMES)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ Groups are written to `measured.json` as they end; those that were run replace t
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from benchmarks.live_groups.comparing import page
 from benchmarks.live_groups.groups import GROUPS, TOGETHER
 from benchmarks.live_groups.running import Run, run_groups
+from benchmarks.measured import read_runs, replace_runs
 
 MEASURED = Path(__file__).parent / "measured.json"
 PAGE = Path(__file__).parents[1] / "live_groups.md"
@@ -39,18 +39,12 @@ def main() -> None:
 
 def saved() -> list[Run]:
     """The groups that were measured."""
-    return json.loads(MEASURED.read_text())["groups"] if MEASURED.exists() else []
+    return read_runs(MEASURED, "groups")
 
 
 def save(runs: list[Run]) -> None:
-    """Write a group a line; groups that were run replace those of the file."""
-    new = {run["group"] for run in runs}
-    kept = [*(run for run in saved() if run["group"] not in new), *runs]
-    lines = ",\n".join(
-        json.dumps(run, separators=(",", ":"))
-        for run in sorted(kept, key=lambda run: NAMES.index(run["group"]))
-    )
-    MEASURED.write_text(f'{{"groups": [\n{lines}\n]}}\n')
+    """Keep these runs in place of the ones of the same group."""
+    replace_runs(MEASURED, "groups", runs, "group", NAMES)
 
 
 if __name__ == "__main__":

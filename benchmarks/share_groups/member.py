@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ENDS = {"release": AcknowledgeType.RELEASE, "reject": AcknowledgeType.REJECT}
 
 
-def acknowledged(offsets: dict[TopicPartition, set[int]], error: KafkaException | None) -> None:
-    """What the broker answered to acknowledgements."""
+def report_acknowledgements(offsets: dict[TopicPartition, set[int]], error: KafkaException | None) -> None:
+    """Say what the broker answered to acknowledgements."""
     for partition, numbers in offsets.items():
         code = None if error is None else error.args[0].name()
         say("acknowledged", partition=partition.partition, offsets=sorted(numbers), error=code)
@@ -47,7 +47,7 @@ def main() -> None:
     lines.get()
     say("start")
     consumer = ShareConsumer({**settings["config"], "share.acknowledgement.mode": "explicit"})
-    consumer.set_acknowledgement_commit_callback(acknowledged)
+    consumer.set_acknowledgement_commit_callback(report_acknowledgements)
     consumer.subscribe(settings["topics"])
     while lines.empty():
         messages = [message for message in consumer.poll(0.5) if message.error() is None]

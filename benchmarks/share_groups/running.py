@@ -23,9 +23,10 @@ from benchmarks.share_groups.cells import SESSION_MS
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from benchmarks.share_groups.cells import Cell
+    from benchmarks.share_groups.model.run import ShareGroup
+
 
 Run = dict[str, Any]
 
@@ -42,21 +43,24 @@ WARM_MS = 300
 """What a record takes with which members show that they are there."""
 
 
-def run_cells(cells: Sequence[Cell], at_a_time: int) -> list[Run]:
-    """What each group showed."""
+def run_cells(cells: Mapping[str, ShareGroup], at_a_time: int) -> list[Run]:
+    """What each group showed, by its name."""
     with (
         tempfile.TemporaryDirectory(prefix="share-groups-") as folder,
         Broker(SETTINGS) as broker,
         ThreadPoolExecutor(at_a_time) as side_by_side,
     ):
-        return list(side_by_side.map(lambda cell: _Group(cell, broker, Path(folder)).run(), cells))
+        return list(
+            side_by_side.map(lambda name: _Group(name, cells[name], broker, Path(folder)).run(), cells)
+        )
 
 
 class _Group:
     """A group that is run."""
 
-    def __init__(self, cell: Cell, broker: Broker, folder: Path) -> None:
-        self._cell, self._servers, self._folder = cell, broker.bootstrap_servers, folder
+    def __init__(self, name: str, cell: ShareGroup, broker: Broker, folder: Path) -> None:
+        self._name, self._cell = name, cell
+        self._servers, self._folder = broker.bootstrap_servers, folder
         self._topic = Kafka(self._servers).create_topic()
         self._members: list[Member] = []
         self._warm = 0
@@ -76,27 +80,27 @@ class _Group:
     def _configure(self) -> None:
         config = {
             "share.auto.offset.reset": "earliest",
-            "share.record.lock.duration.ms": self._cell.lock_ms,
+            "share.record.lock.duration.ms": round(self._cell.lock_ms),
             "share.partition.max.record.locks": self._cell.max_locks,
         }
         entries = [
             ConfigEntry(name, str(value), incremental_operation=AlterConfigOpType.SET)
             for name, value in config.items()
         ]
-        group = ConfigResource(ResourceType.GROUP, self._cell.name, incremental_configs=entries)
+        group = ConfigResource(ResourceType.GROUP, self._name, incremental_configs=entries)
         admin = AdminClient({"bootstrap.servers": self._servers})
         for done in admin.incremental_alter_configs([group]).values():
             done.result(30)
 
     def _start(self) -> None:
-        name = f"{self._cell.name}-{len(self._members)}"
+        name = f"{self._name}-{len(self._members)}"
         settings = {
             "topics": [self._topic],
             "process_ms": self._cell.process_ms,
             "each": self._cell.each,
             "config": {
                 "bootstrap.servers": self._servers,
-                "group.id": self._cell.name,
+                "group.id": self._name,
                 "client.id": name,
                 "max.poll.records": self._cell.max_poll_records,
             },
@@ -110,16 +114,16 @@ class _Group:
         """Send records until each member has processed one, and all are acknowledged."""
         producer = Producer({"bootstrap.servers": self._servers})
         deadline = time.monotonic() + PATIENCE_S
-        while not all(_got(member.said(), "polled", 0) for member in self._members):
+        while not all(_polls_after(member.said(), 0) for member in self._members):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self._cell.name}: not all members got a record within {PATIENCE_S} s")
+                raise TimeoutError(f"{self._name}: not all members got a record within {PATIENCE_S} s")
             producer.produce(self._topic, str(WARM_MS).encode())
             producer.flush()
             self._warm += 1
             time.sleep(0.15)
-        while len(_accepted(self._said(), 0)) < self._warm:
+        while len(_acceptances(self._said(), 0)) < self._warm:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self._cell.name}: not all was acknowledged within {PATIENCE_S} s")
+                raise TimeoutError(f"{self._name}: not all was acknowledged within {PATIENCE_S} s")
             time.sleep(0.05)
 
     def _produce(self) -> None:
@@ -139,7 +143,7 @@ class _Group:
         crashed: dict[Member, float] = {}
         while True:
             said = self._said()
-            polls = _got(said, "polled", self._warm)
+            polls = _polls_after(said, self._warm)
             now, last = time.monotonic(), max((each["t"] for each in said), default=0.0)
             if polls and acts and now >= polls[0]["t"] + acts[0][0] / 1_000:
                 _, what, number = acts.pop(0)
@@ -150,12 +154,12 @@ class _Group:
                 elif now > crashed.get(member, now) + cell.restart_ms / 1_000:
                     crashed[member] = float("inf")
                     self._start()
-            if len(_accepted(said, self._warm)) == cell.records:
+            if len(_acceptances(said, self._warm)) == cell.records:
                 break
             if polls and now > last + cell.lock_ms / 1_000 + cell.restart_ms / 1_000 + 2:
                 break
             if now > deadline:
-                raise TimeoutError(f"{cell.name}: not over within {PATIENCE_S} s")
+                raise TimeoutError(f"{self._name}: not over within {PATIENCE_S} s")
             time.sleep(0.02)
         return self._result()
 
@@ -165,13 +169,18 @@ class _Group:
 
     def _result(self) -> Run:
         said = self._said()
-        polls = _got(said, "polled", self._warm)
+        polls = _polls_after(said, self._warm)
         began = polls[0]["t"]
         deliveries = [record for each in polls for record in each["records"]]
-        accepted = _accepted(said, self._warm)
+        accepted = _acceptances(said, self._warm)
+        for number, kind in self._cell.special.items():
+            if isinstance(kind, str):  # its acknowledgement is no acceptance
+                accepted.pop(number + self._warm, None)
+        for member in self._members:
+            accepted.update(_acceptances_without_answer(member, polls))
         return {
-            "cell": self._cell.name,
-            "seconds": round(max(_processed(said, accepted)) - began, 3),
+            "cell": self._name,
+            "seconds": round(max(_processing_times(said, accepted)) - began, 3),
             "accepted": len(accepted),
             "deliveries": len(deliveries),
             "redeliveries": sum(count > 1 for _, _, count in deliveries),
@@ -195,12 +204,25 @@ class _Group:
         }
 
 
-def _got(said: list[dict[str, Any]], event: str, warm: int) -> list[dict[str, Any]]:
+def _polls_after(said: list[dict[str, Any]], warm: int) -> list[dict[str, Any]]:
     """The polls that got records behind the first ones."""
-    return [each for each in said if each["event"] == event and each["records"][-1][1] >= warm]
+    return [each for each in said if each["event"] == "polled" and each["records"][-1][1] >= warm]
 
 
-def _processed(said: list[dict[str, Any]], accepted: dict[int, float]) -> list[float]:
+def _acceptances_without_answer(member: Member, polls: list[dict[str, Any]]) -> dict[int, float]:
+    """What a member that was killed or stopped had acknowledged without a word: it never came again."""
+    again = {offset for each in polls for _, offset, count in each["records"] if count > 1}
+    processed = [each for each in member.said() if member.done and each["event"] == "processed"]
+    first = polls[0]["records"][0][1]
+    return {
+        offset: each["t"]
+        for each in processed
+        for offset in each["offsets"]
+        if offset >= first and offset not in again
+    }
+
+
+def _processing_times(said: list[dict[str, Any]], accepted: dict[int, float]) -> list[float]:
     """When each record was processed that was accepted afterwards: acknowledgements are answered later."""
     return [
         max(
@@ -212,7 +234,7 @@ def _processed(said: list[dict[str, Any]], accepted: dict[int, float]) -> list[f
     ]
 
 
-def _accepted(said: list[dict[str, Any]], warm: int) -> dict[int, float]:
+def _acceptances(said: list[dict[str, Any]], warm: int) -> dict[int, float]:
     """The offsets that were acknowledged without an error, each with when that was known."""
     return {
         offset: each["t"]

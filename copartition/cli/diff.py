@@ -249,7 +249,7 @@ def diff(
     for conflict in change.conflicts[:_CONFLICTS]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if html is not None:
-        from copartition.reports.diff.pictures import diff_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
 
         write(diff_html(change, reasons=view.reasons), html)
     if not quiet:

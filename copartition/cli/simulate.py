@@ -163,7 +163,7 @@ def simulate(
         ctx.exit(not comparison.agrees)
     if listing:
         from copartition.reports.json import dump  # noqa: PLC0415 - only a listing needs these
-        from copartition.reports.simulation import print_ready  # noqa: PLC0415
+        from copartition.reports.simulation_text import print_ready  # noqa: PLC0415
         from copartition.simulation.inputs.file import read_scenario, ready_scenarios  # noqa: PLC0415
 
         rows = [
@@ -199,7 +199,8 @@ def _report(
     html: str | None,
 ) -> None:
     """Run them all, and only then write anything."""
-    from copartition.reports.simulation import print_runs, print_simulation, runs_json, simulation_json  # noqa: PLC0415 - only here  # noqa: PLC0415
+    from copartition.reports.simulation import runs_json, simulation_json  # noqa: PLC0415 - only here
+    from copartition.reports.simulation_text import print_runs, print_simulation  # noqa: PLC0415
     from copartition.simulation import simulate as run  # noqa: PLC0415
 
     if html is not None:

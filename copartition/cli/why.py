@@ -76,9 +76,10 @@ def why(
     The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs show no group.
     """
     from copartition.reports.why import print_why, why_json  # noqa: PLC0415 - help and completion do without
+    from copartition.why.cures import cures  # noqa: PLC0415
     from copartition.why.evidence import read_evidence  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
-    from copartition.why.scenario import cures, scenario_or_why_not  # noqa: PLC0415
+    from copartition.why.scenario import scenario_or_why_not  # noqa: PLC0415
 
     if live := [each.removeprefix("live:") for each in logs if each.startswith("live:")]:
         from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
@@ -104,7 +105,7 @@ def why(
         (each, cures(each, scenario_or_why_not(each, dict(topics), assignor, changes))) for each in groups
     ]
     if html is not None:
-        from copartition.reports.why import why_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.why_page import why_html  # noqa: PLC0415 - needs the extra "report"
 
         write(why_html(answers), html)
     output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))

@@ -11,7 +11,8 @@ from copartition.words import count, without_ids
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.doctor.checks import Examination, Finding
+    from copartition.doctor.checks import Finding
+    from copartition.doctor.examination import Examination
 
 FORMAT_VERSION = "1.0"
 MOST_MEMBERS = 100

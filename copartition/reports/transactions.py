@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.json import dump, utc_time
-from copartition.transactions.looks import Finding, owners_of
+from copartition.transactions.findings import Finding, owners_of
 from copartition.words import count, duration
 
 if TYPE_CHECKING:

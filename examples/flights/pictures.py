@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.diff import AssignmentDiff
-from copartition.reports.diff.pictures import diff_html
+from copartition.reports.diff.html import diff_html
 from copartition.reports.simulation_page import availability_svg, simulation_html
 from copartition.simulation import SimulationResult
 from partitioning import Growth

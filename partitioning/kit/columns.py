@@ -50,6 +50,14 @@ def runs(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp
     return starts, run_sizes(starts, len(column))
 
 
+def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where each value is, or would be, in an ascending column, and whether it is there."""
+    at = np.searchsorted(column, values)
+    present = at < len(column)
+    present[present] = column[at[present]] == values[present]
+    return at, present
+
+
 def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
     """The position of each row in its run of equal numbers."""
     return np.arange(len(column)) - np.repeat(*runs(column))

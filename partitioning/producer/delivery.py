@@ -1,6 +1,6 @@
 """What becomes of a partition's batches when requests, answers and leaders are lost.
 
-The settings, the faults and the result of `simulate_delivery`.
+The settings, the faults and the result of `simulate_delivery`, and what a leader remembers of a producer.
 """
 
 from __future__ import annotations

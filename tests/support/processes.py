@@ -43,7 +43,7 @@ def add_options(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Take over where there is more than one process, and the arguments are files and folders."""
     count = config.getoption("processes")
-    processes = len(os.sched_getaffinity(0)) if count == "auto" else int(count)
+    processes = (os.cpu_count() or 1) if count == "auto" else int(count)
     whole = not any("::" in argument for argument in config.args)
     if processes > 1 and whole and not (config.option.collectonly or config.option.usepdb):
         config.pluginmanager.register(Processes(processes), "processes")

@@ -296,17 +296,17 @@ ROWS = [
         SERIALIZING,
     ),
     # Reading, processing and writing in transactions.
-    ("partitioning/clients/read_process_write/loop.py", "if self._consumer.memberid() else []", "", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
     (
-        "partitioning/clients/read_process_write/loop.py",
+        "partitioning/clients/read_process_write/member.py",
         "(each.topic(), each.partition()) not in",
         "(each.topic(), each.partition()) in",
         LOOP,
     ),
-    ("partitioning/clients/read_process_write/loop.py", "at.offset < self._next[of]", "False", LOOP),
-    ("partitioning/clients/read_process_write/loop.py", "self._first[of] < each.offset", "False", LOOP),
-    ("partitioning/clients/read_process_write/loop.py", "            self._next.pop(of, None)\n", "", LOOP),
-    ("partitioning/clients/read_process_write/loop.py", "each.offset + 1", "each.offset", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "at.offset < self._next[of]", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "self._first[of] < each.offset", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),
     ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
     (
         "partitioning/clients/read_process_write/loop.py",

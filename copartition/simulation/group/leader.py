@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from assignors.group import Assignment, Group, Member, Topic
 from assignors.interface import Assignor, RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
+from assignors.weighted.weights import Weights
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.members import Members, RebalanceNotifier
 from copartition.simulation.group.world import World
@@ -188,7 +189,7 @@ class Leader:
             PROFILES[memberships.consumers[self.member].client].own_assignors.get(strategy, strategy),
             lambda: self._group(strategy, joining, counts, generation, {ids[member] for member in bare}),
             new_leader=fresh,
-            weighing=partial(_weighing, self._world),
+            weighing=self._weighing,
         )
         took_ms = assignor_ms(self._world, began)
         assert decision.assignment is not None
@@ -326,25 +327,29 @@ class Leader:
             ],
         )
 
+    @cached_property
+    def _weights(self) -> Weights:
+        return Weights(self._world.scenario.rates)
+
+    def _weighing(self, assignor: Assignor) -> Assignor:
+        """An assignor that weighs, with the load's rates and the capacities; any other as it is."""
+        scenario, memberships = self._world.scenario, self._world.memberships
+        if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
+            return assignor
+        if scenario.load.capacity == math.inf:
+            return type(assignor)(weights=self._weights)
+        capacities = {
+            memberships.ids[member]: scenario.capacity_of(memberships.consumers[member])
+            for member in self._members.rows.tolist()
+        }
+        return type(assignor)(weights=self._weights, capacities=capacities)
+
     def _newcomers(self, members: Sequence[int], counts: Sequence[int]) -> list[Member]:
         memberships = self._world.memberships
         return [
             memberships.describe(member, subscription(memberships.consumers[member], self._world, counts))
             for member in members
         ]
-
-
-def _weighing(world: World, assignor: Assignor) -> Assignor:
-    """An assignor that weighs partitions, with the load's rates and the capacities; any other as it is."""
-    scenario = world.scenario
-    if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
-        return assignor
-    weights = {name: rates.tolist() for name, rates in scenario.rates.items()}
-    if scenario.load.capacity == math.inf:
-        return type(assignor)(weights=weights)
-    ids, consumers = world.memberships.ids, world.memberships.consumers
-    capacities = dict(zip(ids, map(scenario.capacity_of, consumers), strict=True))
-    return type(assignor)(weights=weights, capacities=capacities)
 
 
 def assignor_ms(world: World, began: float) -> float:

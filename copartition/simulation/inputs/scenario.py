@@ -63,6 +63,10 @@ QUIET_MS = 3_600_000.0
 """How long a group has been quiet where a scenario does not say: an hour."""
 
 
+PURPOSES = ("question", "source", "conclusion")
+"""Attributes of a scenario that say what it is for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A group that is stable at time 0 and the events that follow; times are milliseconds.
@@ -119,7 +123,7 @@ class Scenario:
     @property
     def purpose(self) -> dict[str, str]:
         """Its question, source and conclusion, by these names, as far as it has them."""
-        texts = {name: getattr(self, name) for name in ("question", "source", "conclusion")}
+        texts = {name: getattr(self, name) for name in PURPOSES}
         return {name: text for name, text in texts.items() if text is not None}
 
     @property

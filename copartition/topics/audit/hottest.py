@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.topics.audit.topic_audit import HotKey, Records, concatenate, pick_records
+from copartition.topics.audit.topic_audit import HotKey, Records, concatenate, key_hashes, pick_records
 from partitioning.hashing.murmur2 import murmur2_column
-from partitioning.hashing.murmur3 import murmur3_column
-from partitioning.keys import KeyColumn
+from partitioning.kit.columns import locate, runs
 
 MOST = 1 << 14
 """Keys that are counted at a time, one in two partitions twice."""
@@ -29,24 +28,6 @@ OF_PARTITION = 3
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ROWS = 1 << 17
 _NONE, _ROW_BITS, _LENGTH_AT, _HALF, _LENGTH, _ROW = map(np.uint64, (0, 17, 25, 32, 0x7F, _ROWS - 1))
-
-
-def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
-    """64 bits of each key, null or not: murmur3 above, murmur2 below; uint64 of shape (n,)."""
-    high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
-    high <<= np.uint64(32)
-    high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)
-    return high
-
-
-def locate(
-    places: NDArray[np.uint64], hashes: NDArray[np.uint64]
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where each of some ascending hashes is, or would be, in ascending places, and whether it is there."""
-    at = np.searchsorted(places, hashes)
-    present = at < len(places)
-    present[present] = places[at[present]] == hashes[present]
-    return at, present
 
 
 class _Counts(NamedTuple):
@@ -84,9 +65,8 @@ class HotKeys:
         marks |= np.arange(count, dtype=np.uint64)
         marks = marks[~records.keys.empty]
         marks.sort()
-        equal = marks >> _ROW_BITS
-        starts = np.flatnonzero(np.append(True, equal[1:] != equal[:-1])[: len(equal)])
-        rows = self._cut(np.diff(starts, append=len(equal)))
+        starts, sizes = runs(marks >> _ROW_BITS)
+        rows = self._cut(sizes)
         kept = np.flatnonzero(rows > 0)
         examples = pick_records(records, (marks[starts[kept]] & _ROW).astype(np.intp))
         hashes = key_hashes(examples.keys) ^ examples.partition.view(np.uint32) * _SPREAD

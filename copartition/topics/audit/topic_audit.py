@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioning.hashing.murmur2 import murmur2_column
+from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.keys import KeyColumn
 from partitioning.kit.columns import ranges
 
@@ -174,6 +176,14 @@ class TopicAudit:
     shares: tuple[Share, ...] = ()
     hottest: tuple[HotKey, ...] | None = None
     hottest_error: int = 0
+
+
+def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
+    """64 bits of each key, null or not: murmur3 above, murmur2 below; uint64 of shape (n,)."""
+    high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
+    high <<= np.uint64(32)
+    high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)
+    return high
 
 
 def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:

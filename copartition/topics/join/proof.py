@@ -14,10 +14,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.topics.audit.hottest import key_hashes, locate
-from copartition.topics.audit.topic_audit import Records
+from copartition.topics.audit.topic_audit import Records, key_hashes
 from copartition.topics.join.verdict import KeyApart, KeyProof
 from partitioning.keys import KeyColumn
+from partitioning.kit.columns import locate
 
 _Column = TypeVar("_Column", bound=np.generic)
 

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from copartition.doctor.checks import Limits, examine_live, exit_code, findings
+from copartition.doctor.checks import Limits, exit_code, findings
+from copartition.doctor.examination import examine_live
 from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, wait_for
 from tests.support.broker import Broker, Kafka
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from assignors.group import Topic
-from copartition.reports.diff.pictures import diff_html
+from copartition.reports.diff.html import diff_html
 from copartition.reports.simulation_page import availability_svg, simulation_html
 from copartition.simulation import Scenario, simulate
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copartition.reports.simulation import print_runs, print_simulation, simulation_json
+from copartition.reports.simulation import simulation_json
+from copartition.reports.simulation_text import print_runs, print_simulation
 from copartition.simulation import Outage, Runs
 from tests.support.drawing import drawn
 from tests.support.results import SCENARIO, a_loaded_result, a_result

@@ -15,13 +15,14 @@ from rich.console import Console
 from assignors.group import Topic
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
+from copartition.reports.diff.html import diff_html
 from copartition.reports.diff.json import diff_csv, diff_json, diff_lines
 from copartition.reports.diff.markdown import diff_markdown
 from copartition.reports.diff.model import View
-from copartition.reports.diff.pictures import diff_html
 from copartition.reports.diff.text import print_diff, print_stat
-from copartition.reports.simulation import print_runs, print_simulation, simulation_json
+from copartition.reports.simulation import simulation_json
 from copartition.reports.simulation_page import availability_svg, simulation_html
+from copartition.reports.simulation_text import print_runs, print_simulation
 from copartition.simulation import Consumer, Crash, Runs, Scenario, simulate
 from copartition.words import visible
 from tests.support.tiers import sample

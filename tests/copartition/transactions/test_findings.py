@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from copartition.transactions.looks import (
-    MOST_TIMEOUT_MS,
-    Finding,
-    Look,
-    OpenProducer,
-    PartitionLook,
-    Transaction,
-    findings,
-)
+from copartition.transactions.findings import MOST_TIMEOUT_MS, Finding, findings
+from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
 
 PLACE = ("orders", 0)
 ONGOING = Transaction("billing-1", 7, 3, "Ongoing", 60_000, 0, 1, frozenset({PLACE}))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from partitioning.clients.read_process_write import ProducerRecord, loop
-from partitioning.clients.read_process_write.loop import Member
+from partitioning.clients.read_process_write import ProducerRecord, loop, member
+from partitioning.clients.read_process_write.member import Member
 from partitioning.clients.read_process_write.settings import LoopSettings
 from partitioning.errors import (
     GaveUpError,
@@ -54,6 +54,18 @@ class Record:
         return self.content
 
 
+class MadeUpTime:
+    """The clock of a member, which a consumer moves that has nothing to give."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+CLOCK = MadeUpTime()
+
+
 @dataclass
 class MadeUpConsumer:
     """Gives records, and what to call between them; tells what is committed."""
@@ -68,8 +80,10 @@ class MadeUpConsumer:
 
     def poll(self, timeout: float) -> Any:
         if not self.gives:
-            # Without a wait, a fast machine used up the polls of a loop that waits for nothing.
+            # Only a poll that gives nothing takes time, so a slow machine does not end a batch early. The
+            # wait itself is for other threads: a fast machine would use up the polls of a loop that waits.
             time.sleep(timeout)
+            CLOCK.now_s += timeout
             self.polls_left -= 1
             assert self.polls_left, "the loop waits for what never comes"
             return None
@@ -135,7 +149,8 @@ class MadeUpProducer:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_watch", lambda _: None)
-    monkeypatch.setattr(loop, "LINGER_S", 0.01)
+    monkeypatch.setattr(member, "LINGER_S", 2.0**-7)  # sums of it are exact
+    monkeypatch.setattr(member, "time", CLOCK)
 
 
 def lost(*partitions: int) -> Any:
@@ -248,7 +263,7 @@ def test_who_may_not_know_what_is_committed_hears_so() -> None:
 
 def test_what_follows_is_told_of_each_partition_of_each_topic() -> None:
     records: Any = [Record((0, 5)), Record((0, 6)), Record((0, 3), of="other"), Record((1, 0))]
-    found = [(each.topic, each.partition, each.offset) for each in loop.following(records)]
+    found = [(each.topic, each.partition, each.offset) for each in member.following(records)]
     assert found == [("source", 0, 7), ("other", 0, 4), ("source", 1, 1)]
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from copartition.reports.diff.pictures import diff_html
+from copartition.reports.diff.html import diff_html
 from tests.support.diffs import joined
 from tests.support.pages import Page
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copartition.topics.audit.topic_audit import Records
+from copartition.topics.audit.topic_audit import Records, key_hashes
 from copartition.topics.join import proof as proofs
-from copartition.topics.join.proof import KeyComparison, key_hashes
+from copartition.topics.join.proof import KeyComparison
 from partitioning import KeyColumn, key_column, murmur2
 
 EVERY = 2**64 - 1

@@ -1,0 +1,296 @@
+"""Members of a share group, and what becomes of the records that they poll and acknowledge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import Literal, NamedTuple
+
+from benchmarks.share_groups.model.partition import (
+    ACCEPTED,
+    ACQUIRED,
+    ARCHIVED,
+    AVAILABLE,
+    REJECTED,
+    Lease,
+    SharePartition,
+)
+from partitioning.errors import ScenarioError
+
+Ending = Literal["release", "reject", "crash"]
+_STATES = {"release": AVAILABLE, "reject": REJECTED}
+_OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
+_AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
+"""What numbers may be; the others are positive."""
+_WORTH = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareGroup:
+    """Members that share one partition, in which all records are from the beginning.
+
+    Attributes:
+        members: how many there are.
+        records: how many there are.
+        process_ms: the time that a member takes for a record.
+        max_poll_records: `max.poll.records`.
+        batch_records: how many records a batch of the log has.
+        each: whether a record is acknowledged when it is done, not all of a poll with the next poll.
+        renew: whether a member that is done with a record renews the locks of the others that it has.
+        lock_ms: `group.share.record.lock.duration.ms`.
+        delivery_limit: `group.share.delivery.count.limit`.
+        max_locks: `group.share.partition.max.record.locks`.
+        session_ms: `group.share.session.timeout.ms`.
+        special: offsets of records that are released or rejected whenever they are delivered, or crash the
+            member, or take so many milliseconds.
+        killed: numbers of members whose processes die, each with the milliseconds after which.
+        stopped: numbers of members that fall silent and keep their connections, each with the same.
+        restart_ms: how long after a crash another member polls instead; infinite where none does.
+        round_trip_ms: from a request to its answer.
+    """
+
+    members: int = 1
+    records: int = 1_000
+    process_ms: float = 10.0
+    max_poll_records: int = 500
+    batch_records: int = 1
+    each: bool = False
+    renew: bool = False
+    lock_ms: float = 30_000.0
+    delivery_limit: int = 5
+    max_locks: int = 2_000
+    session_ms: float = 45_000.0
+    special: Mapping[int, float | Ending] = field(default_factory=dict)
+    killed: Mapping[int, float] = field(default_factory=dict)
+    stopped: Mapping[int, float] = field(default_factory=dict)
+    restart_ms: float = inf
+    round_trip_ms: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value, least = getattr(self, name), _AT_LEAST.get(name, 1e-6)
+            if isinstance(value, int | float) and not isinstance(value, bool) and not value >= least:
+                raise ScenarioError(f"{name} of a share group is {value!r}; it must be {least:g} or more")
+        for what, numbers, most in (
+            ("special", self.special, self.records),
+            ("killed", self.killed, self.members),
+            ("stopped", self.stopped, self.members),
+        ):
+            if beyond := [number for number in numbers if not 0 <= number < most]:
+                raise ScenarioError(
+                    f"{what} of a share group names {beyond[0]}, but numbers end at {most - 1}"
+                )
+
+
+class SpecialRecord(NamedTuple):
+    """What became of a special record."""
+
+    offset: int
+    deliveries: int
+    outcome: str  # "accepted", "rejected", "archived" or "open"
+    took_ms: float  # from its first delivery until its end; infinite where it has none
+
+
+class ShareResult(NamedTuple):
+    """What became of the records."""
+
+    group: ShareGroup
+    seconds: float  # from the first delivery until the last accepted record was processed
+    accepted: int
+    rejected: int
+    archived: int  # delivered as often as the limit allows, and never accepted
+    open: int  # left where no member lives any more
+    deliveries: int
+    redeliveries: int
+    late: int  # records processed in vain, as a lock had ended before their acknowledgement
+    longest_hold_ms: float  # of a healthy record, from its lock until its acknowledgement
+    most_in_flight: int  # end offset - start offset + 1
+    special: tuple[SpecialRecord, ...]
+
+    @property
+    def per_second(self) -> float:
+        """Records accepted a second."""
+        return self.accepted / self.seconds if self.seconds else 0.0
+
+
+def simulate_share(group: ShareGroup) -> ShareResult:
+    """What becomes of a share group's records, until all are done or nobody lives."""
+    return _Run(group).result()
+
+
+def lock_that_suffices(group: ShareGroup) -> float:
+    """The milliseconds that `lock_ms` has to exceed for no lock of a healthy record to end too early."""
+    return simulate_share(replace(group, lock_ms=inf)).longest_hold_ms
+
+
+def members_that_help(group: ShareGroup, most: int = 64) -> list[ShareResult]:
+    """The group with one member, two and so on, while another brings at least half of what the first does."""
+    results = [simulate_share(replace(group, members=1, killed={}, stopped={}))]
+    for members in range(2, most + 1):
+        result = simulate_share(replace(results[0].group, members=members))
+        if result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
+            break
+        results.append(result)
+    return results
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    alive: bool = True
+    lease: Lease = field(default_factory=lambda: Lease([], 0.0))
+    todo: list[int] = field(default_factory=list)
+    ends: dict[int, int] = field(default_factory=dict)
+    processed_ms: float = -inf
+
+
+class _Run:
+    def __init__(self, group: ShareGroup) -> None:
+        self._group = group
+        limits = group.delivery_limit, group.max_locks
+        self._partition = SharePartition(group.records, group.batch_records, *limits)
+        self._now, self._turn = 0.0, count()
+        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._waiting: list[_Member] = []
+        self._began, self._last, self._hold, self._late, self._most = inf, -inf, 0.0, 0, 0
+        self._first_ms: dict[int, float] = {}
+        self._end_ms: dict[int, float] = {}
+        members = [self._join() for _ in range(group.members)]
+        for number, at_ms in group.killed.items():
+            self._after(at_ms, partial(self._die, members[number]))
+        for number, at_ms in group.stopped.items():
+            self._after(at_ms, partial(self._stop, members[number]))
+        while self._agenda:
+            self._now, _, happen = heappop(self._agenda)
+            happen()
+            self._serve()
+            self._observe()
+
+    def _after(self, wait_ms: float, happen: Callable[[], object]) -> None:
+        if wait_ms < inf:
+            heappush(self._agenda, (self._now + wait_ms, next(self._turn), happen))
+
+    def _join(self) -> _Member:
+        member = _Member()
+        self._poll(member)
+        return member
+
+    def _poll(self, member: _Member) -> None:
+        self._after(self._group.round_trip_ms, partial(self._fetch, member))
+
+    def _fetch(self, member: _Member) -> None:
+        """A fetch, with the acknowledgements of the last poll, which count once they are written."""
+        if member.alive:
+            before = member.lease
+            self._waiting.append(member)
+            self._serve()
+            self._acknowledge(member, before)
+
+    def _serve(self) -> None:
+        """Answer the fetches for which there is something."""
+        for member in [*self._waiting]:
+            lease = self._partition.acquire(self._group.max_poll_records, self._now)
+            if not lease.offsets:
+                return
+            self._waiting.remove(member)
+            self._most = max(self._most, self._partition.in_flight)
+            self._began = min(self._began, self._now)
+            member.lease, member.todo = lease, [*lease.offsets]
+            self._after(self._group.lock_ms, partial(self._expire, lease))
+            self._process(member)
+
+    def _process(self, member: _Member) -> None:
+        kind = self._group.special.get(member.todo[0], self._group.process_ms)
+        took_ms = self._group.process_ms if isinstance(kind, str) else kind
+        self._after(took_ms, partial(self._complete, member))
+
+    def _complete(self, member: _Member) -> None:
+        """A member is done with a record."""
+        if not member.alive:
+            return
+        offset = member.todo.pop(0)
+        kind = self._group.special.get(offset)
+        if kind == "crash":
+            self._die(member)
+            self._after(self._group.restart_ms, self._join)
+            return
+        member.ends[offset] = _STATES[kind] if isinstance(kind, str) else ACCEPTED
+        member.processed_ms = self._now
+        if self._group.each:
+            self._after(self._group.round_trip_ms, partial(self._commit, member))
+            return
+        if self._group.renew:
+            self._hold = max(self._hold, self._now - member.lease.since_ms)
+            member.lease.since_ms = self._now
+        self._go_on(member)
+
+    def _commit(self, member: _Member) -> None:
+        if member.alive:
+            self._acknowledge(member, member.lease)
+            self._go_on(member)
+
+    def _go_on(self, member: _Member) -> None:
+        (self._process if member.todo else self._poll)(member)
+
+    def _acknowledge(self, member: _Member, lease: Lease) -> None:
+        ends, member.ends = member.ends, {}
+        if ends.keys() - self._group.special.keys():
+            self._hold = max(self._hold, self._now - lease.since_ms)
+        if not self._partition.acknowledge(lease, ends):
+            self._late += len(ends)
+        elif ACCEPTED in ends.values():
+            self._last = max(self._last, member.processed_ms)
+
+    def _expire(self, lease: Lease) -> None:
+        """The end of a lock, if it was not renewed."""
+        rest_ms = lease.since_ms + self._group.lock_ms - self._now
+        if rest_ms > 0:
+            self._after(rest_ms, partial(self._expire, lease))
+        else:
+            self._partition.give_back(lease)
+
+    def _die(self, member: _Member) -> None:
+        """The connection of a process that dies is closed, and its records are free at once."""
+        self._stop(member)
+        self._partition.give_back(member.lease)
+
+    def _stop(self, member: _Member) -> None:
+        member.alive = False
+        self._waiting = [other for other in self._waiting if other is not member]
+        self._after(self._group.session_ms, lambda: self._partition.give_back(member.lease))
+
+    def _observe(self) -> None:
+        for offset in self._group.special:
+            if self._partition.deliveries[offset]:
+                self._first_ms.setdefault(offset, self._now)
+            if self._partition.states[offset] >= ACCEPTED:
+                self._end_ms.setdefault(offset, self._now)
+
+    def result(self) -> ShareResult:
+        states, deliveries = self._partition.states, self._partition.deliveries
+        special = [
+            SpecialRecord(
+                offset,
+                deliveries[offset],
+                _OUTCOMES.get(states[offset], "open"),
+                self._end_ms.get(offset, inf) - self._first_ms.get(offset, 0.0),
+            )
+            for offset in sorted(self._group.special)
+        ]
+        return ShareResult(
+            group=self._group,
+            seconds=max(0.0, self._last - self._began) / 1_000,
+            accepted=states.count(ACCEPTED),
+            rejected=states.count(REJECTED),
+            archived=states.count(ARCHIVED),
+            open=states.count(AVAILABLE) + states.count(ACQUIRED),
+            deliveries=sum(deliveries),
+            redeliveries=sum(number - 1 for number in deliveries if number),
+            late=self._late,
+            longest_hold_ms=self._hold,
+            most_in_flight=self._most,
+            special=tuple(special),
+        )

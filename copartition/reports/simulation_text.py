@@ -1,0 +1,198 @@
+"""Simulations in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from copartition.reports.grid import cell, indent, note, table
+from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
+from copartition.simulation.inputs.scenario import PURPOSES
+from copartition.words import count, duration
+from partitioning.kit.data import read_toml
+from partitioning.kit.extras import needs
+
+with needs("a text report", "cli"):
+    from rich.measure import Measurement
+    from rich.table import Table
+    from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from copartition.simulation import Runs, Scenario, SimulationResult
+
+_NAME_WIDTH = 24
+_FIGURES = read_toml(__package__, "simulation_figures.toml")
+
+
+_SUMS = "pauses are summed over members and over partitions, the longest is of one partition"
+
+
+class _Column(NamedTuple):
+    """A scenario in the comparison: what tells it from the others, and its figures, None where unknown."""
+
+    name: tuple[str, ...]
+    scenario: Scenario
+    figures: Mapping[str, str | None]
+    warnings: Sequence[str]
+    heading: str = ""
+
+
+def print_simulation(results: Sequence[SimulationResult], console: Console) -> None:
+    """Runs side by side, the outages of each, and the rebalances of a single one."""
+    title, names = titles([result.scenario for result in results])
+    columns = [
+        _Column(name, result.scenario, _figures(asdict(result.summary)), result.warnings)
+        for name, result in zip(names, results, strict=True)
+    ]
+    _compare(title, columns, console)
+    console.print(note(_SUMS))
+    for name, result in zip(names, results, strict=True):
+        if result.outages:
+            if len(results) > 1:
+                console.print()
+                console.print(cell(" with ".join(name), "bold"))
+            console.print(indent(_outage_table(result)))
+    if any(result.outages for result in results):
+        console.print(note("seconds, summed over N partitions; in catch-up they are read, but late"))
+    if len(results) == 1 and results[0].rebalances:
+        console.print(indent(_rebalance_table(results[0])))
+        if (more := len(results[0].rebalances) - REBALANCES) > 0:
+            console.print(note(f"and {count(more, 'rebalance')} more"))
+    _print_remarks(columns, console)
+
+
+def print_runs(plans: Sequence[Runs], console: Console) -> None:
+    """The median and the 95th percentile of every figure, scenarios side by side."""
+    title, names = titles([runs.scenario for runs in plans])
+    columns = [_percentiles(name, runs) for name, runs in zip(names, plans, strict=True)]
+    _compare(title, columns, console)
+    seeds = [summary.seed for summary in plans[0].summaries]
+    console.print(note(f"{len(seeds):,} runs, seeds {seeds[0]} to {seeds[-1]}; {_SUMS}"))
+    _print_remarks(columns, console)
+
+
+def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
+    """The scenarios that come with the package: name and summary, and what they are for."""
+    for row in rows:
+        console.print(cell(row["name"], "bold"))
+        console.print(note(row["summary"], ""))
+        for kind in filter(row.__contains__, PURPOSES):
+            console.print(note(f"{kind}: {row[kind]}"))
+
+
+def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
+    return {name: _figure(name, figures[name]) for name in _FIGURES}
+
+
+def _figure(name: str, value: float | None) -> str | None:
+    if value is None:
+        return None
+    if name == "longest_pause_ms" and value == inf:
+        return "no end"
+    return duration(value) if name.endswith("_ms") else f"{value:,.0f}"
+
+
+def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
+    middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
+    widest = max(len(value) for value in high.values() if value is not None)
+    figures = {
+        figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
+        for figure, value in middle.items()
+    }
+    return _Column(name, runs.scenario, figures, runs.scenario.warnings, f"MEDIAN  {'95 %':>{widest}}")
+
+
+def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
+    """A table of figures, one row each; as many tables below one another as the width asks for."""
+    console.print(cell(title, "bold"))
+    for kind in PURPOSES:
+        texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
+        for whom, texts in texts_by_scenario.items():
+            console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
+    while columns:
+        for end in range(len(columns), 0, -1):
+            shown = _comparison(columns[:end])
+            if Measurement.get(console, console.options, shown).maximum + 2 <= console.width:
+                break
+        console.print(indent(shown))
+        columns = columns[end:]
+
+
+def _comparison(columns: Sequence[_Column]) -> Table:
+    headings = [
+        Text("\n").join(map(cell, filter(None, (*column.name, column.heading)))) for column in columns
+    ]
+    shown = table(["", *headings], right=range(1, len(columns) + 1))
+    for each in shown.columns[1:]:
+        each.max_width = _NAME_WIDTH
+    members = [f"{len(column.scenario.consumers)} {column.scenario.membership}" for column in columns]
+    shown.add_row("members at the start", *members)
+    for name, label in _FIGURES.items():
+        values = [column.figures[name] for column in columns]
+        if any(values):
+            shown.add_row(label, *(value or "-" for value in values))
+    return shown
+
+
+def _outage_table(result: SimulationResult) -> Table:
+    columns = ["OUTAGE", "N", "PAUSE", "DETECTION", "BARRIER", "COMPUTE", "HANDOVER", "CATCH-UP"]
+    shown = table(columns, right=range(1, len(columns)))
+    for row in outage_rows(result):
+        partitions = "" if row.partitions is None else f"{row.partitions:,}"
+        times = (row.total_ms, *(lasted for _, lasted in row.phases), row.catch_up_ms)
+        shown.add_row(cell(row.cause), partitions, *map(_seconds, times))
+    return shown
+
+
+def _seconds(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return "-"
+    return f"{milliseconds / 1_000:,.1f}" if milliseconds else "0"
+
+
+def _rebalance_table(result: SimulationResult) -> Table:
+    shown = table(["AT", "TOOK", "GENERATION", "MOVED", "BECAUSE"], right=range(4))
+    for rebalance in result.rebalances[:REBALANCES]:
+        shown.add_row(
+            duration(rebalance.started_ms),
+            duration(rebalance.completed_ms - rebalance.started_ms),
+            str(rebalance.generation),
+            str(rebalance.moved),
+            cell(causes(rebalance.causes)),
+        )
+    return shown
+
+
+def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
+    console.print()
+    for whom, sentences in _by_scenario(columns, lambda column: assumptions(column.scenario)).items():
+        console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
+    for whom, sentences in _by_scenario(columns, lambda column: column.warnings).items():
+        for sentence in sentences:
+            console.print(note(f"warning{whom}: {sentence}", "yellow"))
+
+
+def _purpose(kind: str, column: _Column) -> list[str]:
+    text = column.scenario.purpose.get(kind)
+    return [] if text is None else [text]
+
+
+def _by_scenario(
+    columns: Sequence[_Column], tell: Callable[[_Column], Iterable[str]]
+) -> dict[str, list[str]]:
+    """What there is to say of scenarios, by whom it is said of; of all where that is left open."""
+    where: dict[str, list[str]] = {}
+    for column in columns:
+        for each in tell(column):
+            where.setdefault(each, []).append(" with ".join(column.name))
+    lines_by_scenario: dict[str, list[str]] = {}
+    for each, names in where.items():
+        lines_by_scenario.setdefault(
+            "" if len(names) == len(columns) else f" for {', '.join(names)}", []
+        ).append(each)
+    return lines_by_scenario
