@@ -165,13 +165,13 @@ ROWS = [
     ),
     # The producer.
     (
-        "partitioning/producer/delivery.py",
+        "partitioning/producer/idempotence.py",
         "batch.epoch < self.epoch",
         "batch.epoch <= self.epoch",
         "tests/partitioning/producer/test_idempotence.py",
     ),
     (
-        "partitioning/producer/delivery.py",
+        "partitioning/producer/idempotence.py",
         "self.epoch >= 0 and batch.first",
         "self.epoch > 0 and batch.first",
         "tests/partitioning/producer/test_idempotence.py",

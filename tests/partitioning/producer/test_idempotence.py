@@ -3,7 +3,7 @@
 import pytest
 
 from partitioning.errors import InvalidConfigError
-from partitioning.producer.delivery import WINDOW, ProducerState, SequencedBatch, Verdict
+from partitioning.producer.idempotence import WINDOW, ProducerState, SequencedBatch, Verdict
 
 
 def batch(first: int, *, records: int = 10, epoch: int = 0) -> SequencedBatch:
