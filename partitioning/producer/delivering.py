@@ -7,6 +7,7 @@ deterministic for a seed.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -93,12 +94,12 @@ def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
         Fault.ACK_LOST: faults.ack_lost,
     }
     kinds = (*shares, None)
-    bounds = np.cumsum([*shares.values()])
+    bounds = np.cumsum([*shares.values()]).tolist()
     random = np.random.Generator(np.random.Philox(seed))
     turns = count()
 
     def next_fault() -> Fault | None:
-        drawn = kinds[int(np.searchsorted(bounds, random.random(), side="right"))]
+        drawn = kinds[bisect_right(bounds, random.random())]
         return faults.scripted.get(next(turns), drawn)
 
     return next_fault
@@ -292,13 +293,16 @@ class _Run:
     def _watch_requests(self) -> None:
         if self._in_flight and not self._watching:
             self._watching = True
-            oldest = min(batch.sent_ms for batch in self._in_flight)
-            self._at(oldest + self.settings.request_timeout_ms, self._requests_time_out)
+            self._at(self._oldest_times_out_ms(), self._requests_time_out)
+
+    def _oldest_times_out_ms(self) -> float:
+        """Batches are in flight in the order in which they were sent."""
+        return self._in_flight[0].sent_ms + self.settings.request_timeout_ms
 
     def _requests_time_out(self) -> None:
         """A request without an answer for too long costs the connection (NetworkClient, rdkafka_broker.c)."""
         self._watching = False
-        if any(batch.sent_ms + self.settings.request_timeout_ms <= self.now for batch in self._in_flight):
+        if self._in_flight and self._oldest_times_out_ms() <= self.now:
             self._disconnected(self._connection)
         self._watch_requests()
 
@@ -360,7 +364,8 @@ class _Run:
     # The leader.
 
     def _paused(self) -> bool:
-        return any(since <= self.now < until for since, until in self.faults.pauses)
+        pauses = self.faults.pauses
+        return bool(pauses) and any(since <= self.now < until for since, until in pauses)
 
     def _arrives(self, request: _Request) -> None:
         if request.link > self._broken:
@@ -415,7 +420,8 @@ class _Run:
     def _breaks(self, link: int) -> None:
         """The connection ends at the leader: what was answered before still gets there, the rest does not."""
         self._broken = max(self._broken, link)
-        self._inbox = deque(request for request in self._inbox if request.link > link)
+        while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
+            self._inbox.popleft()
         self._busy = False
         self._at(self.now + self.one_way_ms, partial(self._disconnected, link))
 
