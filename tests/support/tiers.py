@@ -42,6 +42,7 @@ LIVE_FIXTURES = {"broker", "secured", "encrypted", "mock_cluster", "spark"}
 LIVE_MARKERS = {"broker", "jvm", "spark"}
 FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events of Python that a test of the quick tier may not raise."""
+WIDER = "may have run with fewer cases or examples in the quick tier; set by itself"
 ROOT = Path(__file__).parents[2]
 IMPORTS = re.compile(r"^[ \t]*(?:from|import) +(tests\b[\w.]*)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE)
 _tier = "test"
@@ -73,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose how widely Hypothesis searches; it tries the same examples in every run of a tier."""
     global _tier  # noqa: PLW0603 - one tier a process, which modules of tests ask as they are imported
     _tier = config.getoption("--tier")
+    config.addinivalue_line("markers", f"wider: {WIDER}")
     for name in TIERS:
         most = {"quick": 10, "test": 50, "ci": 100}[name]
         settings.register_profile(name, max_examples=most, deadline=None, derandomize=True)
