@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copartition.diff.stops import mean_barrier
 from copartition.simulation import (
     Consumer,
     Crash,
@@ -20,6 +19,7 @@ from copartition.simulation import (
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.timers import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
+from copartition.simulation.timing import mean_barrier
 from tests.support.simulated import ORDERS, group, when
 from tests.support.tiers import examples
 
