@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, ParamSpec, TypeVar
 
-from assignors.columnar.broker_range import assign_broker_range as columns_of_broker_range
 from assignors.columnar.numbering import OddGroup
+from assignors.columnar.range import assign_broker_range as columns_of_broker_range
 from assignors.columnar.range import assign_range as columns_of_range
 from assignors.columnar.round_robin import assign_round_robin as columns_of_round_robin
 from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_cooperative_sticky

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 
 import click
 
@@ -34,17 +33,12 @@ def partition(
 
     A dash means that the client does not hash such a key.
     """
-    _placements([os.fsencode(key) for key in keys], partitions, profiles, output)
-
-
-def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], output: Output) -> None:
     from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
 
-    profiles = names or list(PROFILES)
-    places = {
-        profile: [partition_for_key(key, partitions, profile=profile) for key in keys] for profile in profiles
-    }
-    shown = [key.decode("utf-8", "backslashreplace") for key in keys]
+    names = profiles or list(PROFILES)
+    encoded = [os.fsencode(key) for key in keys]
+    places = {name: [partition_for_key(key, partitions, profile=name) for key in encoded] for name in names}
+    shown = [key.decode("utf-8", "backslashreplace") for key in encoded]
     if output.form == "json":
         rows = [
             {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
@@ -58,9 +52,9 @@ def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], ou
 
     summaries = {info.name: info.summary for info in list_partitioners()}
     listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
-    for profile in profiles:
-        cells = [Text("-" if place is None else str(place)) for place in places[profile]]
-        listing.add_row(Text(profile), *cells, Text(summaries[profile], "dim"))
+    for name in names:
+        cells = [Text("-" if place is None else str(place)) for place in places[name]]
+        listing.add_row(Text(name), *cells, Text(summaries[name], "dim"))
     output.paint(lambda console: console.print(listing))
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +18,10 @@ from copartition.groups.live import read_live
 from copartition.groups.plan import WhatIf, as_complete, plan
 from copartition.groups.plan.members import subscribed_members
 from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
-from copartition.simulation import Scenario, simulate
+from copartition.simulation import Consumer, Scenario, SimulationResult, simulate
 from partitioning.errors import SourceError
 from partitioning.kit.limits import parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
-
-if TYPE_CHECKING:
-    from copartition.simulation import Consumer, SimulationResult
 
 
 def step_state(result: SimulationResult, step: int) -> GroupState:

@@ -343,10 +343,7 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
 
 def audit_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    documented = (Document, AuditData, FormData, HotKeyData, Coverage, Share, Span, Writer)
-    return json_schema(
-        Document, "copartition audit", documented, borrowed={AuditData: TopicAudit, FormData: KeyForm}
-    )
+    return json_schema(Document, "copartition audit", {AuditData: TopicAudit, FormData: KeyForm})
 
 
 def _audit_data(audit: TopicAudit) -> AuditData:

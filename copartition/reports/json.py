@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
@@ -48,18 +49,20 @@ def utc_time(seconds: float, to: str = "milliseconds") -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=to).replace("+00:00", "Z")
 
 
-def json_schema(
-    document: type, report: str, documented: Iterable[type], borrowed: Mapping[type, type] | None = None
-) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a report; docstrings of `documented` types describe its fields.
+def json_schema(document: type, report: str, borrowed: Mapping[type, type] | None = None) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a report; docstrings of its types describe their fields.
 
-    `borrowed` gives for some of these another type, whose docstring describes fields of the same names.
+    All of these types are names of the module that has `document`. `borrowed` gives for some of them another
+    type, whose docstring describes fields of the same names.
     """
     with needs("the JSON Schema", "cli"):
         import msgspec  # noqa: PLC0415 - only the schema needs it
     schema = msgspec.json.schema(document)
-    for type_ in documented:
-        properties = schema["$defs"][type_.__name__]["properties"]
+    types = vars(import_module(document.__module__))
+    for name_of_type, definition in schema["$defs"].items():
+        if "properties" not in definition:  # an enumeration has values instead
+            continue
+        type_, properties = types[name_of_type], definition["properties"]
         other = described(borrowed[type_]) if borrowed and type_ in borrowed else {}
         for name, text in {**other, **described(type_)}.items():
             if name in properties or name not in other:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from copartition.reports.json import dump, milliseconds, utc_time
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
-from copartition.why.lines import Line
+from copartition.why.evidence import Line
 from copartition.why.rebalances import Cause, GroupHistory, Other, Rebalance
 from copartition.words import count, duration, visible
 

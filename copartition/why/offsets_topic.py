@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from copartition.groups.live.wire import Answer
-from copartition.why.lines import Line
+from copartition.why.evidence import Line
 from copartition.why.rebalances import OFFSETS_TOPIC, Cause, GroupHistory, Other, Rebalance
 from copartition.words import count
 from partitioning.errors import BrokerUnreachableError, ProtocolError

@@ -16,8 +16,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from assignors.group import name_in
-from copartition.why.evidence import Evidence, Kind
-from copartition.why.lines import Line
+from copartition.why.evidence import Evidence, Kind, Line
 from copartition.words import count
 from partitioning.kit.data import read_toml
 

@@ -1,15 +1,16 @@
 """A producer, its partition's leader and the connection between them, event by event.
 
 One producer, one partition: a discrete-event model of the client's sender and of the leader's log,
-deterministic for a seed.
+deterministic for a seed; and how often faults do harm over many runs of it.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, takewhile
 from math import inf
@@ -93,12 +94,12 @@ def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
         Fault.ACK_LOST: faults.ack_lost,
     }
     kinds = (*shares, None)
-    bounds = np.cumsum([*shares.values()])
+    bounds = np.cumsum([*shares.values()]).tolist()
     random = np.random.Generator(np.random.Philox(seed))
     turns = count()
 
     def next_fault() -> Fault | None:
-        drawn = kinds[int(np.searchsorted(bounds, random.random(), side="right"))]
+        drawn = kinds[bisect_right(bounds, random.random())]
         return faults.scripted.get(next(turns), drawn)
 
     return next_fault
@@ -292,13 +293,16 @@ class _Run:
     def _watch_requests(self) -> None:
         if self._in_flight and not self._watching:
             self._watching = True
-            oldest = min(batch.sent_ms for batch in self._in_flight)
-            self._at(oldest + self.settings.request_timeout_ms, self._requests_time_out)
+            self._at(self._oldest_times_out_ms(), self._requests_time_out)
+
+    def _oldest_times_out_ms(self) -> float:
+        """Batches are in flight in the order in which they were sent."""
+        return self._in_flight[0].sent_ms + self.settings.request_timeout_ms
 
     def _requests_time_out(self) -> None:
         """A request without an answer for too long costs the connection (NetworkClient, rdkafka_broker.c)."""
         self._watching = False
-        if any(batch.sent_ms + self.settings.request_timeout_ms <= self.now for batch in self._in_flight):
+        if self._in_flight and self._oldest_times_out_ms() <= self.now:
             self._disconnected(self._connection)
         self._watch_requests()
 
@@ -360,7 +364,8 @@ class _Run:
     # The leader.
 
     def _paused(self) -> bool:
-        return any(since <= self.now < until for since, until in self.faults.pauses)
+        pauses = self.faults.pauses
+        return bool(pauses) and any(since <= self.now < until for since, until in pauses)
 
     def _arrives(self, request: _Request) -> None:
         if request.link > self._broken:
@@ -415,7 +420,8 @@ class _Run:
     def _breaks(self, link: int) -> None:
         """The connection ends at the leader: what was answered before still gets there, the rest does not."""
         self._broken = max(self._broken, link)
-        self._inbox = deque(request for request in self._inbox if request.link > link)
+        while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
+            self._inbox.popleft()
         self._busy = False
         self._at(self.now + self.one_way_ms, partial(self._disconnected, link))
 
@@ -430,3 +436,117 @@ class _Run:
             if sent is not None:
                 _, self._state = self._state.receive(sent)
         self._breaks(self._connection)
+
+
+MOST_BATCHES = 1_000_000
+"""Batches over all runs that are simulated: some minutes."""
+
+
+class Tally(NamedTuple):
+    """How many batches something happened to.
+
+    Attributes:
+        batches: over all runs.
+        runs: in which it happened to any.
+        most: in one run.
+    """
+
+    batches: int
+    runs: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAssessment:
+    """What became of the batches of all runs.
+
+    Attributes:
+        batches: of each run.
+        runs: how many.
+        lost: not in the log although the producer was not told so.
+        duplicated: more than once in the log.
+        reordered: first in the log after one that was produced later.
+        failed: the callback got an error.
+        failed_but_written: those of them that are in the log all the same.
+    """
+
+    batches: int
+    runs: int
+    lost: Tally
+    duplicated: Tally
+    reordered: Tally
+    failed: Tally
+    failed_but_written: Tally
+
+
+def assess_delivery(
+    batches: int,
+    runs: int,
+    *,
+    settings: DeliverySettings | None = None,
+    faults: Faults | None = None,
+    interval_ms: float = 1.0,
+    round_trip_ms: float = 5.0,
+    replication_ms: float = 5.0,
+    seed: int = 0,
+    client: Client = "java",
+) -> DeliveryAssessment:
+    """What is lost, doubled, out of order or failed when batches of one record are produced, again and again.
+
+    Run i has the seed `seed + i`. Times at which something happens to a broker are moved from run to run, in
+    even steps over the time that a batch needs, as nobody knows what is under way then.
+
+    Args:
+        batches: of each run, to one partition.
+        runs: how many.
+        settings: as in `simulate_delivery`.
+        faults: as there.
+        interval_ms: as there.
+        round_trip_ms: as there.
+        replication_ms: as there.
+        seed: of the first run.
+        client: as there.
+
+    Raises:
+        InvalidConfigError: what `simulate_delivery` refuses, or more than `MOST_BATCHES` over all runs.
+    """
+    check_bounds("batches", batches, 1, INT_MAX)
+    check_bounds("runs", runs, 1, INT_MAX)
+    check_bounds("batches over all runs", batches * runs, 1, MOST_BATCHES)
+    needed_ms = interval_ms + round_trip_ms + replication_ms
+    results = [
+        simulate_delivery(
+            [1] * batches,
+            settings=settings,
+            faults=_later(faults or Faults(), needed_ms * run / runs),
+            interval_ms=interval_ms,
+            round_trip_ms=round_trip_ms,
+            replication_ms=replication_ms,
+            seed=seed + run,
+            client=client,
+        )
+        for run in range(runs)
+    ]
+    return DeliveryAssessment(
+        batches,
+        runs,
+        lost=_tally(results, lambda result: result.lost),
+        duplicated=_tally(results, lambda result: result.duplicated),
+        reordered=_tally(results, lambda result: result.reordered),
+        failed=_tally(results, lambda result: result.failed),
+        failed_but_written=_tally(results, lambda result: result.failed_but_written),
+    )
+
+
+def _later(faults: Faults, by_ms: float) -> Faults:
+    return replace(
+        faults,
+        leader_changes=[time + by_ms for time in faults.leader_changes],
+        followers_gone_ms=faults.followers_gone_ms + by_ms,
+        pauses=[(since + by_ms, until + by_ms) for since, until in faults.pauses],
+    )
+
+
+def _tally(results: Sequence[DeliveryResult], of: Callable[[DeliveryResult], tuple[int, ...]]) -> Tally:
+    counts = [len(of(result)) for result in results]
+    return Tally(sum(counts), sum(map(bool, counts)), max(counts))

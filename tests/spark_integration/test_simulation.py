@@ -11,7 +11,7 @@ from copartition.simulation import Consumer, Join, Leave, Load, RollingRestart, 
 from partitioning.errors import MissingDependencyError, ScenarioError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances
 from spark_integration.simulation import runs as simulation_runs
-from spark_integration.simulation.cells import cells, scenario_of
+from spark_integration.simulation.runs import cells, scenario_of
 
 CONSUMERS = tuple(Consumer(f"worker-{number}") for number in range(4))
 DEPLOY = Scenario(

@@ -7,6 +7,9 @@ ci: everything, also what is marked `slow`, and `nightly` where -m does not leav
 What needs only Python but a second of it, and repeats on a larger scale what quicker tests find, is `heavy`:
 it runs from `test` on.
 
+What the quick tier may have run with fewer cases or examples is `wider`: every test of a module that imports
+this one, itself or through other modules of tests/. `.ci/run` runs it again, and no other test of that tier.
+
 A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a
 test that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: a
 test without the marker fails there as soon as it leaves this process.
@@ -15,11 +18,13 @@ test without the marker fails there as soon as it leaves this process.
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import time
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -28,7 +33,7 @@ from hypothesis import settings
 from partitioning.testing.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
 Case = TypeVar("Case")
 
@@ -37,6 +42,9 @@ LIVE_FIXTURES = {"broker", "secured", "encrypted", "mock_cluster", "spark"}
 LIVE_MARKERS = {"broker", "jvm", "spark"}
 FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events of Python that a test of the quick tier may not raise."""
+WIDER = "may have run with fewer cases or examples in the quick tier; set by itself"
+ROOT = Path(__file__).parents[2]
+IMPORTS = re.compile(r"^[ \t]*(?:from|import) +(tests\b[\w.]*)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE)
 _tier = "test"
 _guarded = False
 
@@ -66,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose how widely Hypothesis searches; it tries the same examples in every run of a tier."""
     global _tier  # noqa: PLW0603 - one tier a process, which modules of tests ask as they are imported
     _tier = config.getoption("--tier")
+    config.addinivalue_line("markers", f"wider: {WIDER}")
     for name in TIERS:
         most = {"quick": 10, "test": 50, "ci": 100}[name]
         settings.register_profile(name, max_examples=most, deadline=None, derandomize=True)
@@ -101,6 +110,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             markers.add("live")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
+        if _tier != "quick" and any(map(depends_on_tier, _files_of(item.path))):
+            item.add_marker("wider")
         (kept if left_out.isdisjoint(markers) else dropped).append(item)
     if dropped:
         config.hook.pytest_deselected(items=dropped)
@@ -126,6 +137,35 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield)
     finally:
         _guarded = False
+
+
+def _files_of(path: Path) -> Iterator[Path]:
+    """The file of a test and those of its fixtures, but for tests/conftest.py, which chooses the tier."""
+    yield path
+    for folder in path.parents:
+        if ROOT / "tests" in folder.parents:
+            yield folder / "conftest.py"
+
+
+@cache
+def depends_on_tier(path: Path) -> bool:
+    """Whether a file imports this one, itself or through other files of tests/."""
+    met, left = set[Path](), [path]
+    while left:
+        if (file := left.pop()) not in met and file.is_file():
+            met.add(file)
+            left.extend(_imports(file))
+    return Path(__file__) in met
+
+
+@cache
+def _imports(path: Path) -> list[Path]:
+    """The files that a file may import: `from tests.a import b` may mean tests/a.py and tests/a/b.py."""
+    may = []
+    for module, names in IMPORTS.findall(path.read_text(encoding="utf-8")):
+        file = ROOT.joinpath(*module.split("."))
+        may += [file, *(file / name for name in re.findall(r"\w+", names))]
+    return [file.with_suffix(".py") for file in may]
 
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:

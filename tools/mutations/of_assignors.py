@@ -63,7 +63,7 @@ ROWS = [
     ),
     # Assignors as columns, and the gate.
     (
-        "assignors/weighted/measured.py",
+        "assignors/weighted/weights.py",
         "max(rate, greatest.get(partition, rate))",
         "rate",
         "tests/assignors/weighted/test_measured.py",

@@ -152,22 +152,9 @@ class Document(TypedDict):
     conflicts: list[Conflict]
 
 
-_DESCRIBED: tuple[type, ...] = (
-    CheckResult,
-    Conflict,
-    Consumption,
-    Document,
-    Filters,
-    Matching,
-    MemberChange,
-    Rename,
-)
-_DESCRIBED += (Statuses, StopCost, Summary, TopicChange)
-
-
 def diff_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    return json_schema(Document, "assignment-diff", _DESCRIBED, borrowed={StopCost: Stop})
+    return json_schema(Document, "assignment-diff", {StopCost: Stop})
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 from itertools import count, cycle
-from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from assignors import Assignment, Group, RebalanceProtocol, get_assignor, list_assignors
 from assignors.testing import check_assignor
 from partitioning import TopicPartition
+from tests.support.hanging import Hanging
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,17 +76,18 @@ class TextUserData(InTurns):
         return "text"  # type: ignore[return-value]
 
 
-def test_a_strategy_that_hangs_is_named_with_the_place() -> None:
-    never = Event()
+def test_a_strategy_that_hangs_is_named_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = Hanging(monkeypatch)
 
     class Hangs(InTurns):
         def assign(self, group: Group) -> Assignment:
-            never.wait()
+            hanging.begin(None)
+            hanging.for_ever()
             raise LookupError
 
-    with pytest.raises(AssertionError, match=r"(?s)within 0\.1 s; it is here:.*in assign.*never\.wait"):
+    with pytest.raises(AssertionError, match=r"(?s)within 0\.1 s; it is here:.*in assign\n *hanging\."):
         check_assignor(Hangs, limit_s=0.1)
-    never.set()
+    hanging.end()
 
 
 class Nameless(InTurns):

@@ -94,6 +94,6 @@ def test_the_first_look_must_succeed():
 
 
 def test_the_clock_of_a_watch_is_near_the_one_on_the_wall(monkeypatch):
-    monkeypatch.setattr("time.time", lambda: 5000.0)
+    monkeypatch.setattr("time.time", lambda: 5e9)
     [step] = Looks(lambda: ONE, interval_s=1, count=1, tell=print)
-    assert step.at == pytest.approx(5000, abs=5)
+    assert step.at == pytest.approx(5e9, abs=3600)  # not the time since the machine started

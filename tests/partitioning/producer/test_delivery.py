@@ -1,5 +1,7 @@
 """What the producer's settings make of faults."""
 
+from cProfile import Profile
+
 import pytest
 from confluent_kafka import KafkaException, Producer
 
@@ -357,3 +359,25 @@ def test_changes_of_leader_come_at_another_moment_in_each_run() -> None:
     faults = Faults(leader_changes=[40])
     found = assess_delivery(9, 10, settings=settings, faults=faults, interval_ms=10, replication_ms=4)
     assert 0 < found.lost.runs < 10
+
+
+def calls_where_requests_pile_up(requests_of_each: int) -> int:
+    """How many functions a run calls whose connections all break with requests that are not read yet."""
+    settings = DeliverySettings(
+        enable_idempotence=False,
+        max_in_flight_requests_per_connection=2,
+        retry_backoff_ms=0,
+        request_timeout_ms=0.001,
+        delivery_timeout_ms=requests_of_each / 1_000,
+    )
+    faults = Faults(ack_lost=0.1, pauses=[(100, 101)])
+    profile = Profile()
+    profile.runcall(
+        simulate_delivery, [1] * 4, settings=settings, faults=faults, interval_ms=5, replication_ms=1e9
+    )
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_requests_of_broken_connections_cost_no_more_the_more_there_are() -> None:
+    """Each connection that broke went through all requests that had come, of later ones too."""
+    assert calls_where_requests_pile_up(400) < 2.5 * calls_where_requests_pile_up(200)

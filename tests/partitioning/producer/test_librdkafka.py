@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.producer import BatchingResult, Broker, LibrdkafkaSettings, simulate_librdkafka
-from partitioning.producer.record_size import (
+from partitioning.producer.stream import (
     BATCH_OVERHEAD,
     payload_size,
     payload_sizes,

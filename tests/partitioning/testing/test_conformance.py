@@ -3,7 +3,6 @@
 import inspect
 import sys
 from itertools import count
-from threading import Event
 from time import sleep
 
 import numpy as np
@@ -23,6 +22,7 @@ from partitioning.profiles import PROFILES
 from partitioning.sticky import Sticky
 from partitioning.strategy import seeded
 from partitioning.testing import check_partitioner
+from tests.support.hanging import Hanging
 from tests.support.tiers import sample
 
 TEXT_ONLY = {name for name, profile in PROFILES.items() if profile.hash == "java-string"}
@@ -203,17 +203,18 @@ def test_a_faultless_strategy_passes(strategy: type[Partitioner]) -> None:
     check_partitioner(strategy)
 
 
-def test_a_strategy_that_hangs_is_named_with_the_place() -> None:
-    never = Event()
+def test_a_strategy_that_hangs_is_named_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = Hanging(monkeypatch)
 
     class Hangs(Modulo):
         def partition(self, key: bytes | None, layout: TopicLayout) -> int:
-            never.wait()
+            hanging.begin(None)
+            hanging.for_ever()
             raise LookupError
 
-    with pytest.raises(AssertionError, match=r"(?s)within 0\.1 s; it is here:.*in partition.*never\.wait"):
+    with pytest.raises(AssertionError, match=r"(?s)within 0\.1 s; it is here:.*in partition\n *hanging\."):
         check_partitioner(Hangs, limit_s=0.1)
-    never.set()
+    hanging.end()
 
 
 @pytest.mark.live

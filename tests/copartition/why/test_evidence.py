@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from copartition.why.evidence import HINTS, Kind, Pattern, log_patterns, read_evidence
-from copartition.why.lines import LONGEST_LINE, Line
+from copartition.why.evidence import HINTS, LONGEST_LINE, Kind, Line, Pattern, log_patterns, read_evidence
 from copartition.why.rebalances import Cause, histories
 from copartition.why.scenario import scenario_of
 from partitioning.errors import SourceError
