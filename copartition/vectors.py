@@ -18,7 +18,7 @@ from assignors.interface import Assignor, RememberingAssignor
 from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
 from assignors.rules.simple import SimpleAssignor
-from assignors.testing.conformance import Story
+from assignors.testing.stories import Story
 from copartition.task_vectors import CONNECT, STREAMS, connect_cases, runs, streams_cases
 from partitioning.errors import AssignorError, SourceError
 from partitioning.kit.data import read_data

@@ -2,136 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
 
 from assignors.answers import check_answer, checked_user_data
-from assignors.group import Assignment, Group, Member, StickyUserData, Topic
+from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RebalanceProtocol, RememberingAssignor
-from assignors.partition_list import NOTHING, PartitionList
+from assignors.partition_list import NOTHING
+from assignors.testing.stories import Story, stories
 from partitioning.errors import AssignmentError, BrokenPluginError
 from partitioning.testing.conformance import LIMIT_S, in_time
-
-RACKS = ("east", "west", None)
-FORMS = ("as it was given", "none", "empty", "of another strategy")
-"""The forms of user data: another strategy's is what a member sends that comes from another client."""
-
-
-@dataclass
-class Story:
-    """What happens to one group; the same seed tells the same story to assignors that answer alike."""
-
-    seed: int
-    _random: random.Random = field(init=False)
-    _ever: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)  # noqa: S311 - test data
-
-    def first(self) -> tuple[str, Group]:
-        """What the group is called at its beginning, and the group."""
-        topics = [
-            self._topic(f"topic-{number}", self._random.randint(0, 7))
-            for number in range(self._random.randint(1, 4))
-        ]
-        members = [self._joiner(topics) for _ in range(self._random.randint(1, 6))]
-        return "a new group", _fresh(Group(topics, members))
-
-    def next(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """What happens, and the group at the rebalance that follows."""
-        happens: Callable[[Group, Assignment], tuple[str, Group]] = self._random.choice(
-            [self._join, self._leave, self._restart, self._grow, self._delete, self._subscribe, self._forget]
-        )
-        what, changed = happens(group, assignment)
-        return what, _fresh(changed)
-
-    def _topic(self, name: str, partitions: int) -> Topic:
-        racks = None
-        if self._random.random() < 0.5:
-            racks = [self._random.sample(["east", "west", "north"], 2) for _ in range(partitions)]
-        return Topic(name, partitions, racks)
-
-    def _joiner(self, topics: Sequence[Topic], instance_id: str | None = None) -> Member:
-        self._ever += 1
-        if instance_id is None and self._random.random() < 0.3:
-            instance_id = f"instance-{self._ever}"
-        return Member(
-            f"member-{self._ever}",
-            self._subscription(topics),
-            instance_id=instance_id,
-            rack=self._random.choice(RACKS),
-        )
-
-    def _subscription(self, topics: Sequence[Topic]) -> list[str]:
-        names = [topic.name for topic in topics]
-        if self._random.random() < 0.5:
-            return names
-        # Never none at all: Java's sticky assignors let a member without topics keep what it has.
-        return self._random.sample([*names, "a topic that is not there"], self._random.randint(1, len(names)))
-
-    def _join(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        joins = [self._joiner(group.topics) for _ in range(self._random.randint(1, 2))]
-        return "a member joins", group.next(assignment, join=joins)
-
-    def _leave(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        count = self._random.randint(0, len(group.members) - 1)
-        gone = [member.id for member in self._random.sample(list(group.members), count)]
-        return "members leave", group.next(assignment, leave=gone)
-
-    def _restart(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        gone = self._random.choice(group.members)
-        back = self._joiner(group.topics, gone.instance_id)
-        return "a member restarts", group.next(assignment, leave=[gone.id], join=[back])
-
-    def _grow(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        grown = [
-            self._topic(each.name, each.partitions + self._random.randint(0, 4)) for each in group.topics
-        ]
-        return "topics grow", group.next(assignment, topics=grown)
-
-    def _delete(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        left = [each for each in group.topics if self._random.random() < 0.6]
-        return "a topic is deleted", group.next(assignment, topics=left or group.topics)
-
-    def _subscribe(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        after = group.next(assignment)
-        number = self._random.randrange(len(after.members))
-        members = list(after.members)
-        members[number] = replace(members[number], topics=self._subscription(group.topics))
-        return "a member subscribes to other topics", replace(after, members=members)
-
-    def _forget(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        form = self._random.choice(FORMS)
-        data: dict[str, bytes | StickyUserData | None] = {
-            "none": None,
-            "empty": b"",
-            "of another strategy": self._random.randbytes(self._random.randint(1, 40)),
-        }
-        after = group.next(assignment)
-        if form in data:
-            members = [replace(each, user_data=data[form]) for each in after.members]
-            after = replace(after, members=members)
-        return f"members send user data {form}", after
-
-
-def _fresh(group: Group) -> Group:
-    """The same group in lists of its own, which a strategy could change if it dared."""
-    return replace(
-        group,
-        topics=list(group.topics),
-        members=[
-            replace(each, topics=list(each.topics), owned=list(PartitionList.of(each.owned)))
-            for each in group.members
-        ],
-    )
-
-
-def stories(count: int) -> Iterator[Story]:
-    """So many stories, always the same."""
-    return map(Story, range(count))
-
 
 STORIES = 40
 REBALANCES = 8

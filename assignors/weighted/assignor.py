@@ -15,18 +15,11 @@ from assignors.optimal.assignor import Deciding, Decision, find_held_back
 from assignors.optimal.reading import read_group
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
-from assignors.weighted.improving import Answer, Limits, certify, decide, place
+from assignors.weighted.improving import Answer, Limits, certify, decide
+from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
+from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak
-from assignors.weighted.weights import (
-    Capacities,
-    GivenWeights,
-    Measured,
-    Weights,
-    checked_rates,
-    read_measured,
-    weights_of,
-    with_rates,
-)
+from assignors.weighted.weights import Capacities, GivenWeights, Weights, weights_of
 
 _ATTEMPTS = 16
 """How often a cooperative answer takes what the next round would, before it takes nothing at all."""

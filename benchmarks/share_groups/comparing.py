@@ -40,14 +40,14 @@ class Compared(NamedTuple):
         return [name for name, (said, was) in pairs.items() if abs(said - was) > NEAR * was]
 
 
-def compared(runs: Sequence[Run]) -> list[Compared]:
+def compare_runs(runs: Sequence[Run]) -> list[Compared]:
     """Every group that was measured."""
     return [Compared(simulate_share(CELLS[run["cell"]]), run) for run in runs]
 
 
 def page(runs: Sequence[Run]) -> str:
     """The page."""
-    pairs = compared(runs)
+    pairs = compare_runs(runs)
     lines = [HEAD.format(right=sum(not pair.misses for pair in pairs), groups=len(pairs))]
     for pair in pairs:
         group, run = pair.predicted.group, pair.run

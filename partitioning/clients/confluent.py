@@ -15,9 +15,9 @@ except ImportError as missing:
         "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
     ) from missing
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from partitioning.clients.delivery import WAIT_S
 from partitioning.clients.java_settings import librdkafka_security
@@ -77,7 +77,7 @@ class PartitioningProducer(Producer):
         self._watched: tuple[DeliveryCallback | None, DeliveryCallback | None] = None, None
         on_delivery = self._deliveries.watch(self._topics.on_error, config.get("on_delivery"))
         super().__init__({**config, **self._topics.hashing, "on_delivery": on_delivery})
-        _refusals[self] = self._deliveries.refuse_forked
+        _producers.add(self)
 
     def produce(
         self,
@@ -173,7 +173,8 @@ class PartitioningProducer(Producer):
         """Serve delivery reports, as the base does.
 
         Raises:
-            DeliveryError: records that nobody watched were not acknowledged, or this process was forked.
+            DeliveryError: records that nobody watched were not acknowledged, or this process was forked
+                from the producer's.
             KafkaException: a fatal error, if nobody but their callbacks waited for the records it took along.
         """
         self._deliveries.refuse_forked()
@@ -230,6 +231,9 @@ class PartitioningProducer(Producer):
             if error is None:
                 raise
 
+    def _refuse(self, *_: object, **__: object) -> None:
+        self._deliveries.refuse_forked()
+
     def _drain(self, within_s: float = math.inf) -> None:
         """Serve reports until none is outstanding, or the time is over."""
         if len(self):  # a closed producer serves none
@@ -283,16 +287,13 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
     __exit__ = PartitioningProducer.__exit__
 
 
-_refusals: WeakKeyDictionary[PartitioningProducer, Callable[[], None]] = WeakKeyDictionary()
+_producers: WeakSet[PartitioningProducer] = WeakSet()
 
 
 def _refuse_records() -> None:
     """In a forked process, let each producer from before refuse records; a check would cost every record."""
-    for producer, refuse_forked in _refusals.items():
-
-        def refuse(*_: object, refuse: Callable[[], None] = refuse_forked, **__: object) -> None:
-            refuse()
-
+    for producer in _producers:
+        refuse = producer._refuse  # noqa: SLF001 - of this module
         vars(producer).update(produce=refuse, produce_batch=refuse)
 
 

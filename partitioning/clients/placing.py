@@ -16,7 +16,7 @@ from partitioning.errors import (
 )
 from partitioning.interface import BatchAware, BytesAware, Partitioner, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
-from partitioning.producer.stream import payload_size, record_size
+from partitioning.producer.record_size import payload_size, record_size
 from partitioning.profiles import PROFILES
 from partitioning.random_choice import RandomChoice
 from partitioning.round_robin import RoundRobin

@@ -1,11 +1,11 @@
 """The producer around the partitioner: batching, delivery and their settings as models."""
 
+from partitioning.producer.assessing import DeliveryAssessment as DeliveryAssessment
+from partitioning.producer.assessing import Tally as Tally
+from partitioning.producer.assessing import assess_delivery as assess_delivery
 from partitioning.producer.batching import BatchingResult as BatchingResult
 from partitioning.producer.batching import Broker as Broker
 from partitioning.producer.batching import simulate_batching as simulate_batching
-from partitioning.producer.delivering import DeliveryAssessment as DeliveryAssessment
-from partitioning.producer.delivering import Tally as Tally
-from partitioning.producer.delivering import assess_delivery as assess_delivery
 from partitioning.producer.delivering import simulate_delivery as simulate_delivery
 from partitioning.producer.delivery import DeliveryResult as DeliveryResult
 from partitioning.producer.delivery import DeliverySettings as DeliverySettings

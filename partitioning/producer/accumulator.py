@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from partitioning.interface import BytesAware, LoadAware, TopicLayout
+from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, record_size
 from partitioning.producer.settings import BatchingSettings
-from partitioning.producer.stream import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, record_size
 
 
 @dataclass(slots=True, eq=False)

@@ -18,14 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from partitioning.errors import InvalidConfigError
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout, TopicPartitioner
 from partitioning.producer.accumulator import Accumulator, Batch
+from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_sizes
 from partitioning.producer.settings import LATEST_MS, BatchingSettings, check_bounds
-from partitioning.producer.stream import (
-    BATCH_OVERHEAD,
-    MAX_RECORD_OVERHEAD,
-    checked_choice,
-    checked_stream,
-    payload_sizes,
-)
+from partitioning.producer.stream import checked_choice, checked_stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

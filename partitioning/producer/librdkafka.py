@@ -20,15 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from partitioning.errors import InvalidConfigError
 from partitioning.interface import BatchAware, BytesAware, LoadAware, TimeAware, TopicLayout, TopicPartitioner
 from partitioning.producer.batching import BatchingResult, Broker
+from partitioning.producer.record_size import BATCH_OVERHEAD, payload_sizes, record_sizes
 from partitioning.producer.settings import INT_MAX, check_bounds
-from partitioning.producer.stream import (
-    BATCH_OVERHEAD,
-    Stream,
-    checked_choice,
-    checked_stream,
-    payload_sizes,
-    record_sizes,
-)
+from partitioning.producer.stream import Stream, checked_choice, checked_stream
 
 _REQUEST_OVERHEAD = 60
 """Bytes of a request before its batch, which count towards `batch.size`: 40, and a topic's name of 20."""

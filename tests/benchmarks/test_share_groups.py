@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.share_groups.__main__ import PAGE, saved
 from benchmarks.share_groups.cells import CELLS, short
-from benchmarks.share_groups.comparing import compared, page
+from benchmarks.share_groups.comparing import compare_runs, page
 from benchmarks.share_groups.model.partition import (
     ACCEPTED,
     ARCHIVED,
@@ -50,7 +50,7 @@ def partition(
     return SharePartition(records, batch_records, limit, locks)
 
 
-def released(partition: SharePartition, most: int = 10) -> list[int]:
+def fetch_and_release(partition: SharePartition, most: int = 10) -> list[int]:
     """What one fetch gets, and gives back at once."""
     lease = partition.acquire(most, 0)
     partition.give_back(lease)
@@ -111,7 +111,7 @@ def test_what_is_available_in_a_full_window_is_acquired_all_the_same() -> None:
 def test_from_half_the_limit_on_fewer_records_are_delivered(limit: int, sizes: list[int]) -> None:
     shared = partition(10, limit=limit)
     while shared.states[0] != ARCHIVED:
-        assert len(released(shared)) == sizes.pop(0)
+        assert len(fetch_and_release(shared)) == sizes.pop(0)
     assert sizes == []
     assert set(shared.states[1:]) <= {AVAILABLE, ARCHIVED}
 
@@ -277,7 +277,7 @@ def test_the_groups_have_members_locks_slow_dead_and_poisoned_ones() -> None:
 
 @pytest.mark.slow
 def test_real_groups_are_as_predicted() -> None:
-    assert {pair.run["cell"]: pair.misses for pair in compared(saved()) if pair.misses} == {}
+    assert {pair.run["cell"]: pair.misses for pair in compare_runs(saved()) if pair.misses} == {}
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 DURATIONS = Path(__file__).parents[1] / "durations.json"
 UNKNOWN = 30.0
-"""Seconds that a file is taken to need that no record has: nobody knows, so it starts early."""
+"""Seconds for a file without a recorded duration, which starts early in case it takes long."""
 NUMBER = 2
 """Bytes of the number of a file."""
 

@@ -63,7 +63,7 @@ ROWS = [
     ),
     # Assignors as columns, and the gate.
     (
-        "assignors/weighted/weights.py",
+        "assignors/weighted/measured.py",
         "max(rate, greatest.get(partition, rate))",
         "rate",
         "tests/assignors/weighted/test_measured.py",

@@ -195,7 +195,7 @@ ROWS = [
         "tests/partitioning/producer/test_delivery.py",
     ),
     (
-        "partitioning/producer/stream.py",
+        "partitioning/producer/record_size.py",
         "max(key_bytes, 0)",
         "key_bytes",
         "tests/partitioning/producer/test_accumulator_golden.py",

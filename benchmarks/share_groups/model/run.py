@@ -103,7 +103,7 @@ class ShareResult(NamedTuple):
     accepted: int
     rejected: int
     archived: int  # delivered as often as the limit allows, and never accepted
-    open: int  # left where no member lives any more
+    open: int  # left where no member is alive any more
     deliveries: int
     redeliveries: int
     late: int  # records processed in vain, as a lock had ended before their acknowledgement
@@ -118,7 +118,7 @@ class ShareResult(NamedTuple):
 
 
 def simulate_share(group: ShareGroup) -> ShareResult:
-    """What becomes of a share group's records, until all are done or nobody lives."""
+    """What becomes of a share group's records, until each has its final state or no member is alive."""
     return _Run(group).result()
 
 

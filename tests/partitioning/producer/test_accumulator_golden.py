@@ -14,7 +14,7 @@ from partitioning import TopicLayout
 from partitioning.interface import NONE_AVAILABLE
 from partitioning.producer import BatchingSettings
 from partitioning.producer.accumulator import Accumulator
-from partitioning.producer.stream import payload_size
+from partitioning.producer.record_size import payload_size
 from partitioning.sticky import Sticky
 from tools.oracle.clients import golden
 

@@ -12,7 +12,7 @@ import pytest
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.producer import BatchingResult, BatchingSettings, Broker, simulate_batching
-from partitioning.producer.stream import payload_size, record_size, varint_size
+from partitioning.producer.record_size import payload_size, record_size, varint_size
 from partitioning.strategy import seeded
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.producer import BatchingResult, Broker, LibrdkafkaSettings, simulate_librdkafka
-from partitioning.producer.stream import (
+from partitioning.producer.record_size import (
     BATCH_OVERHEAD,
     payload_size,
     payload_sizes,

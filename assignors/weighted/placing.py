@@ -1,0 +1,126 @@
+"""Free partitions, each to the member that would be the least loaded with it, the heaviest first."""
+
+from __future__ import annotations
+
+from heapq import heapify, heapreplace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.optimal.grouping import sorted_by
+from assignors.weighted.problem import Problem
+
+_FEW = 16
+"""If fewer get one in a step, the next ones are given one by one."""
+_RUN = 1024
+"""How many of them."""
+
+
+def place(problem: Problem, owner: NDArray[np.intp]) -> None:
+    """Give owners to all partitions without one (-1); what weighs nothing goes where the fewest are."""
+    weight = problem.weight
+    free = np.flatnonzero(owner < 0)
+    heavy = free[weight[free] > 0]
+    heavy = heavy[np.argsort(-weight[heavy], kind="stable")]
+    owner[heavy] = _dealt(problem, heavy, weight[heavy], problem.loads(owner))
+    light = free[weight[free] == 0]
+    if len(light):
+        count = np.bincount(owner[owner >= 0], minlength=len(problem.capacity))
+        owner[light] = _dealt(problem, light, np.ones(len(light), np.int64), count)
+
+
+def _dealt(
+    problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """The members that get these partitions, given what members carry already."""
+    levels = problem.levels
+    member = np.empty(len(rows), np.intp)
+    part = levels.part_of_topic[problem.reading.topic_of[rows]]
+    by_part = sorted_by(part)
+    ends = np.cumsum(np.bincount(part, minlength=len(levels.complete)))
+    of_member = levels.part_of_kind[levels.readers.of_member]
+    for number in np.flatnonzero(np.diff(ends, prepend=0)).tolist():
+        own = by_part[ends[number - 1] if number else 0 : ends[number]]
+        if levels.complete[number]:
+            team = np.flatnonzero(of_member == number)
+            member[own] = team[_to_equals(weight[own], load[team], problem.capacity[team])]
+        else:
+            member[own] = _to_readers(problem, rows[own], weight[own], load)
+    return member
+
+
+def _to_equals(
+    weight: NDArray[np.int64], load: NDArray[np.int64], capacity: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """Who gets each partition where all may get all.
+
+    As many as can be are given in one step: those before anybody would be the least loaded once more.
+    """
+    member = np.empty(len(weight), np.intp)
+    load = load.copy()
+    place = 0
+    while place < len(weight):
+        come_to = (load + weight[place]) / capacity
+        order = np.argsort(come_to, kind="stable")[: len(weight) - place]
+        weights = weight[place : place + len(order)]
+        again = np.minimum.accumulate((load[order] + 2 * weights) / capacity[order])
+        late = again[:-1] < come_to[order[1:]]
+        size = int(late.argmax()) + 1 if late.any() else len(order)
+        if size < min(_FEW, len(order)):
+            size = min(_RUN, len(weight) - place)
+            order = _one_by_one(weight[place : place + size], load, capacity, come_to)
+        order, weights = order[:size], weight[place : place + size]
+        member[place : place + size] = order
+        load += np.bincount(order, weights, len(load)).astype(np.int64)
+        place += size
+    return member
+
+
+def _one_by_one(
+    weight: NDArray[np.int64],
+    load: NDArray[np.int64],
+    capacity: NDArray[np.float64],
+    come_to: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    """Who gets each partition where all may get all, one partition after the other by a heap of members."""
+    carried, room = load.tolist(), capacity.tolist()
+    heap = list(zip(come_to.tolist(), range(len(carried)), strict=True))
+    heapify(heap)
+    chosen = np.empty(len(weight), np.intp)
+    for number, heavy in enumerate(weight.tolist()):
+        member = heap[0][1]
+        chosen[number] = member
+        carried[member] += heavy
+        heapreplace(heap, ((carried[member] + heavy) / room[member], member))
+    return chosen
+
+
+def _to_readers(
+    problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Who gets each partition where members may get different ones."""
+    readers = problem.levels.readers
+    of_class = sorted_by(readers.of_member)
+    ends = np.cumsum(problem.reading.readers.members)
+    by_topic = sorted_by(readers.topic)
+    starts = np.searchsorted(readers.topic[by_topic], np.arange(readers.topics + 1)).tolist()
+    classes = readers.kind[by_topic]
+    sizes = problem.reading.readers.members
+    carried = load.astype(np.float64)
+    room = 1 / problem.capacity
+    teams: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+    chosen = np.empty(len(rows), np.intp)
+    topics = problem.reading.topic_of[rows].tolist()
+    for number, (topic, heavy) in enumerate(zip(topics, weight.tolist(), strict=True)):
+        entry = teams.get(topic)
+        if entry is None:
+            kinds = classes[starts[topic] : starts[topic + 1]]
+            team = np.concatenate(
+                [of_class[ends[kind] - sizes[kind] : ends[kind]] for kind in kinds.tolist()]
+            )
+            entry = teams[topic] = team, room[team]
+        team, slow = entry
+        member = team[((carried[team] + heavy) * slow).argmin()]
+        chosen[number] = member
+        carried[member] += heavy
+    return chosen

@@ -1,0 +1,51 @@
+"""How many bytes a record takes in a batch of message format v2 (KIP-98), uncompressed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+BATCH_OVERHEAD = 61
+"""Bytes of a batch before its first record."""
+
+MAX_RECORD_OVERHEAD = 21
+"""Bytes of a record's length, attributes, timestamp and offset at the most."""
+
+
+def varint_size(value: int) -> int:
+    """Bytes of a signed number as zigzag varint."""
+    zigzag = value << 1 if value >= 0 else (-value << 1) - 1
+    return max(1, (zigzag.bit_length() + 6) // 7)
+
+
+def payload_size(key_bytes: int, value_bytes: int) -> int:
+    """Bytes of key and value with their lengths and an empty header list; -1 stands for null."""
+    return varint_size(key_bytes) + max(key_bytes, 0) + varint_size(value_bytes) + max(value_bytes, 0) + 1
+
+
+def record_size(payload: int, offset_delta: int, timestamp_delta_ms: int) -> int:
+    """Bytes of one record at its place in a batch, its own length included."""
+    body = 1 + varint_size(timestamp_delta_ms) + varint_size(offset_delta) + payload
+    return varint_size(body) + body
+
+
+_LARGER_VARINTS = 2 ** (7 * np.arange(1, 9, dtype=np.int64))
+
+
+def varint_sizes(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`varint_size` of a column of numbers of 62 bits at the most."""
+    return np.searchsorted(_LARGER_VARINTS, values << 1 ^ values >> 63, "right") + 1
+
+
+def payload_sizes(key_bytes: NDArray[np.int64], value_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`payload_size` of a column of records."""
+    lengths = varint_sizes(key_bytes) + varint_sizes(value_bytes)
+    return lengths + np.maximum(key_bytes, 0) + np.maximum(value_bytes, 0) + 1
+
+
+def record_sizes(
+    payloads: NDArray[np.int64], offset_deltas: NDArray[np.int64], timestamp_deltas_ms: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """`record_size` of a column of records."""
+    bodies = 1 + varint_sizes(timestamp_deltas_ms) + varint_sizes(offset_deltas) + payloads
+    return varint_sizes(bodies) + bodies
