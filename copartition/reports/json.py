@@ -63,6 +63,9 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
         if "properties" not in definition:  # an enumeration has values instead
             continue
         type_, properties = types[name_of_type], definition["properties"]
+        # What msgspec keeps on a class cannot be pickled, and Spark is sent some of these classes by value.
+        if "__msgspec_cache__" in vars(type_):
+            del type_.__msgspec_cache__
         other = described(borrowed[type_]) if borrowed and type_ in borrowed else {}
         for name, text in {**other, **described(type_)}.items():
             if name in properties or name not in other:

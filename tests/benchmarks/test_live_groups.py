@@ -114,7 +114,7 @@ def test_the_page_is_what_the_comparison_says(runs: list[Run]) -> None:
 def test_small_groups_run_now_have_one_owner_each_by_the_answers_of_ours() -> None:
     shapes: dict[str, LiveGroup] = {group.name: group for group in GROUPS}
     small = [
-        replace(shapes[name], events=("join c3", "leave c0"), gap_s=9)
+        replace(shapes[name], events=("join c3", "leave c0"), gap_s=20)
         for name in ("range", "cooperative-sticky")
     ]
     for run in run_groups(small, len(small)):

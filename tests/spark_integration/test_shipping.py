@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark import cloudpickle
 
+from copartition.reports.audit import audit_schema
+from copartition.reports.join import check_schema
 from copartition.topics.audit.tally import Tally
 from partitioning import murmur2, partition_for_key
 from partitioning.hashing import HASHES
@@ -42,6 +44,12 @@ def run_alone(shipped: object, code: str) -> str:
 
 def test_a_hash_function_can_be_pickled() -> None:
     assert cloudpickle.dumps(arrow_hash(HASHES["murmur2"].column))
+
+
+def test_an_audit_can_be_pickled_after_its_json_schema_was_read() -> None:
+    audit_schema()
+    check_schema()
+    assert cloudpickle.dumps((counting._counting({}, 64), counting._merging()))
 
 
 @pytest.mark.needs("data sources")
