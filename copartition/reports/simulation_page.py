@@ -310,7 +310,7 @@ def whole_run(results: Sequence[SimulationResult]) -> Chart:
 
 
 def charts(results: Sequence[SimulationResult]) -> list[Chart]:
-    """The whole of the runs, and the busiest disturbance of each scenario up close where that is much shorter."""
+    """The whole of the runs, and each scenario's busiest disturbance up close where that is much shorter."""
     drawn = [whole_run(results)]
     names = dict.fromkeys(result.scenario.name for result in results)
     for name in names:
@@ -330,11 +330,11 @@ def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> 
 
 
 def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
-    """From a little before the event that stops the most to a little after all that follows from it, over all runs.
+    """From a little before the event that stops the most to a little after what follows, over all runs.
 
     What follows are the pauses and rebalances that begin before the next event, and follow-up rebalances even
     after it. A consumer that comes back is no event of its own, and neither is the follow-up that a rebalance
-    asks for. The event that stops the most is followed by the longest pauses, summed over partitions and runs.
+    asks for. An event stops as much as the pauses after it last, summed over partitions and runs.
     """
     moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
     if not len(moments):
