@@ -107,10 +107,10 @@ def test_a_key_shows_a_little_below_two_averages_as_some_cold_keys_have_the_same
 def test_the_published_imbalance_is_reproduced(
     topic, stream_of, hottest, partitions, published_hashed, published_chosen
 ):
-    """Table II of arXiv 1504.00788 has the records above the average, Table I all and the hottest key's share.
+    """Table II of arXiv 1504.00788: records above the average; Table I: all, and the hottest key's share.
 
-    The other keys' shares are not published; here they are equal. What a hash puts on top of the hottest key
-    is chance, so its figure is less sharp.
+    The other keys' shares are not published; here they are equal. What a hash adds to the hottest key is
+    chance, so its figure is less sharp.
     """
     hashed, chosen = both(topic, one_hot(hottest), partitions)
     assert hashed == pytest.approx(published_hashed, abs=0.005), stream_of
