@@ -23,7 +23,7 @@ from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MA
 with needs("a snapshot", "cli"):
     import msgspec
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 
 _IN_COMMON = (
     *("members_complete", "strategy", "protocol", "generation", "leading_client", "clients"),
@@ -64,6 +64,8 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     unassigned: dict[_Name, list[_Partition]] = {}
     """Partitions nobody has; those of topics with a count need not be listed."""
     lag: dict[_Name, dict[_Partition, _Lag]] = {}
+    ends: dict[_Name, dict[_Partition, Annotated[int, msgspec.Meta(ge=0, le=MAX_OFFSET)]]] = {}
+    """The offset of each partition's next record, in a record of several snapshots."""
     members_complete: bool = True
     strategy: str | None = None
     protocol: str | None = None
@@ -296,11 +298,13 @@ class Step(NamedTuple):
     since: float | None  # when the state before it was last seen; None for the first step
     state: GroupState
     target: GroupState | None = None  # what the group is on its way to, if it has targets (KIP-848)
+    ends: dict[str, dict[int, int]] | None = None  # the offset of each partition's next record
 
 
 def record_line(step: Step) -> str:
     """The step as a line; each is a snapshot by itself."""
     snapshot = make_snapshot(step.state, step.target)
+    snapshot.ends = step.ends or {}
     snapshot.at = datetime.fromtimestamp(step.at, UTC)
     snapshot.since = None if step.since is None else datetime.fromtimestamp(step.since, UTC)
     return msgspec.json.encode(snapshot).decode() + "\n"
@@ -334,4 +338,4 @@ def _step(snapshot: Snapshot) -> Step:
     if snapshot.since is not None and snapshot.since > snapshot.at:
         raise SourceError("the snapshot's time `since` is after `at`")
     since = None if snapshot.since is None else snapshot.since.timestamp()
-    return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot))
+    return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot), snapshot.ends)
