@@ -29,7 +29,7 @@ class PartitionColumns(NamedTuple):
     partitions: NDArray[np.int32]
 
 
-def check_numbers(partitions: Sequence[object], owner: str | None = None) -> None:
+def check_numbers(partitions: Sequence[Any], owner: str | None = None) -> None:
     """InvalidGroupError for what is no topic with a number; True, 0.4 and "1" would be converted to one."""
     if not isinstance(partitions, Sequence):  # an iterator would be empty when a strategy reads it
         raise InvalidGroupError(f"member {owner!r} owns {partitions!r}: give a list of partitions")
