@@ -150,7 +150,8 @@ def test_owned_partitions_that_can_be_read_once_only_are_refused():
 
 @pytest.mark.parametrize("number", [-1, 2, 2**40, np.int32(1), np.uint8(1)])
 def test_an_owned_partition_may_have_any_integer_for_its_number(number):
-    Group([Topic("t", 2)], [Member("a", ["t"], owned=[("t", number)])])
+    owned = [("t", number)]
+    assert Group([Topic("t", 2)], [Member("a", ["t"], owned=owned)]).members[0].owned is owned
 
 
 def test_racks_given_as_text_are_refused():
