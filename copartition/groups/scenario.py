@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -15,7 +14,7 @@ from assignors.group import Topic
 from assignors.state import GroupState
 from copartition.groups.plan.members import WhatIf, find_member, read_topics, seat_members
 from copartition.groups.plan.planner import as_complete
-from copartition.groups.snapshot import Step, read_record
+from copartition.groups.snapshot import Names, Step, read_record
 from copartition.simulation import Consumer, Crash, Deployment, Grow, Load, RollingRestart, Scenario
 from copartition.simulation.inputs.events import Event
 from copartition.words import duration
@@ -64,7 +63,7 @@ def scenario_of(
     seats = seat_members(state, WhatIf())
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
-    names = _names(state)
+    names = Names().of(state.members)
     clients = [client for client in state.clients if client in _PROFILES]
     client = clients[0] if len(clients) == 1 else "java"
     consumers = tuple(
@@ -145,15 +144,6 @@ def _topics(state: GroupState) -> list[Topic]:
     return [
         Topic(name, count, where if where is not None and len(where) == count else None, id_)
         for name, count, where, id_ in zip(state.topics, counts, racks, ids, strict=True)
-    ]
-
-
-def _names(state: GroupState) -> list[str]:
-    """What each member is called: its instance id, else its client id, else its member id; none twice."""
-    short = [member.instance_id or member.client_id or member.id for member in state.members]
-    times = Counter(short)
-    return [
-        name if times[name] == 1 else member.id for name, member in zip(short, state.members, strict=True)
     ]
 
 

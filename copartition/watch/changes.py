@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain, count
-from math import inf
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +14,7 @@ from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import Flow, diff
 from copartition.diff.changes import natural
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import Names, Step
 from partitioning.errors import SourceError
 from partitioning.topic_partition import TopicPartition
 
@@ -66,7 +63,7 @@ class Looks:
     def __iter__(self) -> Iterator[Step]:
         """The steps; looks that show nothing new give none, but for ends."""
         latest: Reading | None = None
-        ends_s = -inf
+        ends_s = 0.0
         since: float | None = None
         tried = 0
         start = self._clock()
@@ -111,26 +108,6 @@ def _steady_clock() -> Callable[[], float]:
     """A clock that nobody sets while it runs, as an hour more or less would be in every duration."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
-
-
-class Names:
-    """Short names, no two members in the group with the same; one that comes back gets the one it had."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, str] = {}
-
-    def of(self, members: Sequence[MemberIdentity]) -> list[str]:
-        """The names of the members that are in the group now."""
-        names_in_use = {self._of[member.id] for member in members if member.id in self._of}
-        clients = Counter(member.client_id for member in members)
-        for member in members:
-            if member.id not in self._of:
-                client = member.client_id if clients[member.client_id] == 1 else None
-                numbered = (f"{member.id or 'member'} ({number})" for number in count(2))
-                names = chain((member.instance_id, client, member.id), numbered)
-                self._of[member.id] = next(name for name in names if name and name not in names_in_use)
-                names_in_use.add(self._of[member.id])
-        return [self._of[member.id] for member in members]
 
 
 _HIDING = {"PreparingRebalance", "CompletingRebalance"}
