@@ -121,8 +121,8 @@ def _recorded_load(steps: Sequence[Step], topics: Sequence[Topic]) -> tuple[Load
     numbers = [(topic.name, number) for topic in topics for number in range(topic.partitions)]
     samples: list[tuple[float, NDArray[np.float64]]] = []
     for step in steps:
-        known = step.ends or {}
-        ends = np.array([known.get(topic, {}).get(number, np.nan) for topic, number in numbers])
+        offsets = step.ends or {}
+        ends = np.array([offsets.get(topic, {}).get(number, np.nan) for topic, number in numbers])
         if not np.isnan(ends).any() and (not samples or step.at >= samples[-1][0] + _STRETCH_S):
             samples.append((step.at, ends))
     stretches = [(later[0] - sooner[0], later[1] - sooner[1]) for sooner, later in pairwise(samples)]
