@@ -101,10 +101,7 @@ def scenario_of(
 def scenarios_of_record(
     path: str, deploys: Sequence[str] = (), assignors: Sequence[str | None] = (None,)
 ) -> Iterator[CapturedScenario]:
-    """The last stable group of a record, with the rates that it shows, as each assignor gets through deploys.
-
-    Without deploys, these are a rolling restart, and the crash of a member.
-    """
+    """The last stable group of a record, with its rates, through each deploy: by default, a roll and a crash."""
     steps = read_record(path)
     stable = [step.state for step in steps if step.state.status == "Stable" and step.state.members]
     if not stable:
