@@ -45,7 +45,7 @@ class ScenarioInputs(NamedTuple):
     config: dict[str, str]
 
     def read(self, plans: Sequence[str]) -> list[tuple[Scenario, tuple[str, ...]]]:
-        """The scenarios of files and names, or of groups, each with what was taken for granted of its group."""
+        """The scenarios of files and names, or of groups, each with what was taken for granted of it."""
         captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
         bases = self._from_groups(plans) if captured else self._from_files(plans)
         return bases if self.seed is None else [(replace(base, seed=self.seed), text) for base, text in bases]
