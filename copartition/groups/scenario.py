@@ -101,7 +101,7 @@ def scenario_of(
 def scenarios_of_record(
     path: str, deploys: Sequence[str] = (), assignors: Sequence[str | None] = (None,)
 ) -> Iterator[CapturedScenario]:
-    """The last stable group of a record, with its rates, through each deploy, by default a roll and a crash."""
+    """The last stable group of a record, with its rates, through deploys: a roll and a crash by default."""
     steps = read_record(path)
     stable = [step.state for step in steps if step.state.status == "Stable" and step.state.members]
     if not stable:
