@@ -178,7 +178,7 @@ class Flow:
         return float(self._readers.levels(self._now).max(initial=0.0)) / 1000
 
     def caught_up_ms(self) -> float:
-        """When the last partition has caught up, and the last open transaction timed out, without more calls."""
+        """When the last partition has caught up and the last transaction timed out, without further calls."""
         return max(self._now, self._readers.caught_up_ms(), self._readers.transactions.ends_ms())
 
     def result(self, at: float) -> RecordsResult:
