@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from copartition.reports.lanes import Lanes, Shape, Strip
 from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
-from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows
+from copartition.reports.simulation import REBALANCES, WORDS, assumptions, causes, outage_rows
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 from copartition.words import clock, count, duration, visible
 
@@ -40,13 +40,7 @@ def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 def phase_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key, ...]:
     """The strips of what partitions do."""
-    texts = [
-        ("read", "read"),
-        ("detection", "detection: nobody reads it, nobody has noticed"),
-        ("barrier", "barrier: waits for members to join or let go, or nobody is there"),
-        ("compute", "compute: the assignor is at work"),
-        ("handover", "handover: callbacks, opening, first records"),
-    ]
+    texts = [*WORDS["phases"].items()]
     if any(len(result.timeline.zombies.partition) for result in results):
         texts.append(("two", "two readers, one of which no longer owns it"))
     return _place_keys(texts, width)
@@ -72,18 +66,6 @@ def _place_keys(texts: Sequence[tuple[str, str]], width: float) -> tuple[Key, ..
     return tuple(keys)
 
 
-_SAID = {
-    "join": "{} joins",
-    "leave": "{} leaves",
-    "crash": "{} crashes",
-    "grow": "{} grows",
-    "create": "{} is created",
-    "slow-poll": "{} is slow to poll",
-    "stall": "{} stalls",
-    "failover": "coordinator fails over",
-    "duplicate-instance": "second {}",
-}
-"""Entries of the log that are events: what comes from outside the group."""
 ROWS = 2
 """Lines of text that labels are spread over."""
 _NEAR = 4.0
@@ -106,7 +88,7 @@ class Mark(NamedTuple):
 
 def events(log: Sequence[LogEntry]) -> list[LogEntry]:
     """What was done to the group, in order of time."""
-    return sorted((entry for entry in log if entry.what in _SAID), key=lambda entry: entry.at_ms)
+    return sorted((entry for entry in log if entry.what in WORDS["events"]), key=lambda entry: entry.at_ms)
 
 
 def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
@@ -148,7 +130,7 @@ def _event_text(entry: LogEntry, *, longest: int | None = None) -> str:
     name = visible(entry.subject or "")
     if longest is not None and len(name) > longest:
         name = "…" + name[1 - longest :]
-    return _SAID[entry.what].format(name)
+    return str(WORDS["events"][entry.what]).format(name)
 
 
 def _hint(group: list[LogEntry]) -> str:
