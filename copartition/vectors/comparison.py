@@ -102,18 +102,14 @@ def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Di
         rows = [{"verdict": each.verdict, "case": each.case, "found": each.answer} for each in shown]
         return json.dumps({"strategy": strategy, **numbers, "differences": rows}, indent=2) + "\n"
     equal, order, different = (f"{numbers[name]:,}" for name in ("equal", "other_order", "different"))
-    head = (
+    lines = [
         f"{strategy}: {equal} of {len(cases):,} cases equal, {order} in another order, {different} different"
-    )
-    lines = [head]
+    ]
     for each in shown[:5]:
+        question = {key: value for key, value in each.case.items() if key not in {"case", "answer"}}
         lines += [
-            f"case {each.case['case']}, {each.verdict}: {_question(each.case)}",
+            f"case {each.case['case']}, {each.verdict}: {json.dumps(question)}",
             f"  exact  {json.dumps(each.case['answer'])}",
             f"  found  {json.dumps(each.answer)}",
         ]
     return "\n".join(lines) + "\n"
-
-
-def _question(case: dict[str, Any]) -> str:
-    return json.dumps({key: value for key, value in case.items() if key not in {"case", "answer"}})
