@@ -128,16 +128,22 @@ class _Optimal(Deciding):
     Args:
         spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and
             a topic it subscribes to; without it, beyond, and where racks matter, they are spread roughly.
+            "before-moves": as evenly as can be with the best loads, at the price of moves.
         racks: whether the fewest partitions are far from their member's rack "after-moves", among answers
             with the fewest moves, or "before-moves", at the price of moves; "ignore": racks do not matter.
 
     Raises:
-        InvalidConfigError: `racks` is something else.
+        InvalidConfigError: `spread` or `racks` is something else.
     """
 
     def __init__(
-        self, *, spread: bool = True, racks: Literal["after-moves", "before-moves", "ignore"] = "after-moves"
+        self,
+        *,
+        spread: bool | Literal["before-moves"] = True,
+        racks: Literal["after-moves", "before-moves", "ignore"] = "after-moves",
     ) -> None:
+        if spread not in {True, False, "before-moves"}:
+            raise InvalidConfigError(f"spread is {spread!r}; give True, False or 'before-moves'")
         if racks not in {"after-moves", "before-moves", "ignore"}:
             raise InvalidConfigError(f"racks is {racks!r}; give 'after-moves', 'before-moves' or 'ignore'")
         self._spread = spread

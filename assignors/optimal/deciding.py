@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 from assignors.optimal.racks import Kinds
 from assignors.optimal.reading import Reading
+from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import ranges
 
 
@@ -31,36 +32,44 @@ class Pairs(NamedTuple):
 
 
 def spread_topics(
-    size: NDArray[np.int64], pairs: Pairs, low: NDArray[np.int64], high: NDArray[np.int64]
+    size: NDArray[np.int64],
+    pairs: Pairs,
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    *,
+    before_moves: bool,
 ) -> NDArray[np.int64]:
     """How many partitions each pair gets, with loads of members between `low` and `high`.
 
     The n-th partition of a topic at a member costs `2 n - 1`, so that together they cost its square, and much
-    less if it stays there. Topics first go where they are cheapest, each on its own; then a flow sends
-    what is too much at one member to others. A pair has an arc for each of the partitions around what it
-    has, and one each way for all others, which may be used once; if that is not enough, there are more.
+    less if it stays there, or with `before_moves` a little less. Topics first go where they are cheapest,
+    each on its own; then a flow sends what is too much at one member to others. A pair has an arc for each of
+    the partitions around what it has, and one each way for all others, which may be used once; if that is not
+    enough, there are more.
     """
-    start = _evenly(size, pairs)
+    start = _evenly(size, pairs, before_moves=before_moves)
     window = 2
     while True:
-        amounts, enough = _flow(size, pairs, start, window, low, high)
+        amounts, enough = _flow(size, pairs, start, window, low, high, before_moves=before_moves)
         if enough:
             return amounts
         window *= 4
 
 
-def _evenly(size: NDArray[np.int64], pairs: Pairs) -> NDArray[np.int64]:
-    """What each pair gets if it keeps what it had and loads do not matter."""
+def _evenly(size: NDArray[np.int64], pairs: Pairs, *, before_moves: bool) -> NDArray[np.int64]:
+    """What each pair gets if loads do not matter; what it had for certain, but with `before_moves`."""
     topics = len(size)
+    certain = np.zeros_like(pairs.held) if before_moves else pairs.held
     least, most = np.zeros(topics, np.int64), size + 1
     while (most - least > 1).any():  # up to which level each topic can be filled
         level = (least + most) // 2
-        fits = sums(pairs.topic, np.maximum(pairs.held, level[pairs.topic]), topics) <= size
+        fits = sums(pairs.topic, np.maximum(certain, level[pairs.topic]), topics) <= size
         least, most = np.where(fits, level, least), np.where(fits, most, level)
     level = least[pairs.topic]
-    levels = np.maximum(pairs.held, level)
-    last = np.where(levels > level, 2, np.where(levels < pairs.held + pairs.back, 0, 1))
-    return levels + first_of_each(pairs.topic, size - sums(pairs.topic, levels, topics), last, levels=3)
+    levels = np.maximum(certain, level)
+    last = np.where(levels < pairs.held, 0, np.where(levels < pairs.held + pairs.back, 1, 2))
+    last[levels > level] = 3
+    return levels + first_of_each(pairs.topic, size - sums(pairs.topic, levels, topics), last, levels=4)
 
 
 def _flow(
@@ -70,13 +79,20 @@ def _flow(
     window: int,
     low: NDArray[np.int64],
     high: NDArray[np.int64],
+    *,
+    before_moves: bool,
 ) -> tuple[NDArray[np.int64], bool]:
     """How many partitions each pair gets, and whether there were arcs enough for that."""
     topics, members = len(size), len(low)
-    # On a way through all nodes what was its own counts less than evenness, and that less than one move.
+    # On a way through all nodes what was its own counts less than evenness, and that less than one move; or
+    # less than one move, and all moves of the way less than evenness.
     longest = 2 * (topics + members) + 2
-    even = longest + 1
-    move = even * longest * (2 * int(size.max(initial=0)) + 2)
+    if before_moves:
+        move = longest + 1
+        even = move * (longest + 1)
+    else:
+        even = longest + 1
+        move = even * longest * (2 * int(size.max(initial=0)) + 2)
 
     def cost(number: NDArray[np.int64]) -> NDArray[np.int64]:
         kept, own = number <= pairs.held, number <= pairs.held + pairs.back
@@ -120,12 +136,17 @@ EXACT_PAIRS = 20_000
 
 
 def decide(
-    reading: Reading, *, spread: bool = True, near: Kinds | None = None, near_first: bool = False
+    reading: Reading,
+    *,
+    spread: bool | Literal["before-moves"] = True,
+    near: Kinds | None = None,
+    near_first: bool = False,
 ) -> NDArray[np.intp]:
     """The member that gets each partition.
 
     `near` says who is far from what, None where racks do not matter; `near_first`: fewer far partitions are
-    worth more moves. `spread` has no effect where racks matter or there are too many pairs.
+    worth more moves. `spread` has no effect where racks matter or there are too many pairs; "before-moves"
+    raises InvalidGroupError then.
     """
     return _Task(reading, spread=spread, near=near, near_first=near_first).decide()
 
@@ -139,7 +160,14 @@ class _Task:
     members that can be far from a partition are open, too.
     """
 
-    def __init__(self, reading: Reading, *, spread: bool, near: Kinds | None, near_first: bool) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        *,
+        spread: bool | Literal["before-moves"],
+        near: Kinds | None,
+        near_first: bool,
+    ) -> None:
         self._holder = reading.holder
         self._near, self._near_first = near, near_first
         self._size, self._topic = reading.counts, reading.topic_of
@@ -163,7 +191,16 @@ class _Task:
         row = ~levels.complete[levels.part_of_topic[readers.topic]]
         self._readers = readers._replace(kind=readers.kind[row], topic=readers.topic[row])
         pairs = int(readers.members[readers.kind].sum())
-        self._spread = spread and near is None and pairs <= EXACT_PAIRS
+        self._spread = bool(spread) and near is None and pairs <= EXACT_PAIRS
+        self._spread_first = spread == "before-moves"
+        if self._spread_first and not self._spread:
+            raise InvalidGroupError(
+                f"spread='before-moves' takes up to {EXACT_PAIRS:,} pairs of a member and a topic that it "
+                f"reads; this group has {pairs:,}; pass spread=True"
+                if near is None
+                else "spread='before-moves' is not exact where members can be far from what they read; "
+                "pass racks='ignore', or spread=True"
+            )
 
     def decide(self) -> NDArray[np.intp]:
         """The member that gets each partition."""
@@ -179,6 +216,7 @@ class _Task:
             and (load >= self._low).all()
             and (load <= self._high).all()
             and not self._can_be_nearer()
+            and not self._spread_first
         ):
             return holder
         return self._give(holder, self._from_nothing())
@@ -238,7 +276,8 @@ class _Task:
         held = np.bincount(cell_of_holder[holder >= 0], minlength=len(keys))
         back = np.bincount(cell_of_fresh[free], minlength=len(keys))
         of_topic, member = np.divmod(keys, members)
-        amounts = spread_topics(self._size, Pairs(member, of_topic, held, back), self._low, self._high)
+        pairs = Pairs(member, of_topic, held, back)
+        amounts = spread_topics(self._size, pairs, self._low, self._high, before_moves=self._spread_first)
 
         keeps = np.minimum(amounts, held)
         gets = np.minimum(amounts - keeps, back)
