@@ -15,13 +15,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.partition_list import PartitionColumns, PartitionList, join_lists
+from assignors.partition_list import PartitionColumns, PartitionList, check_numbers, join_lists
 from assignors.protocol import encode_sticky_user_data
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.kit.columns import bounds, sort_rows
 from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions
-from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition
+from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition, is_integer
 
 _T = TypeVar("_T")
 
@@ -66,7 +66,7 @@ class Topic:
     id: uuid.UUID | None = None
 
     def __post_init__(self) -> None:
-        if not (hasattr(self.partitions, "__index__") and 0 <= self.partitions <= MAX_PARTITIONS):
+        if not (is_integer(self.partitions) and 0 <= self.partitions <= MAX_PARTITIONS):
             raise InvalidGroupError(
                 f"topic {self.name!r} has {self.partitions!r} partitions; give 0 to {MAX_PARTITIONS}"
             )
@@ -156,6 +156,9 @@ class Group:
         check_partitions(sum(map(_partitions_of, self.topics)), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
         check_ids(topic=[each.name for each in self.topics], member=[each.id for each in self.members])
+        for member in self.members:
+            if type(member.owned) is not PartitionList and member.owned:
+                check_numbers(member.owned, member.id)
 
     def next(
         self,

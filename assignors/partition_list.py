@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, repeat
-from operator import attrgetter, index, is_not
+from operator import attrgetter, is_not, itemgetter
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import ranges
 from partitioning.kit.limits import MAX_PARTITION
-from partitioning.topic_partition import TopicPartition
+from partitioning.topic_partition import TopicPartition, is_integer
 
 # `TopicPartition(topic, partition)` without the argument parsing.
 _topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
@@ -29,15 +29,19 @@ class PartitionColumns(NamedTuple):
     partitions: NDArray[np.int32]
 
 
-def _check_numbers(names: list[str], pairs: list[tuple[int, int]]) -> None:
-    for row, number in pairs:
-        try:
-            index(number)
-        except TypeError:
-            raise InvalidGroupError(
-                f"{names[row]!r} has the partition number {number!r}, of type {type(number).__name__}; "
-                "give an int"
-            ) from None
+def check_numbers(partitions: Sequence[Any], owner: str | None = None) -> None:
+    """InvalidGroupError for what is no topic with a number; True, 0.4 and "1" would be converted to one."""
+    if not isinstance(partitions, Sequence):  # an iterator would be empty when a strategy reads it
+        raise InvalidGroupError(f"member {owner!r} owns {partitions!r}: give a list of partitions")
+    try:
+        if set(map(type, map(itemgetter(1), partitions))) <= {int}:
+            return
+    except (TypeError, IndexError):
+        pass  # the entry is named below
+    whose = "" if owner is None else f", which member {owner!r} owns,"
+    for each in partitions:
+        if not (isinstance(each, tuple | list) and len(each) == 2 and is_integer(each[1])):
+            raise InvalidGroupError(f"{each!r}{whose} is no partition: give a topic's name and an int")
 
 
 class PartitionList(Sequence[TopicPartition]):
@@ -128,18 +132,16 @@ class PartitionList(Sequence[TopicPartition]):
         """The same partitions as columns; a `PartitionList` comes back as it is.
 
         Raises:
-            InvalidGroupError: a partition number that is no int, or does not fit 32 bits.
+            InvalidGroupError: a partition number that is no integer (True is none), or does not fit 32 bits.
         """
         if isinstance(partitions, PartitionList):
             return partitions
+        listed = [*partitions]
+        check_numbers(listed)
         rows: dict[str, int] = {}
-        pairs = [(rows.setdefault(topic, len(rows)), partition) for topic, partition in partitions]
+        pairs = [(rows.setdefault(topic, len(rows)), partition) for topic, partition in listed]
         try:
-            table = np.array(pairs)
-            if table.dtype != np.int64:
-                _check_numbers([*rows], pairs)  # a float or a text would be converted
-                table = np.array(pairs, dtype=np.int64)
-            topics, numbers = table.reshape(-1, 2).T
+            topics, numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
             fits = np.array_equal(numbers, numbers.astype(np.int32))
         except OverflowError:
             fits = False

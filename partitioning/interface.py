@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from partitioning.errors import InvalidLayoutError
 from partitioning.keys import KeyColumn, Keys
-from partitioning.topic_partition import checked_partition_count
+from partitioning.topic_partition import checked_partition_count, is_integer
 
 NONE_AVAILABLE: Final = range(0)
 """`TopicLayout.available` where no partition has a leader; any other empty list is taken for a mistake."""
@@ -47,7 +47,8 @@ class TopicLayout:
                 )
             if len(set(self.available)) != len(self.available):
                 raise InvalidLayoutError(f"`available` names a partition twice: {list(self.available)}")
-            if not 0 <= min(self.available) <= max(self.available) < self.partitions:
+            are_integers = set(map(type, self.available)) <= {int} or all(map(is_integer, self.available))
+            if not (are_integers and 0 <= min(self.available) <= max(self.available) < self.partitions):
                 raise InvalidLayoutError(
                     f"`available` is {list(self.available)}, but there are {self.partitions} partitions"
                 )

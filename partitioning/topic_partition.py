@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple, SupportsIndex
+from typing import NamedTuple, SupportsIndex, TypeGuard
+
+import numpy as np
 
 from partitioning.errors import InvalidPartitionCountError
 
@@ -24,13 +26,18 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether it is an integer of Python or NumPy; True and False are none here."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def checked_partition_count(num_partitions: SupportsIndex) -> int:
     """The count as an int; InvalidPartitionCountError unless it is an integer within 1 .. 2**31 - 1."""
     try:
         count = operator.index(num_partitions)
     except TypeError:
         count = 0
-    if not 1 <= count <= MAX_PARTITIONS:
+    if not 1 <= count <= MAX_PARTITIONS or num_partitions is True:
         raise InvalidPartitionCountError(
             f"num_partitions is {num_partitions!r}; give the topic's partition count, 1 to {MAX_PARTITIONS}"
         )

@@ -86,6 +86,7 @@ class _Search:
         self._kind = problem.reading.readers.of_member
         self._load = problem.loads(owner)
         self._ratio = self._load / self._capacity
+        self._left = inf if limits.moves is None else limits.moves
         ends = np.cumsum(np.bincount(owner[rows], minlength=len(self._load)))
         self._rows = np.split(rows[sorted_by(owner[rows])], ends[:-1])
         self._distinct: dict[int, NDArray[np.intp]] = {}
@@ -101,9 +102,9 @@ class _Search:
             step = self._step(fullest)
             if step is None:
                 break
-            moves += self._cost(step)
-            if self._limits.moves is not None and moves > self._limits.moves:
-                break
+            cost = self._cost(step)
+            moves += cost
+            self._left -= cost
             undo += [(row, int(self._owner[row])) for row, _ in step]
             self._apply(step)
             peak = self._ratio.max()
@@ -195,7 +196,7 @@ class _Search:
         cost += swapped & (holder[returns] == takes)
         cost -= swapped & (holder[returns] == giver)
         value = (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0))
-        value[worst >= limit] = 0.0
+        value[(worst >= limit) | (cost > self._left)] = 0.0
         if not value.any():
             return None, fits.size
         best = int(value.argmax())

@@ -20,6 +20,7 @@ from assignors.optimal.reading import Reading
 from partitioning.errors import InvalidConfigError, SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_PARTITION, parse_number
+from partitioning.topic_partition import is_integer
 
 TopicWeights = float | Sequence[float] | NDArray[np.floating] | Mapping[int, float]
 """One weight for each partition of a topic, a weight of every partition from 0 on, or by partition number."""
@@ -141,7 +142,7 @@ def _list(listed: dict[str, dict[int, float]], topic: str, weights: Iterable[tup
     own = listed.setdefault(topic, {})
     for partition, value in weights:
         number = parse_number(partition, MAX_PARTITION) if isinstance(partition, str) else partition
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        if not is_integer(number):
             raise InvalidConfigError(
                 f"topic {topic!r} has a weight for {partition!r}; give partition numbers"
             )

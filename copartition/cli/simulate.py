@@ -44,33 +44,35 @@ class ScenarioInputs(NamedTuple):
     group: str | None
     config: dict[str, str]
 
-    def read(self, ctx: click.Context, plans: Sequence[str]) -> list[Scenario]:
-        """The scenarios of files and names, or of captured groups with each deploy, with each assignor."""
-        bases = self._from_groups(ctx, plans) if self.deploys else self._from_files(plans)
-        return bases if self.seed is None else [replace(base, seed=self.seed) for base in bases]
+    def read(self, plans: Sequence[str]) -> list[tuple[Scenario, tuple[str, ...]]]:
+        """The scenarios of files and names, or of groups, each with what was taken for granted of it."""
+        captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
+        bases = self._from_groups(plans) if captured else self._from_files(plans)
+        return bases if self.seed is None else [(replace(base, seed=self.seed), text) for base, text in bases]
 
-    def _from_files(self, plans: Sequence[str]) -> list[Scenario]:
+    def _from_files(self, plans: Sequence[str]) -> list[tuple[Scenario, tuple[str, ...]]]:
         from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only these commands need it
 
         bases = [read_scenario(_find(plan), self.changes) for plan in plans]
         if len({base.name for base in bases}) < len(bases):
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
-        return [replace(base, assignor=name) for base in bases for name in self.assignors or (base.assignor,)]
+        named = [(base, name) for base in bases for name in self.assignors or (base.assignor,)]
+        return [(replace(base, assignor=name), ()) for base, name in named]
 
-    def _from_groups(self, ctx: click.Context, plans: Sequence[str]) -> list[Scenario]:
-        """What was taken for granted is on the error stream."""
-        from copartition.groups import read_source, scenario_of  # noqa: PLC0415 - only --deploy needs it
+    def _from_groups(self, plans: Sequence[str]) -> list[tuple[Scenario, tuple[str, ...]]]:
+        from copartition.groups import read_source, scenario_of, scenarios_of_record  # noqa: PLC0415 - only groups need it
         from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
 
-        captured = [
-            scenario_of(state, deploy, assignor=assignor)
-            for state in [read_source(plan, self.config, group=self.group).state for plan in plans]
-            for deploy in self.deploys
-            for assignor in self.assignors or (None,)
-        ]
-        for assumed in dict.fromkeys(text for state in captured for text in state.assumed):
-            complain(ctx, f"assumed: {assumed}")
-        return [with_settings(state.scenario, self.changes) for state in captured]
+        captured: list[tuple[Scenario, tuple[str, ...]]] = []
+        assignors = self.assignors or (None,)
+        for plan in plans:
+            if plan.lower().endswith(_RECORD):
+                captured += scenarios_of_record(plan, self.deploys, assignors)
+            else:
+                state = read_source(plan, self.config, group=self.group).state
+                for deploy in self.deploys:
+                    captured += [scenario_of(state, deploy, assignor=assignor) for assignor in assignors]
+        return [(with_settings(scenario, self.changes), assumed) for scenario, assumed in captured]
 
 
 scenario_options = one_argument(
@@ -172,7 +174,10 @@ def simulate(
         ]
         output.show(partial(print_ready, rows), json=partial(dump, rows))
     else:
-        _report(inputs.read(ctx, plans), runs, output, html)
+        captured = inputs.read(plans)
+        for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
+            complain(ctx, f"assumed: {text}")
+        _report([scenario for scenario, _ in captured], runs, output, html)
 
 
 def _find(plan: str) -> Path:

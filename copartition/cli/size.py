@@ -32,6 +32,7 @@ def _read_time(ctx: click.Context, option: click.Parameter, value: str) -> float
     "copartition size deploy.yaml --max-lag 30s",
     "copartition size deploy-surge --max-lag 30s --assignor range --assignor cooperative-sticky",
     "copartition size billing.txt --deploy rolling --set load.rate=50 --set load.capacity=400 --max-lag 1min",
+    "copartition size night.ndjson --set load.capacity=400 --max-lag 1min",
 )
 @click.argument("plans", nargs=-1, required=True, metavar="FILE|NAME...")
 @click.option(
@@ -61,19 +62,22 @@ def size(
     consumer can process, their events what has to be endured. Each number of consumers is simulated, from
     the fewest that can process what comes. An autoscaler's settings stand beside it, by KEDA's names.
 
+    Of a record of watch, FILE.ndjson, it is the last stable group with the rates that the record shows,
+    through a rolling restart and through the crash of a member, or through each --deploy.
+
     Exit code: 0 there is such a number, 1 there is none for a scenario, 2 could not run.
     """
     from copartition.reports.size import print_sizes, sizes_json  # noqa: PLC0415 - help does without
 
-    sizes = [_size(scenario, max_lag_ms, runs) for scenario in inputs.read(ctx, plans)]
+    sizes = [_size(*each, max_lag_ms, runs) for each in inputs.read(plans)]
     output.show(partial(print_sizes, sizes), json=partial(sizes_json, sizes))
     ctx.exit(any(each.fewest is None for each in sizes))
 
 
-def _size(scenario: Scenario, max_lag_ms: float, runs: int) -> Size:
+def _size(scenario: Scenario, assumed: tuple[str, ...], max_lag_ms: float, runs: int) -> Size:
     """The answer for one scenario; a bar on the terminal meanwhile."""
     from copartition.simulation.size import Size, numbers_to_try, size_trials  # noqa: PLC0415 - as above
 
     what, numbers = f"{scenario.name} with {scenario.assignor}", numbers_to_try(scenario)
     trials = track(size_trials(scenario, max_lag_ms, runs), what, len(numbers))
-    return Size(scenario, max_lag_ms, runs, tuple(trials))
+    return Size(scenario, max_lag_ms, runs, tuple(trials), assumed)

@@ -25,7 +25,7 @@ MOST = 100_000
     metavar="COMMAND",
     help="A program that reads a case a line and writes an answer a line: report where it differs.",
 )
-@schema_option("copartition.vectors", "SCHEMA")
+@schema_option("copartition.vectors.cases", "SCHEMA")
 @output_options("text", "json")
 @click.pass_context
 def vectors(
@@ -38,7 +38,7 @@ def vectors(
 
     With --against the exit code is 1 where a member gets other partitions, or a key another partition.
     """
-    from copartition.vectors import FORMAT_VERSION, check_vectors, make_vectors  # noqa: PLC0415 - not for help
+    from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - not for help
 
     cases = make_vectors(strategy, count, seed)
     if against is None:
@@ -46,7 +46,7 @@ def vectors(
         lines = ",\n".join(json.dumps(case) for case in cases)
         write(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n')
         return
-    from copartition.vectors import vectors_report  # noqa: PLC0415 - only --against needs it
+    from copartition.vectors.comparison import check_vectors, vectors_report  # noqa: PLC0415 - as --against
 
     differences = check_vectors(strategy, cases, shlex.split(against))
     write(vectors_report(strategy, cases, differences, output.form))

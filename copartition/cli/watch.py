@@ -108,7 +108,9 @@ def _look(
         complain(ctx, f"{failure}; trying again" if failure else f"live:{group}: it answers again")
 
     interval, for_s, count = limits
-    looks = Looks(GroupReader(group, config), interval_s=interval, for_s=for_s, count=count, tell=tell)
+    reader = GroupReader(group, config)
+    ends = None if record is None else reader.ends
+    looks = Looks(reader, interval_s=interval, for_s=for_s, count=count, ends=ends, tell=tell)
     report = WatchReport(form)
     with ExitStack() as stack:
         file = None if record is None else stack.enter_context(_open_record(record))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from assignors.group import Topic
 from assignors.state import GroupState
 from copartition.groups.plan.members import WhatIf, find_member, read_topics, seat_members
 from copartition.groups.plan.planner import as_complete
-from copartition.simulation import Consumer, Crash, Deployment, Grow, RollingRestart, Scenario
+from copartition.groups.snapshot import Names, Step, read_record
+from copartition.simulation import Consumer, Crash, Deployment, Grow, Load, RollingRestart, Scenario
 from copartition.simulation.inputs.events import Event
+from copartition.words import duration
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
 
@@ -21,6 +27,8 @@ DEPLOYS = ("rolling", "surge", "crash MEMBER", "grow TOPIC=N")
 _BEGIN_MS = 60_000.0
 _EVERY_MS = 60_000.0
 _DOWN_MS = 10_000.0
+_STRETCH_S = 60.0
+"""The shortest time that rates are computed from."""
 _PROFILES = {"java", "librdkafka", "kafka-python"}
 
 
@@ -55,7 +63,7 @@ def scenario_of(
     seats = seat_members(state, WhatIf())
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
-    names = _names(state)
+    names = Names().of(state.members)
     clients = [client for client in state.clients if client in _PROFILES]
     client = clients[0] if len(clients) == 1 else "java"
     consumers = tuple(
@@ -90,6 +98,42 @@ def scenario_of(
     )
 
 
+def scenarios_of_record(
+    path: str, deploys: Sequence[str] = (), assignors: Sequence[str | None] = (None,)
+) -> Iterator[CapturedScenario]:
+    """The last stable group of a record, with its rates, through deploys: a roll and a crash by default."""
+    steps = read_record(path)
+    stable = [step.state for step in steps if step.state.status == "Stable" and step.state.members]
+    if not stable:
+        raise SourceError(f"{path}: no step shows a stable group with members; watch it for longer")
+    for deploy in deploys or ("rolling", f"crash {stable[-1].members[0].id}"):
+        for assignor in assignors:
+            scenario, assumed = scenario_of(stable[-1], deploy, assignor=assignor)
+            load, shown = _recorded_load(steps, scenario.topics)
+            yield CapturedScenario(replace(scenario, load=load), (shown, *assumed))
+
+
+def _recorded_load(steps: Sequence[Step], topics: Sequence[Topic]) -> tuple[Load | None, str]:
+    """What came to each partition a second in the busiest stretch of a record, as far as it has all ends."""
+    numbers = [(topic.name, number) for topic in topics for number in range(topic.partitions)]
+    samples: list[tuple[float, NDArray[np.float64]]] = []
+    for step in steps:
+        offsets = step.ends or {}
+        ends = np.array([offsets.get(topic, {}).get(number, np.nan) for topic, number in numbers])
+        if not np.isnan(ends).any() and (not samples or step.at >= samples[-1][0] + _STRETCH_S):
+            samples.append((step.at, ends))
+    stretches = [(later[0] - sooner[0], later[1] - sooner[1]) for sooner, later in pairwise(samples)]
+    # Ends go back where a topic was made anew.
+    stretches = [(seconds, came) for seconds, came in stretches if (came >= 0).all()]
+    if not stretches:
+        return None, f"the record shows no rates: it has no ends of all partitions {_STRETCH_S:g} s apart"
+    seconds, came = max(stretches, key=lambda stretch: float(stretch[1].sum()) / stretch[0])
+    rates = iter((came / seconds).tolist())
+    load = Load({topic.name: tuple(islice(rates, topic.partitions)) for topic in topics})
+    stretch = f"the busiest {duration(1_000 * seconds)} between two ends"
+    return load, f"rates are those of {stretch} in the record; nothing waits at the start"
+
+
 def _topics(state: GroupState) -> list[Topic]:
     counts = state.highest_counts.tolist()
     racks = state.racks or [None] * len(counts)
@@ -97,15 +141,6 @@ def _topics(state: GroupState) -> list[Topic]:
     return [
         Topic(name, count, where if where is not None and len(where) == count else None, id_)
         for name, count, where, id_ in zip(state.topics, counts, racks, ids, strict=True)
-    ]
-
-
-def _names(state: GroupState) -> list[str]:
-    """What each member is called: its instance id, else its client id, else its member id; none twice."""
-    short = [member.instance_id or member.client_id or member.id for member in state.members]
-    times = Counter(short)
-    return [
-        name if times[name] == 1 else member.id for name, member in zip(short, state.members, strict=True)
     ]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from operator import itemgetter
 from os import PathLike
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -23,7 +25,7 @@ from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MA
 with needs("a snapshot", "cli"):
     import msgspec
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 
 _IN_COMMON = (
     *("members_complete", "strategy", "protocol", "generation", "leading_client", "clients"),
@@ -64,6 +66,8 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     unassigned: dict[_Name, list[_Partition]] = {}
     """Partitions nobody has; those of topics with a count need not be listed."""
     lag: dict[_Name, dict[_Partition, _Lag]] = {}
+    ends: dict[_Name, dict[_Partition, Annotated[int, msgspec.Meta(ge=0, le=MAX_OFFSET)]]] = {}
+    """The offset of each partition's next record, in a record of several snapshots."""
     members_complete: bool = True
     strategy: str | None = None
     protocol: str | None = None
@@ -193,9 +197,9 @@ class _Collected:
 
     def state(self) -> GroupState:
         """What was collected; partitions that only have a lag are added as columns."""
-        for topic, count in self._snapshot.topics.items():
+        for topic, total in self._snapshot.topics.items():
             lags = self._snapshot.lag.get(topic, {})
-            unlisted = [lag for lag in lags if lag < count and lag not in self._listed[topic]]
+            unlisted = [lag for lag in lags if lag < total and lag not in self._listed[topic]]
             self.add(topic, unlisted, None, "$.topics")
         return self._rows.state(name=self._snapshot.group, status=self._snapshot.state)
 
@@ -296,11 +300,33 @@ class Step(NamedTuple):
     since: float | None  # when the state before it was last seen; None for the first step
     state: GroupState
     target: GroupState | None = None  # what the group is on its way to, if it has targets (KIP-848)
+    ends: dict[str, dict[int, int]] | None = None  # the offset of each partition's next record
+
+
+class Names:
+    """Short names, no two members in the group with the same; one that comes back gets the one it had."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+
+    def of(self, members: Sequence[MemberIdentity]) -> list[str]:
+        """The names of the members that are in the group now."""
+        names_in_use = {self._of[member.id] for member in members if member.id in self._of}
+        clients = Counter(member.client_id for member in members)
+        for member in members:
+            if member.id not in self._of:
+                client = member.client_id if clients[member.client_id] == 1 else None
+                numbered = (f"{member.id or 'member'} ({number})" for number in count(2))
+                names = chain((member.instance_id, client, member.id), numbered)
+                self._of[member.id] = next(name for name in names if name and name not in names_in_use)
+                names_in_use.add(self._of[member.id])
+        return [self._of[member.id] for member in members]
 
 
 def record_line(step: Step) -> str:
     """The step as a line; each is a snapshot by itself."""
     snapshot = make_snapshot(step.state, step.target)
+    snapshot.ends = step.ends or {}
     snapshot.at = datetime.fromtimestamp(step.at, UTC)
     snapshot.since = None if step.since is None else datetime.fromtimestamp(step.since, UTC)
     return msgspec.json.encode(snapshot).decode() + "\n"
@@ -334,4 +360,4 @@ def _step(snapshot: Snapshot) -> Step:
     if snapshot.since is not None and snapshot.since > snapshot.at:
         raise SourceError("the snapshot's time `since` is after `at`")
     since = None if snapshot.since is None else snapshot.since.timestamp()
-    return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot))
+    return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot), snapshot.ends)

@@ -123,7 +123,7 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
         return _record_step(path, step)
     if Path(name).suffix.lower() == SUFFIX:
         steps = read_record(name)
-        return Source(*steps[0][2:], last=steps[-1].state)
+        return Source(steps[0].state, steps[0].target, last=steps[-1].state)
     return _file(name, group)
 
 
@@ -267,7 +267,7 @@ def _record_step(path: str, step: str) -> Source:
     steps = read_record(path)
     if not -len(steps) <= number < len(steps):
         raise SourceError(f"{path}#{step}: the record has {len(steps)} steps, 0 to {len(steps) - 1}")
-    return Source(*steps[number][2:])
+    return Source(steps[number].state, steps[number].target)
 
 
 def _step_number(path: str, step: str) -> int:

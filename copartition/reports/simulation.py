@@ -29,17 +29,10 @@ from copartition.simulation import (
     Uniform,
 )
 from copartition.words import duration
+from partitioning.kit.data import read_toml
 from partitioning.kit.words import first_of
 
-_COSTS = {
-    "poll_ms": "the work between two polls",
-    "revoke_ms": "the revoke callback",
-    "assign_ms": "the assign callback",
-    "partition_ms": "opening a partition",
-    "first_fetch_ms": "the first fetch",
-    "assignor_ms": "the assignor",
-    "network_ms": "a request and its answer",
-}
+WORDS = read_toml(__package__, "simulation_words.toml")
 
 
 def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
@@ -62,9 +55,8 @@ def assumptions(scenario: Scenario) -> list[str]:
 
 
 def _costs(costs: Costs) -> str:
-    costs_taken = [
-        f"{what} takes {_time(value)}" for name, what in _COSTS.items() if (value := getattr(costs, name))
-    ]
+    named = [(what, getattr(costs, name)) for name, what in WORDS["costs"].items()]
+    costs_taken = [f"{what} takes {_time(value)}" for what, value in named if value]
     return "; ".join([*costs_taken, f"nothing {'else ' if costs_taken else ''}but waiting takes time"])
 
 
@@ -98,7 +90,8 @@ def _load(scenario: Scenario) -> str:
 
 
 def _rate(rate: float | tuple[float, ...]) -> str:
-    return f"{min(rate):,g} to {max(rate):,g}" if isinstance(rate, tuple) else f"{rate:,g}"
+    least, most = (min(rate), max(rate)) if isinstance(rate, tuple) else (rate, rate)
+    return f"{least:,g}" if least == most else f"{least:,g} to {most:,g}"
 
 
 def _commits(load: Load, interval_ms: float) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from copartition.reports.lanes import Lanes, Shape, Strip
 from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
-from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows
+from copartition.reports.simulation import REBALANCES, WORDS, assumptions, causes, outage_rows
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 from copartition.words import clock, count, duration, visible
 
@@ -40,13 +40,7 @@ def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 def phase_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key, ...]:
     """The strips of what partitions do."""
-    texts = [
-        ("read", "read"),
-        ("detection", "detection: nobody reads it, nobody has noticed"),
-        ("barrier", "barrier: waits for members to join or let go, or nobody is there"),
-        ("compute", "compute: the assignor is at work"),
-        ("handover", "handover: callbacks, opening, first records"),
-    ]
+    texts = [*WORDS["phases"].items()]
     if any(len(result.timeline.zombies.partition) for result in results):
         texts.append(("two", "two readers, one of which no longer owns it"))
     return _place_keys(texts, width)
@@ -72,18 +66,6 @@ def _place_keys(texts: Sequence[tuple[str, str]], width: float) -> tuple[Key, ..
     return tuple(keys)
 
 
-_SAID = {
-    "join": "{} joins",
-    "leave": "{} leaves",
-    "crash": "{} crashes",
-    "grow": "{} grows",
-    "create": "{} is created",
-    "slow-poll": "{} is slow to poll",
-    "stall": "{} stalls",
-    "failover": "coordinator fails over",
-    "duplicate-instance": "second {}",
-}
-"""Entries of the log that are events: what comes from outside the group."""
 ROWS = 2
 """Lines of text that labels are spread over."""
 _NEAR = 4.0
@@ -106,7 +88,7 @@ class Mark(NamedTuple):
 
 def events(log: Sequence[LogEntry]) -> list[LogEntry]:
     """What was done to the group, in order of time."""
-    return sorted((entry for entry in log if entry.what in _SAID), key=lambda entry: entry.at_ms)
+    return sorted((entry for entry in log if entry.what in WORDS["events"]), key=lambda entry: entry.at_ms)
 
 
 def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
@@ -148,7 +130,7 @@ def _event_text(entry: LogEntry, *, longest: int | None = None) -> str:
     name = visible(entry.subject or "")
     if longest is not None and len(name) > longest:
         name = "…" + name[1 - longest :]
-    return _SAID[entry.what].format(name)
+    return str(WORDS["events"][entry.what]).format(name)
 
 
 def _hint(group: list[LogEntry]) -> str:
@@ -306,16 +288,19 @@ class Chart(NamedTuple):
 
 def whole_run(results: Sequence[SimulationResult]) -> Chart:
     """The runs from beginning to end."""
-    return _chart("whole", "The whole run", results, _whole(results))
+    return _chart("whole", "The whole run", results, results, _whole(results))
 
 
 def charts(results: Sequence[SimulationResult]) -> list[Chart]:
-    """The whole of the runs, and their first disturbance up close where that is much shorter."""
-    whole = _whole(results)
-    near = first_disturbance(results)
+    """The whole of the runs, and each scenario's busiest disturbance up close where that is much shorter."""
     drawn = [whole_run(results)]
-    if near is not None and near.end - near.start < whole.end / 4:
-        drawn.append(_chart("near", "The first disturbance up close", results, near))
+    names = dict.fromkeys(result.scenario.name for result in results)
+    for name in names:
+        runs = [result for result in results if result.scenario.name == name]
+        near = busiest_disturbance(runs)
+        if near is not None and near.end - near.start < _whole(runs).end / 4:
+            title = "The busiest disturbance up close" + (f": {visible(name)}" if len(names) > 1 else "")
+            drawn.append(_chart(f"near-{len(drawn)}", title, runs, results, near))
     return drawn
 
 
@@ -326,19 +311,22 @@ def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> 
     return f"{result.scenario.name}: {title}" if several else title
 
 
-def first_disturbance(results: Sequence[SimulationResult]) -> Window | None:
-    """From a little before the first event to a little after all that follows from it, over all runs.
+def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
+    """From a little before the event that stops the most to a little after what follows, over all runs.
 
     What follows are the pauses and rebalances that begin before the next event, and follow-up rebalances even
     after it. A consumer that comes back is no event of its own, and neither is the follow-up that a rebalance
-    asks for.
+    asks for. An event stops as much as the pauses after it last, summed over partitions and runs.
     """
-    happened = [events(result.log) for result in results]
-    moments = sorted({at for entries in happened for at in _beginnings(entries)})
-    if not moments:
+    moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
+    if not len(moments):
         return None
-    first = moments[0]
-    following = moments[1] if len(moments) > 1 else np.inf
+    stopped = np.zeros(len(moments) + 1)
+    for result in results:
+        _, opens, closes = result.timeline.pauses()
+        np.add.at(stopped, np.searchsorted(moments, opens, "right"), closes - opens)
+    chosen = int(stopped[1:].argmax())
+    first, following = [*moments.tolist(), np.inf][chosen : chosen + 2]
     last = max(_end_of_disturbance(result, first, following) for result in results)
     if last == first:
         return None
@@ -377,12 +365,19 @@ def _whole(results: Sequence[SimulationResult]) -> Window:
     return Window(0.0, max(1.0, *(result.summary.duration_ms for result in results)))
 
 
-def _chart(name: str, title: str, results: Sequence[SimulationResult], window: Window) -> Chart:
+def _chart(
+    name: str,
+    title: str,
+    runs: Sequence[SimulationResult],
+    results: Sequence[SimulationResult],
+    window: Window,
+) -> Chart:
+    """Some of the results, or all of them, with the colours and titles that they have among all."""
     styles = consumer_styles(results)
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
-    loads = [result.records for result in results if result.records is not None and len(result.records.lag)]
+    loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
     top = max((most_lag(load, window) for load in loads), default=0.0)
-    panels = tuple(_panel(result, results, window, styles, most, top) for result in results)
+    panels = tuple(_panel(result, results, window, styles, most, top) for result in runs)
     return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), panels, ticks(window))
 
 

@@ -18,8 +18,6 @@ from partitioning.kit.words import first_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.simulation import Scenario
-
 _SHOWN = 5
 """Trials of a table."""
 _FIGURES = ("max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed")
@@ -36,7 +34,7 @@ def _json_size(answer: Size) -> dict[str, Any]:
         "assignor": answer.scenario.assignor,
         **{name: getattr(answer, name) for name in _FIGURES},
         "trials": [finite(asdict(trial)) for trial in answer.trials],
-        "assumed": _assumed(answer.scenario),
+        "assumed": _assumed(answer),
         "warnings": list(answer.warnings),
     }
 
@@ -60,7 +58,7 @@ def print_sizes(sizes: Sequence[Size], console: Console) -> None:
         if answer.autoscaler:
             settings = ", ".join(f"{name} {value}" for name, value in answer.autoscaler.items())
             console.print(note(f"KEDA: {settings}; it adds consumers only beyond the bound"))
-        console.print(note(f"assumed: {'; '.join(_assumed(scenario))}"))
+        console.print(note(f"assumed: {'; '.join(_assumed(answer))}"))
         for warning in answer.warnings:
             console.print(note(f"warning: {warning}", "yellow"))
 
@@ -90,7 +88,7 @@ def _row(trial: SizeTrial) -> tuple[Any, ...]:
     return cell(str(trial.consumers), style), cell(wait, style), lag, recovery, cell(trial.why)
 
 
-def _assumed(scenario: Scenario) -> list[str]:
-    events = [occurrence(event) for event in scenario.events]
+def _assumed(answer: Size) -> list[str]:
+    events = [occurrence(event) for event in answer.scenario.events]
     happens = f"through {first_of(events, 3)}" if events else "nothing happens: no deploy and no crash"
-    return [happens, *assumptions(scenario)]
+    return [happens, *assumptions(answer.scenario), *answer.assumed]

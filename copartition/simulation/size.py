@@ -46,12 +46,14 @@ class Size:
         max_lag_ms: the bound.
         runs: how many seeds; a number of consumers fits where the bound holds with each.
         trials: what was tried, from the fewest consumers on that can process what comes.
+        assumed: what was taken for granted of the group that the scenario was made of.
     """
 
     scenario: Scenario
     max_lag_ms: float
     runs: int
     trials: tuple[SizeTrial, ...]
+    assumed: tuple[str, ...] = ()
 
     @property
     def fewest(self) -> int | None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain, count
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,11 +14,14 @@ from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import Flow, diff
 from copartition.diff.changes import natural
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import Names, Step
 from partitioning.errors import SourceError
 from partitioning.topic_partition import TopicPartition
 
 Reading = tuple[GroupState, GroupState | None]
+ENDS_S = 600.0
+"""How long a record goes on without ends of partitions, from which its rates are computed."""
+_T = TypeVar("_T")
 
 
 class Looks:
@@ -29,7 +30,8 @@ class Looks:
     `read` gives the same object as before where nothing has changed; a look begins every `interval_s`. The
     first look must succeed. A later one that fails is repeated; each cause is reported once until a look
     succeeds. Without `for_s` and `count` there is no end. `tell` gets each error, and None when a look has
-    succeeded again. `clock` gives seconds since 1970.
+    succeeded again. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
+    step has them, and there is one every `ENDS_S`, whatever is new.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Looks:
         interval_s: float,
         for_s: float | None = None,
         count: int | None = None,
+        ends: Callable[[], dict[str, dict[int, int]]] | None = None,
         tell: Callable[[str | None], None],
         clock: Callable[[], float] | None = None,
         sleep: Callable[[float], None] = time.sleep,
@@ -47,6 +50,7 @@ class Looks:
         self._interval_s = interval_s
         self._for_s = for_s
         self._count = count
+        self._ends = ends
         self._tell = tell
         self._clock = clock or _steady_clock()
         self._sleep = sleep
@@ -57,22 +61,25 @@ class Looks:
         self.begun = self.ended = self.blind_s = 0.0
 
     def __iter__(self) -> Iterator[Step]:
-        """The steps; looks that show nothing new give none."""
+        """The steps; looks that show nothing new give none, but for ends."""
         latest: Reading | None = None
+        ends_s = 0.0
         since: float | None = None
         tried = 0
         start = self._clock()
         while True:
             asked_s = self._clock()
-            reading = self._look(required=latest is None)
+            reading = self._look(self._read, required=latest is None)
             tried += 1
             if reading is not None:
                 self.ended = self._clock()
                 self.begun = self.begun or self.ended
                 self.successes += 1
                 self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
-                if reading is not latest:
-                    yield Step(self.ended, since, *reading)
+                if reading is not latest or (self._ends and self.ended >= ends_s + ENDS_S):
+                    ends = self._look(self._ends, required=latest is None) if self._ends else None
+                    ends_s = self.ended
+                    yield Step(self.ended, since, *reading, ends)
                 # The answer is no older than the question.
                 latest, since = reading, asked_s
             wait_s = max(asked_s + self._interval_s - self._clock(), 0)
@@ -81,9 +88,9 @@ class Looks:
                 return
             self._sleep(wait_s)
 
-    def _look(self, *, required: bool) -> Reading | None:
+    def _look(self, read: Callable[[], _T], *, required: bool) -> _T | None:
         try:
-            reading = self._read()
+            reading = read()
         except SourceError as error:
             if required:
                 raise
@@ -101,26 +108,6 @@ def _steady_clock() -> Callable[[], float]:
     """A clock that nobody sets while it runs, as an hour more or less would be in every duration."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
-
-
-class Names:
-    """Short names, no two members in the group with the same; one that comes back gets the one it had."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, str] = {}
-
-    def of(self, members: Sequence[MemberIdentity]) -> list[str]:
-        """The names of the members that are in the group now."""
-        names_in_use = {self._of[member.id] for member in members if member.id in self._of}
-        clients = Counter(member.client_id for member in members)
-        for member in members:
-            if member.id not in self._of:
-                client = member.client_id if clients[member.client_id] == 1 else None
-                numbered = (f"{member.id or 'member'} ({number})" for number in count(2))
-                names = chain((member.instance_id, client, member.id), numbered)
-                self._of[member.id] = next(name for name in names if name and name not in names_in_use)
-                names_in_use.add(self._of[member.id])
-        return [self._of[member.id] for member in members]
 
 
 _HIDING = {"PreparingRebalance", "CompletingRebalance"}

@@ -17,7 +17,7 @@ from assignors.partition_list import PartitionList
 from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import GroupState
 from copartition.groups.plan import plan
-from copartition.groups.snapshot import Step, read_record
+from copartition.groups.snapshot import Names, Step, read_record
 from copartition.simulation import (
     Consumer,
     Event,
@@ -33,7 +33,7 @@ from copartition.simulation import (
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
-from copartition.watch.changes import Change, Kind, Names, Watch
+from copartition.watch.changes import Change, Kind, Watch
 from partitioning.errors import SourceError
 
 CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})

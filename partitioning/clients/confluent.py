@@ -27,6 +27,8 @@ from partitioning.interface import Partitioner
 if TYPE_CHECKING:
     from confluent_kafka._types import DeliveryCallback, HeadersType
 
+PRODUCERS: WeakSet[Any] = WeakSet()
+"""Those of this process, also of asyncio."""
 _produce = Producer.produce  # `super()` takes as long as a fifth of the call
 
 
@@ -77,7 +79,7 @@ class PartitioningProducer(Producer):
         self._watched: tuple[DeliveryCallback | None, DeliveryCallback | None] = None, None
         on_delivery = self._deliveries.watch(self._topics.on_error, config.get("on_delivery"))
         super().__init__({**config, **self._topics.hashing, "on_delivery": on_delivery})
-        _producers.add(self)
+        PRODUCERS.add(self)
 
     def produce(
         self,
@@ -231,9 +233,6 @@ class PartitioningProducer(Producer):
             if error is None:
                 raise
 
-    def _refuse(self, *_: object, **__: object) -> None:
-        self._deliveries.refuse_forked()
-
     def _drain(self, within_s: float = math.inf) -> None:
         """Serve reports until none is outstanding, or the time is over."""
         if len(self):  # a closed producer serves none
@@ -287,13 +286,10 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
     __exit__ = PartitioningProducer.__exit__
 
 
-_producers: WeakSet[PartitioningProducer] = WeakSet()
-
-
 def _refuse_records() -> None:
     """In a forked process, let each producer from before refuse records; a check would cost every record."""
-    for producer in _producers:
-        refuse = producer._refuse  # noqa: SLF001 - of this module
+    for producer in PRODUCERS:
+        refuse = producer._deliveries.refuse_forked  # noqa: SLF001 - of these modules
         vars(producer).update(produce=refuse, produce_batch=refuse)
 
 

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, Message
 
+from partitioning.clients.confluent import PRODUCERS
 from partitioning.clients.delivery import TAKEN_ALONG, describe_error
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Ask, Topics, deliveries_of, encoded
@@ -73,6 +74,7 @@ class PartitioningAIOProducer(AIOProducer):
         self._futures: list[Future[Message]] = []
         self._prune_at = _PRUNE_AT
         super().__init__({**producer_conf, **self._topics.hashing}, **options)
+        PRODUCERS.add(self)
 
     async def produce(
         self,
@@ -95,7 +97,6 @@ class PartitioningAIOProducer(AIOProducer):
             DeliveryError: this process was forked from the producer's.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
-        self._deliveries.refuse_forked()
         current = None
         if partition == ANY_PARTITION and not (key and topic in self._topics.hashed):
             ask = self._from_another_thread()

@@ -131,7 +131,7 @@ class Deliveries:
                     "although 'delivery.timeout.ms' is over: is the broker gone?"
                 )
 
-    def refuse_forked(self) -> None:
+    def refuse_forked(self, *_: object, **__: object) -> None:
         """Raise in a forked process: it has none of librdkafka's threads, but maybe a lock that they held."""
         if os.getpid() != self._process:
             raise self._error(

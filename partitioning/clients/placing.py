@@ -97,7 +97,7 @@ class TopicPlacer:
                     f"partitioner {self._name!r} ends the process in `partition`: {error!r}"
                 ) from error
         try:
-            partition = index(chosen)
+            partition = -1 if isinstance(chosen, bool) else index(chosen)
         except TypeError:
             partition = -1
         if not 0 <= partition < layout.partitions:

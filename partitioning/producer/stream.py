@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.producer.settings import INT_MAX, LATEST_MS, check_bounds
+from partitioning.topic_partition import is_integer
 
 
 class Stream(NamedTuple):
@@ -84,7 +85,7 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
 
 def checked_choice(chosen: object, partitions: int) -> int:
     """A strategy's partition for a record; InvalidLayoutError where that is no int, or not of the topic."""
-    if not (isinstance(chosen, int | np.integer) and 0 <= chosen < partitions):
+    if not (is_integer(chosen) and 0 <= chosen < partitions):
         raise InvalidLayoutError(
             f"the strategy put a record into partition {chosen!r}; the topic has 0 to {partitions - 1}"
         )

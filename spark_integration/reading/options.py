@@ -85,7 +85,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         )
     ending = _offsets(own, "endingOffsets")
     return ReadOptions(
-        config=_config(lowered, own.get("bootstrap.servers"), environment),
+        config=_config(lowered, environment),
         topics=topics,
         starting=_offsets(own, "startingOffsets"),
         ending=LATEST if ending is None else ending,
@@ -96,17 +96,8 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     )
 
 
-def _config(
-    lowered: Mapping[str, str], servers: str | None, environment: Mapping[str, str]
-) -> dict[str, str]:
+def _config(lowered: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     config = client_settings(lowered, environment)
-    if servers:
-        config["bootstrap.servers"] = servers
-    if not config.get("bootstrap.servers"):
-        raise InvalidConfigError(
-            "no brokers: give the option 'kafka.bootstrap.servers', for example 'localhost:9092', "
-            "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
-        )
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "

@@ -75,19 +75,12 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     meaning, or the brokers are missing.
     """
     lowered = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
-    config = client_settings(lowered, environment)
     own = {name: value for name, value in lowered.items() if not name.startswith("kafka.")}
     for name in own.keys() - set(OWN_OPTIONS):
         close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"write 'kafka.{name}' for a setting of librdkafka"
         raise InvalidConfigError(f"the copartition sink has no option {name!r}; {hint}")
-    if "bootstrap.servers" in own:
-        config["bootstrap.servers"] = own["bootstrap.servers"]
-    if not config.get("bootstrap.servers"):
-        raise InvalidConfigError(
-            "no brokers: give the option 'kafka.bootstrap.servers', for example 'localhost:9092', "
-            "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
-        )
+    config = client_settings(lowered, environment)
     if "transactional.id" in config:
         raise InvalidConfigError(
             "leave out 'kafka.transactional.id': for transactions give 'txnAppId' and 'txnVersion', and the "
@@ -111,7 +104,8 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
 def client_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Settings of librdkafka, which environment variables and the options stand for; the latter win.
 
-    Options are by their names in lower case. InvalidConfigError where a setting of Java's has no counterpart.
+    Options are by their names in lower case. InvalidConfigError where a setting of Java's has no counterpart,
+    or the brokers are missing.
     """
     surrounding = {
         name.removeprefix("KAFKA_").replace("_", ".").lower(): value
@@ -119,7 +113,15 @@ def client_settings(settings: Mapping[str, str], environment: Mapping[str, str])
         if name.startswith(ENVIRONMENT)
     }
     chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
-    return translate_security(surrounding) | translate_security(chosen)
+    config = translate_security(surrounding) | translate_security(chosen)
+    if "bootstrap.servers" in settings:
+        config["bootstrap.servers"] = settings["bootstrap.servers"]
+    if not config.get("bootstrap.servers"):
+        raise InvalidConfigError(
+            "no brokers: give the option 'kafka.bootstrap.servers', for example 'localhost:9092', "
+            "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
+        )
+    return config
 
 
 def translate_security(config: Mapping[str, str]) -> dict[str, str]:

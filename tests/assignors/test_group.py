@@ -1,5 +1,8 @@
 """Group.next: what members carry from one rebalance to the next."""
 
+import re
+
+import numpy as np
 import pytest
 
 from assignors.group import Assignment, Group, Member, StickyUserData, Topic
@@ -115,13 +118,40 @@ def test_a_topic_given_twice_is_refused():
     ("arguments", "message"),
     [
         ((-1,), "-1 partitions"),
-        *[((count,), f"has {count!r} partitions; give 0 to") for count in (0.4, 1.9, "1", None)],
+        *[((count,), f"has {count!r} partitions; give 0 to") for count in (0.4, 1.9, "1", None, True)],
         ((2, [{"r1"}]), "2 partitions but racks for 1"),
     ],
 )
 def test_a_topic_that_cannot_be_is_refused(arguments, message):
     with pytest.raises(InvalidGroupError, match=message):
         Topic("t", *arguments)
+
+
+@pytest.mark.parametrize("number", [0.4, 1.0, "1", None, True, np.bool_(True), np.float64(1)])
+def test_an_owned_partition_without_an_integer_for_its_number_is_refused(number):
+    owned = [TopicPartition("t", 0), TopicPartition("t", number)]
+    expected = (
+        f"partition={number!r}), which member 'b' owns, is no partition: give a topic's name and an int"
+    )
+    with pytest.raises(InvalidGroupError, match=re.escape(expected)):
+        Group([Topic("t", 2)], [Member("a", ["t"]), Member("b", ["t"], owned=owned)])
+
+
+@pytest.mark.parametrize("odd", ["t-0", 5, (), ("t",)])
+def test_an_owned_partition_that_is_no_pair_is_refused(odd):
+    with pytest.raises(InvalidGroupError, match="which member 'a' owns, is no partition"):
+        Group([Topic("t", 2)], [Member("a", ["t"], owned=[odd])])
+
+
+def test_owned_partitions_that_can_be_read_once_only_are_refused():
+    with pytest.raises(InvalidGroupError, match=r"member 'a' owns <.*: give a list of partitions"):
+        Group([Topic("t", 2)], [Member("a", ["t"], owned=iter([("t", 0)]))])
+
+
+@pytest.mark.parametrize("number", [-1, 2, 2**40, np.int32(1), np.uint8(1)])
+def test_an_owned_partition_may_have_any_integer_for_its_number(number):
+    owned = [("t", number)]
+    assert Group([Topic("t", 2)], [Member("a", ["t"], owned=owned)]).members[0].owned is owned
 
 
 def test_racks_given_as_text_are_refused():

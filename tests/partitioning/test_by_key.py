@@ -117,7 +117,7 @@ def test_a_partitioner_of_ours_leaves_keys_to_it(name):
 @pytest.mark.usefixtures("by_length")
 @pytest.mark.parametrize(
     ("key", "count", "error"),
-    [("text", 12, InvalidKeyError), (b"key", 0, InvalidPartitionCountError)],
+    [("text", 12, InvalidKeyError), *[(b"key", count, InvalidPartitionCountError) for count in (0, True)]],
 )
 def test_what_is_no_key_or_count_is_refused(key, count, error):
     with pytest.raises(error):

@@ -11,6 +11,19 @@ WATCHING = "tests/copartition/watch"
 OPTIMAL = "tests/assignors/optimal"
 
 ROWS = [
+    # Groups.
+    (
+        "assignors/group.py",
+        "check_numbers(member.owned, member.id)",
+        "pass",
+        "tests/assignors/test_group.py",
+    ),
+    (
+        "partitioning/topic_partition.py",
+        " and not isinstance(value, bool)",
+        "",
+        "tests/assignors/test_group.py",
+    ),
     # Assignors as rules.
     (
         "assignors/rules/range.py",

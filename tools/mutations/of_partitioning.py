@@ -17,6 +17,12 @@ SERIALIZING = "tests/partitioning/clients/test_confluent_serializing.py"
 READING = "tests/copartition/topics/audit/test_reader.py"
 
 ROWS = [
+    (
+        "partitioning/clients/confluent_aio.py",
+        "PRODUCERS.add(self)",
+        "pass",
+        "tests/partitioning/clients/test_forked.py",
+    ),
     # Hashes, their signs, and what null and empty keys do.
     (
         "partitioning/hashing/modulo.py",

@@ -171,6 +171,15 @@ class GroupReader:
         self._described, self._topics_read = described, now
         return self._states
 
+    def ends(self) -> dict[str, dict[int, int]]:
+        """The offset of the next record of each partition of the group's topics, as far as brokers answer."""
+        counts = {} if self._answer is None else self._answer[1].counts
+        ends: dict[str, dict[int, int]] = {topic: {} for topic in counts}
+        places = [(topic, number) for topic, count in counts.items() for number in range(count)]
+        for (topic, number), end in self._cluster.ends(places).items():
+            ends[topic][number] = end
+        return ends
+
 
 def _by_id(group: LiveGroup) -> LiveGroup:
     return group._replace(members=sorted(group.members, key=lambda member: member.identity.id))

@@ -98,10 +98,13 @@ class Members:
             self.base_ms[members] = answered_ms
             return
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
-        due_ms = first_after_each(base_ms, self.every_ms[members], joins_ms)
+        every_ms = self.every_ms[members]
+        due_ms = first_after_each(base_ms, every_ms, joins_ms)
         owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a newcomer has sent none yet
         since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
-        wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], due_ms).min(axis=0)
+        # It looks whether the interval is over, and is late because it looks: no look is just too early.
+        over_ms = due_ms - every_ms + self._settings.heartbeat_interval_ms
+        wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], over_ms).min(axis=0)
         kept_ms = np.where(owed, assigned_ms, wakes_ms)
         self.base_ms[members] = np.where(keeps_beating, kept_ms, answered_ms)
 

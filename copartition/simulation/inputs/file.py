@@ -304,20 +304,17 @@ def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool)
 
 def _check_strategies(scenario: Scenario) -> None:
     """Refuse strategies that there are not; in a scenario made in Python, one may be registered later."""
-    named = [("$.assignor", scenario.assignor)]
+    named = {scenario.assignor: "$.assignor"}
     for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
         for number, each in enumerate(consumers_or_events):
             inner = each.consumer if isinstance(each, Join) else each
             for turn, name in enumerate(getattr(inner, "assignors", None) or ()):
-                named.append((f"{path}[{number}].assignors[{turn}]", name))
-    checked: set[str] = set()
-    for path, name in named:
-        if name not in checked:
-            try:
-                get_assignor(name)
-            except UnknownStrategyError as error:
-                raise ScenarioError(str(error), path=path) from error
-            checked.add(name)
+                named.setdefault(name, f"{path}[{number}].assignors[{turn}]")
+    for name, path in named.items():
+        try:
+            get_assignor(name)
+        except UnknownStrategyError as error:
+            raise ScenarioError(str(error), path=path) from error
 
 
 def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:

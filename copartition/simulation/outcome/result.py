@@ -197,14 +197,6 @@ class SimulationResult:
 
 _UNITS = {"ms": 1.0, "s": 1_000.0, "min": 60_000.0, "h": 3_600_000.0}
 _LIMIT = re.compile(rf"\s*({COMPARISON})?\s*(\d+(?:_\d+)*(?:\.\d+)?)\s*({'|'.join(_UNITS)})?\s*")
-_BLAMED = {
-    "partition_pause_ms": "pause_ms",
-    "detection_ms": "detection_ms",
-    "barrier_ms": "barrier_ms",
-    "compute_ms": "compute_ms",
-    "handover_ms": "handover_ms",
-}
-"""Figures that are sums over outages, and the part of an outage they add up."""
 
 
 class _Limit(NamedTuple):
@@ -276,8 +268,8 @@ def _value_text(figure: str, value: float) -> str:
 def _blame(result: SimulationResult, figure: str) -> str:
     if figure == "longest_pause_ms":
         return longest_pause(result.timeline, result.summary.longest_pause_ms)
-    part = _BLAMED.get(figure)
-    if part is None or not result.outages:
+    part = figure.removeprefix("partition_")  # of an outage, where the figure is a sum over outages
+    if not hasattr(Outage, part) or not result.outages:
         return ""
     worst = max(result.outages, key=lambda outage: float(getattr(outage, part)))
     share = duration(getattr(worst, part))

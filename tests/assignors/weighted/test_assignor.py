@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors import Group, Reason, explain, get_assignor
+from assignors import Group, Reason, Topic, explain, get_assignor
 from assignors.testing import check_assignor
+from tests.assignors.optimal.groups import owning
 from tests.assignors.weighted.groups import assign, cases, given, peaks, plain
 from tests.support.tiers import examples
 
@@ -53,6 +54,16 @@ def test_a_budget_is_used():
     group = plain(6, members=1)
     joined = group.next(assign("weighted", group), join=plain(6).members[1:])
     assert assign("weighted", joined, max_moves=2).certificate.moves == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_budget_of_one_move_is_used_where_a_swap_gains_as_much_per_move(name):
+    # 60, 50 and 10 beside 30 and 20: a swap of 60 and 20 comes to a peak of 90, the move of 50 to one of 100.
+    owned = ([("t", 0), ("t", 1), ("t", 4)], [("t", 2), ("t", 3)])
+    members = [owning(f"m{number}", ["t"], partitions) for number, partitions in enumerate(owned)]
+    group = Group([Topic("t", 5)], members, generation=1)
+    certificate = assign(name, group, weights={"t": [60, 50, 30, 20, 10]}, max_moves=1).certificate
+    assert (certificate.peak, certificate.moves) == (pytest.approx(100 / 85), 1)
 
 
 @pytest.mark.parametrize(("gain", "moves"), [(0.0, 3), (0.33, 3), (0.34, 0)])

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from copartition.groups.snapshot import Step, record_line
+from tests.copartition.watch.groups import group
+
 
 @pytest.fixture
 def plan(tmp_path):
@@ -74,6 +77,53 @@ def test_a_captured_group(run, members):
     result = run("size", members, "--deploy", "rolling", "--assignor", "range", *load, "--max-lag", "1min")
     assert result.exit_code == 0
     assert "1 consumer keeps every record within 1 min 00 s" in result.stdout
+
+
+@pytest.fixture
+def night(tmp_path):
+    """A record of two consumers, four partitions and ten minutes of 10 records a second for each."""
+
+    def write(records):
+        state = group("Stable", "range", a=[0, 1], b=[2, 3])
+        ends = [dict.fromkeys(range(4), end) for end in (100, 100 + records)]
+        steps = [Step(0, None, state, None, {"t": ends[0]}), Step(600, 599, state, None, {"t": ends[1]})]
+        path = tmp_path / "night.ndjson"
+        path.write_text("".join(map(record_line, steps)))
+        return path
+
+    return write
+
+
+@pytest.mark.heavy
+def test_a_record_of_watch(run, night):
+    asked = ["size", night(6_000), "--max-lag", "1min", "--set", "load.capacity=30"]
+    result = run(*asked)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "g, rolling with range: 2 consumers keep every record within 1 min 00 s" in result.stdout
+    assert "g, crash a with range: 4 consumers keep every record within 1 min 00 s" in result.stdout
+    taken = "rates are those of the busiest 10 min 00 s between two ends in the record"
+    assert taken in " ".join(result.stdout.split())
+    answers = json.loads(run(*asked, "-o", "json", "--deploy", "rolling").stdout)["scenarios"]
+    assert [answer["scenario"] for answer in answers] == ["g, rolling"]
+    texts = "; ".join(answers[0]["assumed"])
+    assert taken in texts
+    assert "10 (t) records a second come to each partition" in texts
+    assert "clients are Java's" in texts
+    assert "has been quiet for an hour" in texts
+
+
+@pytest.mark.parametrize(
+    ("records", "more", "message"),
+    [
+        (6_000, [], "give load.capacity, records a second"),
+        (-1, [], "without a load there is no lag; give load.rate and load.capacity"),
+        (-1, ["--set", "load.capacity=30"], "rate is missing"),
+    ],
+)
+def test_what_a_record_does_not_show_is_asked_for(run, night, records, more, message):
+    result = run("size", night(records), "--max-lag", "1min", *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from assignors import (
     get_assignor,
     register_assignor,
 )
-from copartition import vectors
-from copartition.vectors import SCHEMA
+from copartition.vectors import comparison
+from copartition.vectors.cases import SCHEMA, make_vectors
 from partitioning import TopicPartition, partition_for_key
 from partitioning.errors import AssignorError, SourceError
 from tests.support.recording import MuteAssignor
@@ -126,7 +126,7 @@ def runs(partitions):
 def test_a_case_says_all_that_its_answer_follows_from(strategy):
     """Whoever reads a case, and keeps the leader of the cases before, comes to the same answer."""
     leader = get_assignor(strategy)
-    for case in vectors.make_vectors(strategy, 18, seed=3):
+    for case in make_vectors(strategy, 18, seed=3):
         leader = get_assignor(strategy) if case["new_leader"] else leader
         try:
             answer = {
@@ -134,7 +134,7 @@ def test_a_case_says_all_that_its_answer_follows_from(strategy):
             }
         except AssignorError as error:
             answer = {"error": error.jvm_exception}
-        assert vectors._verdict(case["answer"], answer) in {"equal", "other order"}
+        assert comparison._verdict(case["answer"], answer) in {"equal", "other order"}
         flat = {
             name: [[t, n] for t, *ns in given for n in ns]
             for name, given in case["answer"]["assignment"].items()
@@ -144,7 +144,7 @@ def test_a_case_says_all_that_its_answer_follows_from(strategy):
 
 @pytest.mark.parametrize("strategy", ["connect-eager", "connect-incremental"])
 def test_a_case_of_connect_says_all_that_its_answer_follows_from(strategy):
-    cases = vectors.make_vectors(strategy, 60, seed=3)
+    cases = make_vectors(strategy, 60, seed=3)
     leader = get_assignor(strategy)
     for case in cases:
         if case["new_leader"]:
@@ -159,7 +159,7 @@ def test_a_case_of_connect_says_all_that_its_answer_follows_from(strategy):
 
 @pytest.mark.parametrize("strategy", STREAMS)
 def test_a_case_of_streams_says_all_that_its_answer_follows_from(strategy):
-    cases = vectors.make_vectors(strategy, 60, seed=3)
+    cases = make_vectors(strategy, 60, seed=3)
     for case in cases:
         assert streams_answer(strategy, case) == as_lists(case["answer"])
     assert any(mine for case in cases for mine in case["answer"]["standby"].values())
@@ -174,7 +174,7 @@ def as_lists(answer):
 
 
 def test_a_case_of_a_share_group_has_partitions_in_several_lists():
-    cases = vectors.make_vectors("simple", 60, seed=3)
+    cases = make_vectors("simple", 60, seed=3)
     shared = 0
     for case in cases:
         answer = SimpleAssignor().assign(group_of(case))
@@ -194,8 +194,8 @@ def test_keys_have_the_partition_of_the_profile(run):
 
 
 def test_the_same_seed_gives_the_same_cases_and_another_seed_others():
-    assert vectors.make_vectors("range", 9) == vectors.make_vectors("range", 9)
-    assert vectors.make_vectors("range", 9) != vectors.make_vectors("range", 9, seed=1)
+    assert make_vectors("range", 9) == make_vectors("range", 9)
+    assert make_vectors("range", 9) != make_vectors("range", 9, seed=1)
 
 
 def test_the_document_has_the_fields_of_its_schema(run):
@@ -246,12 +246,12 @@ def older(schema):
     ],
 )
 def test_what_counts_as_the_same(exact, answer, verdict):
-    assert vectors._verdict(exact, answer) == verdict
+    assert comparison._verdict(exact, answer) == verdict
 
 
 MIRROR = """
 import json, sys
-from copartition.vectors import make_vectors
+from copartition.vectors.cases import make_vectors
 exact = make_vectors("range", 12)
 for number, line in enumerate(sys.stdin):
     case = json.loads(line)
@@ -285,12 +285,12 @@ def test_a_program_is_compared_case_by_case(run, tmp_path, wrong, code):
     ],
 )
 def test_a_program_that_does_not_answer_is_an_error(program, fault):
-    cases = vectors.make_vectors("java", 1)
+    cases = make_vectors("java", 1)
     with pytest.raises(SourceError, match=fault):
-        vectors.check_vectors("java", cases, [sys.executable, "-c", program])
+        comparison.check_vectors("java", cases, [sys.executable, "-c", program])
 
 
 @pytest.mark.live
 def test_a_program_that_is_not_there_is_named():
     with pytest.raises(SourceError, match="cannot run '/nowhere'"):
-        vectors.check_vectors("java", vectors.make_vectors("java", 1), ["/nowhere"])
+        comparison.check_vectors("java", make_vectors("java", 1), ["/nowhere"])

@@ -9,7 +9,7 @@ import pytest
 
 from copartition.groups import read_pair
 from copartition.groups.live import reader
-from copartition.groups.snapshot import Step, record_line
+from copartition.groups.snapshot import Step, read_record, record_line
 from partitioning.errors import SourceError
 from tests.copartition.groups.worker import wait_for
 from tests.copartition.watch.groups import group
@@ -29,6 +29,7 @@ def live(monkeypatch):
                 raise found
             return found
 
+        read.ends = lambda: {"t": {0: 7}}
         monkeypatch.setattr(reader, "GroupReader", lambda *_: read)
 
     return answers
@@ -80,6 +81,7 @@ def test_what_was_recorded_is_told_again_and_is_a_diff(run, live, tmp_path):
     assert (again.exit_code, again.stdout.splitlines()[:3]) == (0, seen.stdout.splitlines()[:3])
     pair = read_pair(f"{path}#0", f"{path}#1")
     assert [len(side.members) for side in (pair.before, pair.after)] == [1, 2]
+    assert [step.ends for step in read_record(path)] == [{"t": {0: 7}}] * 2
     assert run("diff", f"{path}#0", f"{path}#1", "-q").exit_code == 1
 
 
@@ -89,7 +91,9 @@ def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_
     invent = (
         "from copartition.groups.live import reader\n"
         "group = reader.no_group('g'), None\n"
-        "reader.GroupReader = lambda *_: lambda: group"
+        "def read(): return group\n"
+        "read.ends = dict\n"
+        "reader.GroupReader = lambda *_: read"
     )
     process = start("copartition", "watch", "g", "--record", path, before=invent)
     assert "no such group yet; waiting" in process.stdout.readline()
@@ -169,3 +173,4 @@ def test_a_real_member_leaves(broker, workers, start, tmp_path, protocol):
     assert (process.returncode, "2 joined, 1 left" in err) == (0, True)
     assert [row["name"] for row in rows if row["kind"] in {"joined", "left"}] == ["a", "b", "b"]
     assert [row for row in rows if (row["source"], row["target"]) == ("b", "a") and row["most_ms"]]
+    assert read_record(path)[-1].ends == {topic: dict.fromkeys(range(4), 0)}

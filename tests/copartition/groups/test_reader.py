@@ -49,6 +49,9 @@ class Cluster:
     def classic_group(self, group):
         self.asked.append("subscriptions")
 
+    def ends(self, partitions):
+        return {(topic, number): 10 * number for topic, number in partitions if number != 1}
+
     def describe_topics(self, topics):
         self.asked.append(f"topics {' '.join(topics)}".rstrip())
         partition = SimpleNamespace(replicas=[])
@@ -93,6 +96,13 @@ def test_the_topics_are_asked_for_once_a_minute(cluster, time, look):
     state, _ = look()
     assert state.partition.tolist() == [0, 1, 2]
     assert (state.complete, state.member.tolist()) == (True, [0, 0, -1])
+
+
+def test_ends_are_those_of_all_partitions_whose_leader_answers(cluster, look):
+    assert look.ends() == {}
+    cluster.partitions = 3
+    look()
+    assert look.ends() == {"t": {0: 0, 2: 20}}
 
 
 def test_another_order_of_members_and_partitions_is_no_change(cluster, look):

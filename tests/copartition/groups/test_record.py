@@ -13,7 +13,7 @@ from tests.copartition.watch.groups import group
 ONE = group("Stable", generation=7, a=[0, 1], b=[2, 3])
 TWO = group("Reconciling", "uniform", "consumer", a=[0, 1, 2, 3])
 TARGET = group("Reconciling", "uniform", "consumer", a=[0, 1, 2])
-STEPS = [Step(1000.5, None, ONE), Step(2000.125, 1999.0, TWO, TARGET)]
+STEPS = [Step(1000.5, None, ONE), Step(2000.125, 1999.0, TWO, TARGET, {"t": {0: 12, 3: 0}})]
 
 
 @pytest.fixture
@@ -30,6 +30,7 @@ def test_a_record_gives_back_what_was_seen_and_when(record):
     assert diff(ONE, first.state).same
     assert diff(TWO, second.state).same
     assert (first.target, diff(TARGET, second.target).same) == (None, True)
+    assert (first.ends, second.ends) == ({}, {"t": {0: 12, 3: 0}})
     assert (first.state.generation, first.state.status, second.state.generation) == (7, "Stable", None)
 
 

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from assignors.state import MemberIdentity
-from copartition.groups.scenario import scenario_of
+from copartition.groups.scenario import scenario_of, scenarios_of_record
+from copartition.groups.snapshot import Step, record_line
 from copartition.simulation import Crash, Deployment, Grow, RollingRestart, simulate
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
 from partitioning.errors import SourceError
 from tests.copartition.groups.plan.states import group
+from tests.copartition.watch.groups import group as watched
 
 MEMBERS = [
     MemberIdentity("pod-0-1", None, "pod-0", topics=("orders",)),
@@ -86,3 +88,73 @@ def test_a_topic_that_no_member_reads_is_left_out():
 def test_what_makes_no_scenario_is_refused(state, deploy, fault):
     with pytest.raises(SourceError, match=fault):
         scenario_of(state, deploy)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A record of a group of two partitions: when it was seen, and where they ended."""
+
+    def write(*seen):
+        path = tmp_path / "night.ndjson"
+        one = watched("Stable", "range", count=2, a=[0], b=[1])
+        since = [None, *(at - 1 for at, _ in seen[1:])]
+        rows = zip(seen, since, strict=True)
+        steps = [Step(at, before, one, None, {"t": ends}) for (at, ends), before in rows]
+        path.write_text("".join(map(record_line, steps)))
+        return str(path)
+
+    return write
+
+
+def rates(path):
+    first, *_ = scenarios_of_record(path)
+    return first.scenario.load and first.scenario.load.rate
+
+
+def test_a_record_is_its_group_through_a_roll_and_a_crash(recorded):
+    found = list(scenarios_of_record(recorded((0, {0: 0, 1: 0}), (100, {0: 200, 1: 50}))))
+    assert [each.scenario.name for each in found] == ["g, rolling", "g, crash a"]
+    assert [type(each.scenario.events[0]) for each in found] == [RollingRestart, Crash]
+    assert {each.scenario.load.rate["t"] for each in found} == {(2.0, 0.5)}
+    assert found[0].assumed[0] == (
+        "rates are those of the busiest 1 min 40 s between two ends in the record; nothing waits at the start"
+    )
+    (surge,) = scenarios_of_record(recorded((0, {})), ["surge"], ["uniform"])
+    assert (surge.scenario.assignor, surge.scenario.load) == ("uniform", None)
+
+
+@pytest.mark.parametrize(
+    ("seen", "found"),
+    [
+        ([(0, {0: 0, 1: 0}), (600, {0: 60, 1: 60}), (1_200, {0: 660, 1: 1_260})], (1.0, 2.0)),
+        ([(0, {0: 0, 1: 0}), (59, {0: 900, 1: 900}), (100, {0: 1_000, 1: 1_000})], (10.0, 10.0)),
+        ([(0, {0: 0}), (100, {0: 9, 1: 0}), (200, {0: 109, 1: 0})], (1.0, 0.0)),  # one had no leader
+        ([(0, {0: 90, 1: 90}), (100, {0: 0, 1: 0}), (200, {0: 50, 1: 100})], (0.5, 1.0)),  # made anew
+    ],
+)
+def test_rates_are_those_of_the_busiest_stretch_with_all_ends(recorded, seen, found):
+    assert rates(recorded(*seen)) == {"t": found}
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [(0, {0: 0, 1: 0})],
+        [(0, {0: 0, 1: 0}), (59, {0: 5, 1: 5})],
+        [(0, {0: 0}), (900, {0: 900})],
+        [(0, {0: 9, 1: 9}), (900, {0: 0, 1: 0})],
+    ],
+)
+def test_rates_that_a_record_does_not_show_are_unknown(recorded, seen):
+    path = recorded(*seen)
+    assert rates(path) is None
+    assert next(iter(scenarios_of_record(path))).assumed[0] == (
+        "the record shows no rates: it has no ends of all partitions 60 s apart"
+    )
+
+
+def test_a_record_of_a_group_that_never_settles_is_refused(tmp_path):
+    path = tmp_path / "night.ndjson"
+    path.write_text(record_line(Step(0, None, watched("PreparingRebalance", "range", a=[]))))
+    with pytest.raises(SourceError, match=r"night\.ndjson: no step shows a stable group with members"):
+        list(scenarios_of_record(str(path)))

@@ -16,8 +16,8 @@ from copartition.reports.simulation_page import (
     DRAWN,
     HEIGHTS,
     availability_svg,
+    busiest_disturbance,
     charts,
-    first_disturbance,
     simulation_html,
     whole_run,
 )
@@ -305,7 +305,7 @@ PAUSE = [(READ, FIRST, 0), (BARRIER, 63_000, 0), (READ, 900_000, 1)]
 
 def close_up(*log, rebalances=(), lives=(PAUSE,)):
     result = a_run(lives, log=happened(*log), rebalances=tuple(rebalances))
-    found = first_disturbance([result])
+    found = busiest_disturbance([result])
     return found and (found.start, found.end)
 
 
@@ -330,9 +330,15 @@ def test_up_close_has_the_follow_up_that_begins_after_the_next_event():
 
 def test_up_close_ends_when_the_follow_up_has_been_handed_over():
     done = [rebalance(60_000, 63_000, "a joined"), rebalance(63_000, 66_000, "partitions revoked")]
+    waited = [(READ, 60_000, 0), (BARRIER, 67_000, 0), (READ, 900_000, 1)]
     moved = [(READ, 63_000, 0), (BARRIER, 66_000, 0), (HANDOVER, 68_000, 0), (READ, 900_000, 1)]
     log = [(FIRST, "join", "a"), (62_000, "leave", "b")]
-    assert close_up(*log, rebalances=done, lives=[moved]) == around(FIRST, 68_000)
+    assert close_up(*log, rebalances=done, lives=[waited, moved]) == around(FIRST, 68_000)
+
+
+def test_up_close_is_what_stops_the_most():
+    twice = [(READ, 10_000, 0), (BARRIER, 11_000, 0), (READ, 60_000, 0), *PAUSE[1:]]
+    assert close_up((10_000, "leave", "b"), (FIRST, "leave", "a"), lives=[twice]) == around(FIRST, 63_000)
 
 
 def test_up_close_has_the_return_of_who_left():
@@ -352,23 +358,37 @@ def test_nothing_is_shown_up_close_where_nothing_came_of_it():
     assert close_up() is None
 
 
-def test_a_page_shows_the_first_disturbance_up_close_where_the_run_is_long():
+def test_a_page_shows_the_busiest_disturbance_up_close_where_the_run_is_long():
     log = happened((FIRST, "leave", "a"))
     assert [chart.title for chart in charts([a_run([PAUSE], log=log)])] == [
         "The whole run",
-        "The first disturbance up close",
+        "The busiest disturbance up close",
     ]
     short = [*PAUSE[:2], (READ, 66_000, 1)]
     assert len(charts([a_run([short], log=happened((1_000, "leave", "a")))])) == 1
 
 
+def test_each_scenario_has_a_close_up_of_its_own_and_all_share_the_whole_axis():
+    later = [(READ, 300_000, 0), (BARRIER, 304_000, 0), (READ, 900_000, 1)]
+    runs = [
+        a_run([PAUSE], log=happened((FIRST, "leave", "a")), name="early"),
+        a_run([later], log=happened((300_000, "leave", "a")), name="late"),
+        a_run([PAUSE], log=happened((FIRST, "leave", "a")), name="early"),
+    ]
+    whole, early, late = charts(runs)
+    assert [len(chart.panels) for chart in (whole, early, late)] == [3, 2, 1]
+    assert early.title == "The busiest disturbance up close: early"
+    assert late.panels[0].facts == "0 rebalances, 4.0 partition-seconds not read, 4.0 s at most"
+    assert len({chart.name for chart in (whole, early, late)}) == 3
+
+
 def test_what_is_up_close_has_its_own_numbers():
-    twice = [*PAUSE[:2], (READ, 500_000, 1), (BARRIER, 520_000, 0), (READ, 900_000, 0)]
+    twice = [*PAUSE[:2], (READ, 500_000, 1), (BARRIER, 502_000, 0), (READ, 900_000, 0)]
     log = happened((FIRST, "leave", "a"), (500_000, "leave", "b"))
-    done = (rebalance(60_000, 63_000, "a left"), rebalance(500_000, 520_000, "b left"))
+    done = (rebalance(60_000, 63_000, "a left"), rebalance(500_000, 502_000, "b left"))
     never = [(BARRIER, 900_000, 0)]
     whole, near = charts([a_run([twice, never], log=log, rebalances=done)])
-    assert whole.panels[0].facts == "2 rebalances, 923.0 partition-seconds not read, 15 min 00 s at most"
+    assert whole.panels[0].facts == "2 rebalances, 905.0 partition-seconds not read, 15 min 00 s at most"
     assert near.panels[0].facts == "1 rebalance, 6.6 partition-seconds not read, 3.6 s at most"
 
 

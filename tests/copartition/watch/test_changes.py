@@ -3,9 +3,8 @@
 import pytest
 
 from assignors.state import MemberIdentity
-from copartition.groups.snapshot import Step
+from copartition.groups.snapshot import Names, Step
 from copartition.watch import Kind, Watch
-from copartition.watch.changes import Names
 from tests.copartition.watch.groups import group
 
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"

@@ -3,6 +3,7 @@
 import pytest
 
 from copartition.watch import Looks
+from copartition.watch.changes import ENDS_S
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 
@@ -61,6 +62,26 @@ def test_looks_begin_at_intervals_however_long_an_answer_takes():
     slow = Times(answers_after=3)
     steps(slow.looks(ONE, count=3))
     assert slow.slept == [0, 0]
+
+
+def test_ends_are_read_with_what_is_new_and_now_and_then():
+    times = Times()
+    ends = times.reader({"t": {0: 1}}, {"t": {0: 2}}, {"t": {0: 3}})
+    found = list(times.looks(ONE, TWO, for_s=1.5 * ENDS_S, ends=ends))
+    assert [(step.state, step.ends["t"][0]) for step in found] == [(ONE[0], 1), (TWO[0], 2), (TWO[0], 3)]
+    assert ENDS_S <= found[2].at - found[1].at < ENDS_S + 2
+
+
+def test_ends_that_cannot_be_read_are_told_and_missing():
+    times = Times()
+    ends = times.reader({"t": {0: 1}}, SourceError("no leader"))
+    assert [step.ends for step in times.looks(ONE, TWO, count=2, ends=ends)] == [{"t": {0: 1}}, None]
+    assert times.told == ["no leader"]
+
+
+def test_ends_that_cannot_be_read_at_first_end_it():
+    with pytest.raises(SourceError, match="not allowed"):
+        list(Times().looks(ONE, ends=Times().reader(SourceError("not allowed"))))
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_each_topic_has_its_own_state_and_count(mocked: Cluster) -> None:
     assert strategy.topics == [one, other]
 
 
-@pytest.mark.parametrize("chosen", [3, -1, 2**40, None, "0", 0.0])
+@pytest.mark.parametrize("chosen", [3, -1, 2**40, None, "0", 0.0, True])
 def test_a_partition_that_does_not_exist_is_refused(mocked: Cluster, chosen: object) -> None:
     topic = mocked.create_topic(3)
     producer = producer_for(mocked, Strategy(lambda *_: chosen))

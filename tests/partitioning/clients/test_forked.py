@@ -50,7 +50,6 @@ def test_each_call_that_would_wait_says_so(
 
 
 CALLS: dict[str, Callable[[PartitioningAIOProducer], Awaitable[object]]] = {
-    "produce": lambda producer: producer.produce("t", b"value", b"key"),
     "flush": lambda producer: producer.flush(),
     "close": lambda producer: producer.close(),
 }
@@ -92,20 +91,38 @@ def test_a_call_ends_in_both_processes(mocked: Cluster, call: str) -> None:
         {"bootstrap.servers": mocked.bootstrap_servers, "linger.ms": 60_000}
     ) as producer:
         producer.produce(topic, b"value", b"key")
-        reader, writer = os.pipe()
-        if (child := os.fork()) == 0:
-            try:
-                IN_CHILD[call](producer, topic)
-            except DeliveryError as error:
-                os.write(writer, str(error).encode())
-            finally:
-                os._exit(0)
-        os.close(writer)
-        said = b"".join(iter(lambda: os.read(reader, 1000), b"")).decode()
-        os.close(reader)
-        assert f"belongs to process {os.getpid()}, from which this one was forked" in said
-        assert os.waitpid(child, 0)[1] == 0
+        assert_refused_in_child(lambda: IN_CHILD[call](producer, topic))
         assert producer.flush() == 0
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_in_asyncio_a_record_is_refused_in_the_child_only(mocked: Cluster) -> None:
+    topic = mocked.create_topic(3)
+
+    async def main() -> None:
+        async with PartitioningAIOProducer({"bootstrap.servers": mocked.bootstrap_servers}) as producer:
+            sent = await producer.produce(topic, b"value", b"key")
+            assert_refused_in_child(lambda: producer.produce(topic, b"value", b"key"))
+            await producer.flush()
+            assert sent.result().offset() == 0
+
+    asyncio.run(main())
+
+
+def assert_refused_in_child(call: Callable[[], object]) -> None:
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            call()
+        except DeliveryError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    said = b"".join(iter(lambda: os.read(reader, 1000), b"")).decode()
+    os.close(reader)
+    assert f"belongs to process {os.getpid()}, from which this one was forked" in said
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize("ending", [None, SystemExit(0)])

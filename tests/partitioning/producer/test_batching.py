@@ -226,6 +226,7 @@ def test_a_strategy_hears_of_queues_though_it_counts_no_bytes() -> None:
         (Misled(0.4), InvalidLayoutError, "into partition 0.4"),
         (Misled(1.9), InvalidLayoutError, "into partition 1.9"),
         (Misled("0"), InvalidLayoutError, "into partition '0'"),
+        (Misled(True), InvalidLayoutError, "into partition True"),
     ],
 )
 def test_a_strategy_that_no_producer_serves(

@@ -7,10 +7,12 @@ import pytest
 
 from copartition.simulation import (
     Consumer,
+    Costs,
     Crash,
     Join,
     Leave,
     Phase,
+    Restart,
     Scenario,
     Settings,
     simulate,
@@ -57,6 +59,24 @@ def test_the_follow_up_is_heard_an_interval_after_the_first_round():
     follow_up = result.rebalances[1]
     assert follow_up.causes == ("partitions revoked",)
     assert follow_up.completed_ms - follow_up.started_ms == pytest.approx(3_002, abs=1)
+
+
+@pytest.mark.parametrize("beat_ms", [500, 1_000, 1_500])
+def test_no_look_of_librdkafka_at_its_clock_is_just_too_early(beat_ms):
+    """Its looks, each 501 ms, come a millisecond after intervals like these; the network decides nothing."""
+
+    def pause_ms(network_ms):
+        scenario = Scenario(
+            ORDERS,
+            group(3, client="librdkafka"),
+            (Restart(60_000, "c1", 2_000),),
+            "range",
+            Settings(heartbeat_interval_ms=beat_ms, session_timeout_ms=6_000),
+            costs=Costs(network_ms=network_ms),
+        )
+        return np.mean([run.summary.partition_pause_ms for run in simulate_seeds(scenario, range(20))])
+
+    assert pause_ms(0) == pytest.approx(pause_ms(2), rel=0.05)
 
 
 @pytest.mark.parametrize("beat_ms", [0.5, 1_234.5, 2_999])

@@ -139,7 +139,7 @@ def test_what_is_uncertain_is_left_to_the_run(events):
     ("change", "path", "fault"),
     [
         ({"topics": (Topic("a", 1), Topic("a", 2))}, "$.topics.a", "topic 'a' is in the scenario twice"),
-        ({"topics": (Topic("a", True),)}, "$.topics.a.partitions", "partitions is True"),
+        ({"topics": (Topic("a", 0),)}, "$.topics.a.partitions", "partitions is 0"),
         ({"topics": (Topic("", 1),)}, "$.topics..name", "name is ''"),
         ({"topics": 3}, "$.topics", "topics is 3; give a tuple, each item of it Topic"),
         ({"topics": ("orders",)}, "$.topics[0]", "topics[0] is 'orders'; give Topic"),

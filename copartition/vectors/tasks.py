@@ -1,4 +1,4 @@
-"""Reference vectors of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers."""
+"""Cases of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers."""
 
 from __future__ import annotations
 

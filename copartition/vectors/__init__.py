@@ -1,0 +1,1 @@
+"""Reference vectors: exact answers to test brokers and clients of other languages against."""

@@ -1,0 +1,123 @@
+"""Cases of a strategy: seeded groups or keys, each with its exact answer, and their JSON Schema."""
+
+from __future__ import annotations
+
+import json
+import random
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from assignors.answers import ask, checked_user_data
+from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.interface import Assignor, RememberingAssignor
+from assignors.partition_list import PartitionList
+from assignors.registry import get_assignor
+from assignors.rules.simple import SimpleAssignor
+from assignors.testing.stories import Story
+from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, runs, streams_cases
+from partitioning.errors import AssignorError
+from partitioning.kit.data import read_data
+from partitioning.placement import partition_for_key
+from partitioning.profiles import PROFILES
+
+FORMAT_VERSION = "1.0"
+SCHEMA: Json = json.loads(read_data(__package__, "schema.json"))
+"""The document that `copartition vectors STRATEGY` prints."""
+_REBALANCES = 6
+"""Rebalances of a group before the next group begins, with a leader that remembers nothing."""
+_KEYS = ("", "a", "order-42", "käse", "\U0001f600")
+
+
+def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
+    """Cases of a strategy for groups or of a client's rule for keys, each with its exact answer.
+
+    The name and the seed decide the cases. A name that is neither an assignor nor a profile raises
+    `UnknownStrategyError`.
+    """
+    cases: Iterator[Json]
+    rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
+    if strategy in PROFILES:
+        cases = _keys(strategy, rng)
+    elif strategy in CONNECT:
+        cases = connect_cases(strategy, rng, _REBALANCES)
+    elif strategy in STREAMS:
+        cases = streams_cases(strategy, rng, _REBALANCES)
+    else:
+        cases = _groups(strategy, rng)
+    return [{"case": number, **case} for number, case in enumerate(islice(cases, count))]
+
+
+def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
+    """Groups that live through some rebalances each; members carry on what the exact answer gave them."""
+    while True:
+        leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
+        story = Story(rng.randrange(2**32))
+        _, group = story.first()
+        for number in range(_REBALANCES):
+            group = replace(group, members=[_as_sent(leader, member) for member in group.members])
+            case = {"new_leader": number == 0, **_group(group)}
+            try:
+                if isinstance(leader, SimpleAssignor):
+                    assignment = Assignment.for_group(group, leader.assign(group))
+                else:
+                    assignment = ask(leader, group)
+            except AssignorError as error:
+                yield {**case, "answer": {"error": error.jvm_exception}}
+                break
+            yield {**case, "answer": {"assignment": {name: runs(mine) for name, mine in assignment.items()}}}
+            _, group = story.next(group, assignment)
+
+
+def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
+    """The member with the user data that a member of this strategy sends along."""
+    if leader.name == "sticky" or not isinstance(member.user_data, StickyUserData):
+        return member
+    data = None
+    if isinstance(leader, RememberingAssignor):
+        generation = -1 if member.generation is None else member.generation
+        data = checked_user_data(leader, PartitionList.of(member.owned), generation)
+    return replace(member, user_data=data)
+
+
+def _group(group: Group) -> Json:
+    """A group as plain values; what is not there is left out."""
+    topics = [
+        {
+            "name": topic.name,
+            "partitions": topic.partitions,
+            "racks": None if topic.racks is None else [sorted(racks) for racks in topic.racks],
+            "id": None if topic.id is None else str(topic.id),
+        }
+        for topic in group.topics
+    ]
+    members = [
+        {
+            "id": member.id,
+            "topics": [*member.topics],
+            "instance_id": member.instance_id,
+            "rack": member.rack,
+            "owned": runs(member.owned) or None,
+            "generation": member.generation,
+            "user_data": None if member.user_data is None else bytes(member.user_data).hex(),
+        }
+        for member in group.members
+    ]
+    return {"topics": [*map(_without_none, topics)], "members": [*map(_without_none, members)]}
+
+
+def _without_none(values: Mapping[str, Any]) -> Json:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _keys(profile: str, rng: random.Random) -> Iterator[Json]:
+    while True:
+        key = rng.choice(
+            (None, rng.choice(_KEYS).encode(), *(rng.randbytes(rng.randrange(1, 80)) for _ in range(6)))
+        )
+        partitions = rng.choice((1, 2, 3, 7, 12, 100, rng.randrange(1, 10_000)))
+        shown = None if key is None else b64encode(key).decode()
+        answer = {"partition": partition_for_key(key, partitions, profile=profile)}
+        yield {"key": shown, "partitions": partitions, "answer": answer}

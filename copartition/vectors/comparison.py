@@ -1,0 +1,115 @@
+"""What a program answers to cases, and where that differs from the exact answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from copartition.vectors.tasks import Json
+from partitioning.errors import SourceError
+
+Verdict: TypeAlias = Literal["equal", "other order", "different"]
+
+MOST_SHOWN = 20
+"""Differences that a report holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A case, with the exact `answer`, that a program answers otherwise."""
+
+    case: Json
+    answer: Json  # the program's answer
+    verdict: Verdict  # "other order": members have the right partitions in another order
+
+
+def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[Difference]:
+    """Where a program answers otherwise: it reads a case a line and writes an answer a line.
+
+    A program that cannot be run, fails, or writes what is no answer raises `SourceError`.
+    """
+    questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
+    text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)
+    try:
+        run = subprocess.run(  # noqa: S603 - whoever asks names the program
+            [*command], input=text, stdout=subprocess.PIPE, encoding="utf-8", check=False
+        )
+    except OSError as error:
+        raise SourceError(f"cannot run {command[0]!r}: {error.strerror}") from error
+    lines = run.stdout.splitlines()
+    if run.returncode or len(lines) != len(cases):
+        raise SourceError(
+            f"{command[0]!r} ended with exit code {run.returncode} after {len(lines):,} answers to "
+            f"{len(cases):,} cases; it has to write one line of JSON for each line that it reads"
+        )
+    answers = [_answer(line, number) for number, line in enumerate(lines)]
+    verdicts = [_verdict(case["answer"], answer) for case, answer in zip(cases, answers, strict=True)]
+    return [
+        Difference(case, answer, verdict)
+        for case, answer, verdict in zip(cases, answers, verdicts, strict=True)
+        if verdict != "equal"
+    ]
+
+
+def _answer(line: str, number: int) -> Json:
+    try:
+        answer = json.loads(line)
+    except ValueError as error:
+        raise SourceError(f"the answer to case {number} is no JSON: {line[:60]!r}") from error
+    if not isinstance(answer, dict) or not {"assignment", "active", "error", "partition"} & answer.keys():
+        raise SourceError(
+            f"the answer to case {number} has neither assignment, active, error nor partition: {line[:60]!r}"
+        )
+    return answer
+
+
+def _verdict(exact: Json, answer: Json) -> Verdict:
+    if exact == {key: answer.get(key) for key in exact}:
+        return "equal"
+    is_same = all(_in_no_order(value) == _in_no_order(answer.get(key)) for key, value in exact.items())
+    return "other order" if is_same else "different"
+
+
+def _in_no_order(value: Any) -> Any:
+    """The partitions of each member that has some, sorted; what are no members' lists stays as it is."""
+    if not isinstance(value, dict):
+        return value
+    try:
+        lists = {
+            name: sorted((run[0], number) for run in mine for number in run[1:])
+            for name, mine in value.items()
+        }
+    except (TypeError, IndexError, KeyError):
+        return value
+    return {name: mine for name, mine in lists.items() if mine}
+
+
+def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Difference], form: str) -> str:
+    """Where a program differs: counts, and the first differences; `form` is "text" or "json"."""
+    counts = Counter(each.verdict for each in differences)
+    numbers = {
+        "cases": len(cases),
+        "equal": len(cases) - len(differences),
+        "other_order": counts["other order"],
+        "different": counts["different"],
+    }
+    shown = sorted(differences, key=lambda each: each.verdict)[:MOST_SHOWN]
+    if form == "json":
+        rows = [{"verdict": each.verdict, "case": each.case, "found": each.answer} for each in shown]
+        return json.dumps({"strategy": strategy, **numbers, "differences": rows}, indent=2) + "\n"
+    equal, order, different = (f"{numbers[name]:,}" for name in ("equal", "other_order", "different"))
+    lines = [
+        f"{strategy}: {equal} of {len(cases):,} cases equal, {order} in another order, {different} different"
+    ]
+    for each in shown[:5]:
+        question = {key: value for key, value in each.case.items() if key not in {"case", "answer"}}
+        lines += [
+            f"case {each.case['case']}, {each.verdict}: {json.dumps(question)}",
+            f"  exact  {json.dumps(each.case['answer'])}",
+            f"  found  {json.dumps(each.answer)}",
+        ]
+    return "\n".join(lines) + "\n"
