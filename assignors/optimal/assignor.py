@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.group import Assignment, Certificate, Group
 from assignors.interface import RebalanceProtocol
-from assignors.optimal.deciding import decide
+from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group
 from assignors.partition_list import PartitionList
@@ -151,7 +151,8 @@ class _Optimal(Deciding):
 
     def _owners(self, group: Group, reading: Reading) -> NDArray[np.intp]:
         near = None if self._racks == "ignore" else find_kinds(group, reading)
-        return decide(reading, spread=self._spread, near=near, near_first=self._racks == "before-moves")
+        first = self._racks == "before-moves"
+        return Task(reading, spread=self._spread, near=near, near_first=first).decide()
 
 
 class OptimalAssignor(_Optimal):

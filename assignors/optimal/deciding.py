@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from assignors.columnar.filling import turns
 from assignors.optimal.grouping import first_of_each, groups, in_order, sorted_by, sums
-from assignors.optimal.keeping import Claims, solve_keeping
+from assignors.optimal.keeping import Claims, KeepingProblem
 from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 from assignors.optimal.racks import Kinds
@@ -19,27 +19,25 @@ from partitioning.kit.columns import ranges
 
 
 class Pairs(NamedTuple):
-    """A member and a topic it may get in each row, ordered by topic.
+    """A member and a topic it may get in each row, ordered by topic; and what topics and members must have.
 
     `held` is how many of the topic's partitions the member had; `back` is how many partitions that nobody had
-    would be its own from nothing.
+    would be its own from nothing. Topics have `size` partitions, and loads are between `low` and `high`. With
+    `before_moves` topics are spread evenly first, and moves are counted second.
     """
 
     member: NDArray[np.intp]
     topic: NDArray[np.intp]
     held: NDArray[np.int64]
     back: NDArray[np.int64]
+    size: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    before_moves: bool
 
 
-def spread_topics(
-    size: NDArray[np.int64],
-    pairs: Pairs,
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-    *,
-    before_moves: bool,
-) -> NDArray[np.int64]:
-    """How many partitions each pair gets, with loads of members between `low` and `high`.
+def spread_topics(pairs: Pairs) -> NDArray[np.int64]:
+    """How many partitions each pair gets.
 
     The n-th partition of a topic at a member costs `2 n - 1`, so that together they cost its square, and much
     less if it stays there, or with `before_moves` a little less. Topics first go where they are cheapest,
@@ -47,19 +45,18 @@ def spread_topics(
     the partitions around what it has, and one each way for all others, which may be used once; if that is not
     enough, there are more.
     """
-    start = _evenly(size, pairs, before_moves=before_moves)
-    window = 2
+    start, window = _evenly(pairs), 2
     while True:
-        amounts, enough = _flow(size, pairs, start, window, low, high, before_moves=before_moves)
+        amounts, enough = _flow(pairs, start, window)
         if enough:
             return amounts
         window *= 4
 
 
-def _evenly(size: NDArray[np.int64], pairs: Pairs, *, before_moves: bool) -> NDArray[np.int64]:
+def _evenly(pairs: Pairs) -> NDArray[np.int64]:
     """What each pair gets if loads do not matter; what it had for certain, but with `before_moves`."""
-    topics = len(size)
-    certain = np.zeros_like(pairs.held) if before_moves else pairs.held
+    size, topics = pairs.size, len(pairs.size)
+    certain = np.zeros_like(pairs.held) if pairs.before_moves else pairs.held
     least, most = np.zeros(topics, np.int64), size + 1
     while (most - least > 1).any():  # up to which level each topic can be filled
         level = (least + most) // 2
@@ -72,22 +69,14 @@ def _evenly(size: NDArray[np.int64], pairs: Pairs, *, before_moves: bool) -> NDA
     return levels + first_of_each(pairs.topic, size - sums(pairs.topic, levels, topics), last, levels=4)
 
 
-def _flow(
-    size: NDArray[np.int64],
-    pairs: Pairs,
-    start: NDArray[np.int64],
-    window: int,
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-    *,
-    before_moves: bool,
-) -> tuple[NDArray[np.int64], bool]:
+def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[np.int64], bool]:
     """How many partitions each pair gets, and whether there were arcs enough for that."""
+    size, low, high = pairs.size, pairs.low, pairs.high
     topics, members = len(size), len(low)
     # On a way through all nodes what was its own counts less than evenness, and that less than one move; or
     # less than one move, and all moves of the way less than evenness.
     longest = 2 * (topics + members) + 2
-    if before_moves:
+    if pairs.before_moves:
         move = longest + 1
         even = move * (longest + 1)
     else:
@@ -135,38 +124,26 @@ EXACT_PAIRS = 20_000
 """Up to how many pairs of a member and a topic that it may get topics are spread as evenly as can be."""
 
 
-def decide(
-    reading: Reading,
-    *,
-    spread: bool | Literal["before-moves"] = True,
-    near: Kinds | None = None,
-    near_first: bool = False,
-) -> NDArray[np.intp]:
-    """The member that gets each partition.
-
-    `near` says who is far from what, None where racks do not matter; `near_first`: fewer far partitions are
-    worth more moves. `spread` has no effect where racks matter or there are too many pairs; "before-moves"
-    raises InvalidGroupError then.
-    """
-    return _Task(reading, spread=spread, near=near, near_first=near_first).decide()
-
-
-class _Task:
+class Task:
     """A group with what its best loads are.
 
     Its parts are those of the levels. Where all members of a part may get all of its partitions, counting is
     enough; about the others, which are open, a flow decides. Members are in one club if they may get the same
     partitions. Where racks matter, everything here that is said of topics is done with kinds, and parts with
     members that can be far from a partition are open, too.
+
+    `near` says who is far from what, None where racks do not matter; `near_first`: fewer far partitions are
+    worth more moves. `spread` has no effect where racks matter or there are too many pairs; "before-moves"
+    raises InvalidGroupError then.
     """
 
     def __init__(
         self,
         reading: Reading,
         *,
-        spread: bool | Literal["before-moves"],
-        near: Kinds | None,
-        near_first: bool,
+        spread: bool | Literal["before-moves"] = True,
+        near: Kinds | None = None,
+        near_first: bool = False,
     ) -> None:
         self._holder = reading.holder
         self._near, self._near_first = near, near_first
@@ -276,9 +253,8 @@ class _Task:
         held = np.bincount(cell_of_holder[holder >= 0], minlength=len(keys))
         back = np.bincount(cell_of_fresh[free], minlength=len(keys))
         of_topic, member = np.divmod(keys, members)
-        pairs = Pairs(member, of_topic, held, back)
-        amounts = spread_topics(self._size, pairs, self._low, self._high, before_moves=self._spread_first)
-
+        loads = self._size, self._low, self._high
+        amounts = spread_topics(Pairs(member, of_topic, held, back, *loads, self._spread_first))
         keeps = np.minimum(amounts, held)
         gets = np.minimum(amounts - keeps, back)
         left = amounts - keeps - gets
@@ -332,14 +308,14 @@ class _Task:
         claim[alike] = np.repeat(np.arange(len(starts)), amount)
         one = alike[starts]
         claims = Claims(wish[one], topic[one], amount, np.where(held[one], move, 1), heir[one])
-        kept = solve_keeping(
+        kept = KeepingProblem(
             np.bincount(topic, minlength=topics),
             self._readers,
             claims,
             np.where(self._is_open, self._low, 0),
             np.where(self._is_open, self._high, 0),
             giving,
-        )
+        ).solve()
         assert kept is not None, "the levels are loads that some assignment has"
         short = sums(claims.member, kept.amount, members) < self._low
         owner = _grant(holder, fresh, (claim, amount, kept.amount), (claim, kept.amount), short)
