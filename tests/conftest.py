@@ -6,6 +6,7 @@ confluent-kafka is imported where a cluster is asked for: tests of the core run 
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,15 @@ def _encrypted_broker() -> AbstractContextManager[Any]:
     from tests.support.encrypted import encrypted_broker
 
     return encrypted_broker()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_folders_of_the_fuzzer_left() -> Iterator[None]:
+    """Remove them at the end: a process of the quick tier ends without what Python does at an exit."""
+    yield
+    for name in [name for name in sys.modules if name.startswith("tools.fuzz.")]:
+        if folder := getattr(sys.modules[name], "FOLDER", None):
+            folder.cleanup()
 
 
 @pytest.fixture(scope="session")

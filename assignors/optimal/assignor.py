@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.group import Assignment, Certificate, Group
 from assignors.interface import RebalanceProtocol
-from assignors.optimal.deciding import decide
+from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group
 from assignors.partition_list import PartitionList
@@ -128,16 +128,22 @@ class _Optimal(Deciding):
     Args:
         spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and
             a topic it subscribes to; without it, beyond, and where racks matter, they are spread roughly.
+            "before-moves": as evenly as can be with the best loads, at the price of moves.
         racks: whether the fewest partitions are far from their member's rack "after-moves", among answers
             with the fewest moves, or "before-moves", at the price of moves; "ignore": racks do not matter.
 
     Raises:
-        InvalidConfigError: `racks` is something else.
+        InvalidConfigError: `spread` or `racks` is something else.
     """
 
     def __init__(
-        self, *, spread: bool = True, racks: Literal["after-moves", "before-moves", "ignore"] = "after-moves"
+        self,
+        *,
+        spread: bool | Literal["before-moves"] = True,
+        racks: Literal["after-moves", "before-moves", "ignore"] = "after-moves",
     ) -> None:
+        if spread not in {True, False, "before-moves"}:
+            raise InvalidConfigError(f"spread is {spread!r}; give True, False or 'before-moves'")
         if racks not in {"after-moves", "before-moves", "ignore"}:
             raise InvalidConfigError(f"racks is {racks!r}; give 'after-moves', 'before-moves' or 'ignore'")
         self._spread = spread
@@ -145,7 +151,8 @@ class _Optimal(Deciding):
 
     def _owners(self, group: Group, reading: Reading) -> NDArray[np.intp]:
         near = None if self._racks == "ignore" else find_kinds(group, reading)
-        return decide(reading, spread=self._spread, near=near, near_first=self._racks == "before-moves")
+        first = self._racks == "before-moves"
+        return Task(reading, spread=self._spread, near=near, near_first=first).decide()
 
 
 class OptimalAssignor(_Optimal):

@@ -2,81 +2,86 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.filling import turns
 from assignors.optimal.grouping import first_of_each, groups, in_order, sorted_by, sums
-from assignors.optimal.keeping import Claims, solve_keeping
+from assignors.optimal.keeping import Claims, KeepingProblem
 from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 from assignors.optimal.racks import Kinds
 from assignors.optimal.reading import Reading
+from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import ranges
 
 
 class Pairs(NamedTuple):
-    """A member and a topic it may get in each row, ordered by topic.
+    """A member and a topic it may get in each row, ordered by topic; and what topics and members must have.
 
     `held` is how many of the topic's partitions the member had; `back` is how many partitions that nobody had
-    would be its own from nothing.
+    would be its own from nothing. Topics have `size` partitions, and loads are between `low` and `high`. With
+    `before_moves` topics are spread evenly first, and moves are counted second.
     """
 
     member: NDArray[np.intp]
     topic: NDArray[np.intp]
     held: NDArray[np.int64]
     back: NDArray[np.int64]
+    size: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    before_moves: bool
 
 
-def spread_topics(
-    size: NDArray[np.int64], pairs: Pairs, low: NDArray[np.int64], high: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """How many partitions each pair gets, with loads of members between `low` and `high`.
+def spread_topics(pairs: Pairs) -> NDArray[np.int64]:
+    """How many partitions each pair gets.
 
     The n-th partition of a topic at a member costs `2 n - 1`, so that together they cost its square, and much
-    less if it stays there. Topics first go where they are cheapest, each on its own; then a flow sends
-    what is too much at one member to others. A pair has an arc for each of the partitions around what it
-    has, and one each way for all others, which may be used once; if that is not enough, there are more.
+    less if it stays there, or with `before_moves` a little less. Topics first go where they are cheapest,
+    each on its own; then a flow sends what is too much at one member to others. A pair has an arc for each of
+    the partitions around what it has, and one each way for all others, which may be used once; if that is not
+    enough, there are more.
     """
-    start = _evenly(size, pairs)
-    window = 2
+    start, window = _evenly(pairs), 2
     while True:
-        amounts, enough = _flow(size, pairs, start, window, low, high)
+        amounts, enough = _flow(pairs, start, window)
         if enough:
             return amounts
         window *= 4
 
 
-def _evenly(size: NDArray[np.int64], pairs: Pairs) -> NDArray[np.int64]:
-    """What each pair gets if it keeps what it had and loads do not matter."""
-    topics = len(size)
+def _evenly(pairs: Pairs) -> NDArray[np.int64]:
+    """What each pair gets if loads do not matter; what it had for certain, but with `before_moves`."""
+    size, topics = pairs.size, len(pairs.size)
+    certain = np.zeros_like(pairs.held) if pairs.before_moves else pairs.held
     least, most = np.zeros(topics, np.int64), size + 1
     while (most - least > 1).any():  # up to which level each topic can be filled
         level = (least + most) // 2
-        fits = sums(pairs.topic, np.maximum(pairs.held, level[pairs.topic]), topics) <= size
+        fits = sums(pairs.topic, np.maximum(certain, level[pairs.topic]), topics) <= size
         least, most = np.where(fits, level, least), np.where(fits, most, level)
     level = least[pairs.topic]
-    levels = np.maximum(pairs.held, level)
-    last = np.where(levels > level, 2, np.where(levels < pairs.held + pairs.back, 0, 1))
-    return levels + first_of_each(pairs.topic, size - sums(pairs.topic, levels, topics), last, levels=3)
+    levels = np.maximum(certain, level)
+    last = np.where(levels < pairs.held, 0, np.where(levels < pairs.held + pairs.back, 1, 2))
+    last[levels > level] = 3
+    return levels + first_of_each(pairs.topic, size - sums(pairs.topic, levels, topics), last, levels=4)
 
 
-def _flow(
-    size: NDArray[np.int64],
-    pairs: Pairs,
-    start: NDArray[np.int64],
-    window: int,
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], bool]:
+def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[np.int64], bool]:
     """How many partitions each pair gets, and whether there were arcs enough for that."""
+    size, low, high = pairs.size, pairs.low, pairs.high
     topics, members = len(size), len(low)
-    # On a way through all nodes what was its own counts less than evenness, and that less than one move.
+    # On a way through all nodes what was its own counts less than evenness, and that less than one move; or
+    # less than one move, and all moves of the way less than evenness.
     longest = 2 * (topics + members) + 2
-    even = longest + 1
-    move = even * longest * (2 * int(size.max(initial=0)) + 2)
+    if pairs.before_moves:
+        move = longest + 1
+        even = move * (longest + 1)
+    else:
+        even = longest + 1
+        move = even * longest * (2 * int(size.max(initial=0)) + 2)
 
     def cost(number: NDArray[np.int64]) -> NDArray[np.int64]:
         kept, own = number <= pairs.held, number <= pairs.held + pairs.back
@@ -119,27 +124,27 @@ EXACT_PAIRS = 20_000
 """Up to how many pairs of a member and a topic that it may get topics are spread as evenly as can be."""
 
 
-def decide(
-    reading: Reading, *, spread: bool = True, near: Kinds | None = None, near_first: bool = False
-) -> NDArray[np.intp]:
-    """The member that gets each partition.
-
-    `near` says who is far from what, None where racks do not matter; `near_first`: fewer far partitions are
-    worth more moves. `spread` has no effect where racks matter or there are too many pairs.
-    """
-    return _Task(reading, spread=spread, near=near, near_first=near_first).decide()
-
-
-class _Task:
+class Task:
     """A group with what its best loads are.
 
     Its parts are those of the levels. Where all members of a part may get all of its partitions, counting is
     enough; about the others, which are open, a flow decides. Members are in one club if they may get the same
     partitions. Where racks matter, everything here that is said of topics is done with kinds, and parts with
     members that can be far from a partition are open, too.
+
+    `near` says who is far from what, None where racks do not matter; `near_first`: fewer far partitions are
+    worth more moves. `spread` has no effect where racks matter or there are too many pairs; "before-moves"
+    raises InvalidGroupError then.
     """
 
-    def __init__(self, reading: Reading, *, spread: bool, near: Kinds | None, near_first: bool) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        *,
+        spread: bool | Literal["before-moves"] = True,
+        near: Kinds | None = None,
+        near_first: bool = False,
+    ) -> None:
         self._holder = reading.holder
         self._near, self._near_first = near, near_first
         self._size, self._topic = reading.counts, reading.topic_of
@@ -163,7 +168,16 @@ class _Task:
         row = ~levels.complete[levels.part_of_topic[readers.topic]]
         self._readers = readers._replace(kind=readers.kind[row], topic=readers.topic[row])
         pairs = int(readers.members[readers.kind].sum())
-        self._spread = spread and near is None and pairs <= EXACT_PAIRS
+        self._spread = bool(spread) and near is None and pairs <= EXACT_PAIRS
+        self._spread_first = spread == "before-moves"
+        if self._spread_first and not self._spread:
+            raise InvalidGroupError(
+                f"spread='before-moves' takes up to {EXACT_PAIRS:,} pairs of a member and a topic that it "
+                f"reads; this group has {pairs:,}; pass spread=True"
+                if near is None
+                else "spread='before-moves' is not exact where members can be far from what they read; "
+                "pass racks='ignore', or spread=True"
+            )
 
     def decide(self) -> NDArray[np.intp]:
         """The member that gets each partition."""
@@ -179,6 +193,7 @@ class _Task:
             and (load >= self._low).all()
             and (load <= self._high).all()
             and not self._can_be_nearer()
+            and not self._spread_first
         ):
             return holder
         return self._give(holder, self._from_nothing())
@@ -238,8 +253,8 @@ class _Task:
         held = np.bincount(cell_of_holder[holder >= 0], minlength=len(keys))
         back = np.bincount(cell_of_fresh[free], minlength=len(keys))
         of_topic, member = np.divmod(keys, members)
-        amounts = spread_topics(self._size, Pairs(member, of_topic, held, back), self._low, self._high)
-
+        loads = self._size, self._low, self._high
+        amounts = spread_topics(Pairs(member, of_topic, held, back, *loads, self._spread_first))
         keeps = np.minimum(amounts, held)
         gets = np.minimum(amounts - keeps, back)
         left = amounts - keeps - gets
@@ -293,14 +308,14 @@ class _Task:
         claim[alike] = np.repeat(np.arange(len(starts)), amount)
         one = alike[starts]
         claims = Claims(wish[one], topic[one], amount, np.where(held[one], move, 1), heir[one])
-        kept = solve_keeping(
+        kept = KeepingProblem(
             np.bincount(topic, minlength=topics),
             self._readers,
             claims,
             np.where(self._is_open, self._low, 0),
             np.where(self._is_open, self._high, 0),
             giving,
-        )
+        ).solve()
         assert kept is not None, "the levels are loads that some assignment has"
         short = sums(claims.member, kept.amount, members) < self._low
         owner = _grant(holder, fresh, (claim, amount, kept.amount), (claim, kept.amount), short)

@@ -38,29 +38,12 @@ class Kept(NamedTuple):
     placed: NDArray[np.int64]
 
 
-def solve_keeping(
-    size: NDArray[np.int64],
-    readers: Readers,
-    claims: Claims,
-    low: Ints,
-    high: Ints,
-    giving: Ints | None = None,
-) -> Kept | None:
-    """Take away as little as can be, as cheaply as can be, by a flow of minimum cost.
+class KeepingProblem:
+    """Whose partitions stay, as a flow from topics through classes to members and on to the sink.
 
     Topics with partitions have readers. Members may get all that they claim, and claim no more of a topic
     than its size. Loads are from `low` to `high`. `giving` is what it costs that members of a class have a
-    partition of a topic, for each row of the readers; None where it costs nothing. Returns None where no
-    assignment has such loads.
-    """
-    problem = _KeepingProblem(size, readers, claims, low, high, giving)
-    network = problem.build()
-    network.flow()
-    return None if network.excess.any() else problem.read(network)
-
-
-class _KeepingProblem:
-    """Whose partitions stay, as a flow from topics through classes to members and on to the sink.
+    partition of a topic, for each row of the readers; None where it costs nothing.
 
     The sink is the sum of all loads. Members that claim nothing and are no heirs stay a part of their class:
     their arcs go from its node right to the sink. Claims with an heir pass a node of their own, from which
@@ -74,7 +57,7 @@ class _KeepingProblem:
         claims: Claims,
         low: Ints,
         high: Ints,
-        giving: Ints | None,
+        giving: Ints | None = None,
     ) -> None:
         self._size, self._readers, self._claims = size, readers, claims
         self._low, self._high, self._giving = low, high, giving
@@ -104,7 +87,7 @@ class _KeepingProblem:
         cost -= self._giving[readers.rows(readers.of_member[claims.member], claims.topic)]
         return cost, self._giving[to_heir]
 
-    def build(self) -> Network:
+    def _network(self) -> Network:
         """The network, which starts with every claim granted that is not cheaper to take away."""
         claims, readers = self._claims, self._readers
         flow = np.where(self._cost < 0, claims.amount, 0)
@@ -144,8 +127,12 @@ class _KeepingProblem:
             ],
         )
 
-    def read(self, network: Network) -> Kept:
-        """What stays, by how much flows over the arcs of a network that was solved."""
+    def solve(self) -> Kept | None:
+        """What stays where as little as can be is taken away; None where no assignment has such loads."""
+        network = self._network()
+        network.flow()
+        if network.excess.any():
+            return None
         claims, bequests = len(self._claim_node), len(self._bequests)
         flows = np.split(network.flow_by_arc(), np.cumsum([len(self._readers.kind), claims, bequests]))
         placed, kept_rows, inherits, _ = flows
@@ -183,5 +170,5 @@ def most_kept(
         holder[stays].astype(np.int64) * readers.topics + topic[stays], return_counts=True
     )
     claims = Claims(*np.divmod(pairs, readers.topics), amount, np.ones_like(amount), np.full_like(amount, -1))
-    kept = solve_keeping(size, readers, claims, *levels)
+    kept = KeepingProblem(size, readers, claims, *levels).solve()
     return None if kept is None else int(kept.amount.sum())

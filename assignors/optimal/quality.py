@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.group import Assignment, Certificate, Group
-from assignors.optimal.deciding import decide
+from assignors.optimal.deciding import Task
 from assignors.optimal.grouping import sums
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group, recall_owned_or_user_data
@@ -89,7 +89,7 @@ def quality(
     reading = read_group(group, recall_owned_or_user_data(group.members))
     owner = _owners(group, reading, assignment)
     near = find_kinds(group, reading)
-    best = decide(reading, near=near)
+    best = Task(reading, near=near).decide()
     fullest, share = _worst_topic(reading, owner)
     return AssignmentQuality(
         loads=_loads(owner, len(group.members)),

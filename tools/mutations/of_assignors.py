@@ -423,6 +423,18 @@ ROWS = [
     ),
     (
         "assignors/optimal/deciding.py",
+        "even = move * (longest + 1)",
+        "even = move",
+        OPTIMAL,
+    ),
+    (
+        "assignors/optimal/deciding.py",
+        "            and not self._spread_first\n",
+        "",
+        OPTIMAL,
+    ),
+    (
+        "assignors/optimal/deciding.py",
         "window *= 4",
         "return given",
         OPTIMAL,

@@ -321,6 +321,10 @@ class ClassicGroup:
         answer = self.leader.decide(self.metadata.counts())
         self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
         known_ms = self._computed_ms + self._costs.network_ms
+        leader = self.leader.member
+        assert leader is not None, "there is one that has decided"
+        if PROFILES[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:
+            members.metadata_ms[leader] = self._computed_ms
         members.restart_beats(joined, now_ms + self._costs.network_ms / 2, known_ms)
         if known_ms <= now_ms:
             self._sync(answer)

@@ -48,6 +48,7 @@ class Profile:
     recheck_ms: float = 0  # how long a process that stood still takes to ask the coordinator after it woke up
     anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader
     asks_before_assigning: bool = False  # its leader fetches the topics' metadata before
+    refreshes_as_it_assigns: bool = False  # its leader's metadata; the next refresh is an age later
     mixes_protocols: bool = True  # its strategies may be both eager and cooperative
     # Its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
@@ -72,7 +73,7 @@ PROFILES = {
         leaves_when_late=False,
         own_assignors={"cooperative-sticky": "librdkafka-cooperative-sticky"},
     ),
-    "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100, mixes_protocols=False),
+    "kafka-python": Profile((1.2, 1.5), recheck_ms=100, mixes_protocols=False, refreshes_as_it_assigns=True),
     # Java's client without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),
 }

@@ -102,7 +102,7 @@ class Members:
         due_ms = first_after_each(base_ms, every_ms, joins_ms)
         owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a newcomer has sent none yet
         since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
-        # It looks whether the interval is over, and is late because it looks: no look is just too early.
+        # The client wakes, and sends a heartbeat once the interval is over: the first such wake decides.
         over_ms = due_ms - every_ms + self._settings.heartbeat_interval_ms
         wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], over_ms).min(axis=0)
         kept_ms = np.where(owed, assigned_ms, wakes_ms)

@@ -178,8 +178,8 @@ class Flow:
         return float(self._readers.levels(self._now).max(initial=0.0)) / 1000
 
     def caught_up_ms(self) -> float:
-        """When the last partition that is catching up will have done so, without further calls."""
-        return max(self._now, self._readers.caught_up_ms())
+        """When the last partition has caught up and the last transaction timed out, without further calls."""
+        return max(self._now, self._readers.caught_up_ms(), self._readers.transactions.ends_ms())
 
     def result(self, at: float) -> RecordsResult:
         """What has happened up to this time."""

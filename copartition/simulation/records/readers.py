@@ -159,6 +159,10 @@ class OpenTransactions:
         """Those of the consumers that left something open."""
         return [consumer for consumer in np.unique(consumers).tolist() if consumer in self._of]
 
+    def ends_ms(self) -> float:
+        """When the last of them ends if nothing happens; 0 where there is none."""
+        return max((float(until.max(initial=0.0)) for _, _, until in self._rows), default=0.0)
+
     def waits_ms(self, partitions: int, at: float) -> NDArray[np.float64]:
         """How long each partition has been under at least one of them, up to `at`."""
         if not self._rows:

@@ -66,25 +66,29 @@ def owning(member, topics, partitions, generation=1, **more):
     )
 
 
-def best(group):
-    """What is best: loads, greatest first, then moves, then the sum of squares of shares of topics."""
+def best(group, *, spread_first=False):
+    """What is best: loads, greatest first, then moves, then the sum of squares of shares, or these before."""
     members = range(len(group.members))
     fewest = {(0,) * len(members): (0, 0)}
     for topic in group.topics:
         readers = [row for row in members if topic.name in group.members[row].topics]
         held = [len(had(group.members[row], topic)) for row in members]
         longer = {}
-        for loads, (moves, squares) in fewest.items():
+        for loads, (first, second) in fewest.items():
             for shares in splits(topic.partitions, len(readers)):
                 share = dict(zip(readers, shares, strict=True))
                 more = tuple(load + share.get(row, 0) for row, load in enumerate(loads))
-                cost = (
-                    moves + sum(max(held[row] - share[row], 0) for row in readers),
-                    squares + sum(amount**2 for amount in shares),
+                costs = (
+                    sum(max(held[row] - share[row], 0) for row in readers),
+                    sum(amount**2 for amount in shares),
                 )
+                if spread_first:
+                    costs = costs[::-1]
+                cost = first + costs[0], second + costs[1]
                 longer[more] = min(longer.get(more, cost), cost)
         fewest = longer or fewest
-    return min((sorted(loads, reverse=True), *cost) for loads, cost in fewest.items())
+    loads, costs = min((sorted(loads, reverse=True), costs) for loads, costs in fewest.items())
+    return loads, *(costs[::-1] if spread_first else costs)
 
 
 def best_near(group, *, near_first):

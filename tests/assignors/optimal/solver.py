@@ -47,11 +47,12 @@ def solved_most_kept(topic, holder, subscriptions, low, high):
     return round(-solved.fun) if solved.status == 0 else None
 
 
-def solved_best(group):
-    """The least sum of squares of loads, then moves, then sum of squares of shares, by a linear program.
+def solved_best(group, *, spread_first=False):
+    """The least sum of squares of loads, then moves and squares of shares in one order or the other.
 
-    A load or share is cut into units that cost 1, 3, 5 and so on, so that a sum of them costs its square. The
-    least sum of squares of loads is that of the loads of which the greatest is least, then the second, ...
+    By a linear program: a load or share is cut into units that cost 1, 3, 5 and so on, so that a sum of them
+    costs its square. The least sum of squares of loads is that of the loads of which the greatest is least,
+    then the second, ...
     """
     pairs = [
         (row, topic)
@@ -66,8 +67,8 @@ def solved_best(group):
         sum(each.topic == group.topics[topic].name for each in group.members[row].owned)
         for row, topic in pairs
     ]
-    per_move = total**2 + 1
-    per_load = per_move * (total + 1)
+    per_move, per_share = (1, total + 1) if spread_first else (total**2 + 1, 1)
+    per_load = (total + 1) * (total**2 + 1)
     costs, rows, columns, values = [], [], [], []
 
     def variable(cost, entries):
@@ -79,7 +80,7 @@ def solved_best(group):
     for number, (row, topic) in enumerate(pairs):
         for unit in range(counts[topic]):
             saved = per_move if unit < held[number] else 0
-            variable(2 * unit + 1 - saved, [(row, 1), (members + read.index(topic), 1)])
+            variable(per_share * (2 * unit + 1) - saved, [(row, 1), (members + read.index(topic), 1)])
     for row in range(members):
         for unit in range(total):
             variable(per_load * (2 * unit + 1), [(row, -1)])
@@ -93,7 +94,8 @@ def solved_best(group):
         method="highs-ds",
     )
     loads, rest = divmod(round(solved.fun) + per_move * sum(held), per_load)
-    return loads, *divmod(rest, per_move)
+    first, second = divmod(rest, max(per_move, per_share))
+    return (loads, second, first) if spread_first else (loads, first, second)
 
 
 def solved_near(group, *, near_first):

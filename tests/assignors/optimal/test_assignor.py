@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from assignors import Group, Member, Reason, Topic, explain, get_assignor
+from partitioning.errors import InvalidConfigError, InvalidGroupError
 from tests.assignors.optimal.groups import NAMES, best, found, groups, owning
 from tests.assignors.optimal.solver import solved_best
 from tests.support.tiers import examples
 
+SPREADS = [True, "before-moves"]
 UUIDS = [f"{number:08x}-0000-4000-8000-{number:012x}" for number in range(100)]
 
 
@@ -40,20 +42,54 @@ def test_loads_and_moves_and_spread_are_the_best_there_are():
     assert moved > examples(700) * 50 // 1400
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_spread_can_be_the_best_before_moves(name):
+    dearer = 0
+    for group in groups(22, 700):
+        expected = best(group, spread_first=True)
+        assert found(group, get_assignor(name, spread="before-moves").assign(group)) == expected, group
+        dearer += expected != best(group)
+    assert dearer > examples(700) * 20 // 1400
+
+
+@pytest.mark.parametrize(
+    ("group", "advice"),
+    [
+        (Group([Topic("t", 1)], [Member(f"m{row}", ["t"]) for row in range(20_001)]), "has 20,001"),
+        (
+            Group([Topic("t", 2, racks=[["r"], ["s"]])], [Member("a", ["t"], rack="r"), Member("b", ["t"])]),
+            "racks='ignore'",
+        ),
+    ],
+    ids=["pairs", "racks"],
+)
+def test_spread_before_moves_refuses_groups_for_which_it_is_not_exact(group, advice):
+    with pytest.raises(InvalidGroupError, match=advice):
+        get_assignor("optimal", spread="before-moves").assign(group)
+
+
+def test_an_unknown_spread_is_refused():
+    with pytest.raises(InvalidConfigError, match="spread is 'after-moves'"):
+        get_assignor("optimal", spread="after-moves")
+
+
 @pytest.mark.heavy
-def test_as_a_linear_program_on_medium_groups():
+@pytest.mark.parametrize("spread", SPREADS)
+def test_as_a_linear_program_on_medium_groups(spread):
     for group in [
         *groups(16, 50, members=9, topics=6, most=9),
         *groups(102, 25, members=9, topics=3, most=40),  # far from even, because of unequal loads
     ]:
-        loads, moves, squares = found(group, get_assignor("optimal").assign(group))
-        assert (sum(load**2 for load in loads), moves, squares) == solved_best(group), group
+        loads, moves, squares = found(group, get_assignor("optimal", spread=spread).assign(group))
+        expected = solved_best(group, spread_first=spread == "before-moves")
+        assert (sum(load**2 for load in loads), moves, squares) == expected, group
 
 
+@pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_next_rebalance_moves_nothing(name):
+def test_the_next_rebalance_moves_nothing(name, spread):
     for group in groups(16, 200, members=6, topics=6, most=6):
-        assignor = get_assignor(name)
+        assignor = get_assignor(name, spread=spread)
         assignment = assignor.assign(group)
         while assignment.transferring:
             group = group.next(assignment)  # noqa: PLW2901
@@ -61,10 +97,11 @@ def test_the_next_rebalance_moves_nothing(name):
         assert lists(assignor.assign(group.next(assignment))) == lists(assignment)
 
 
-def test_a_cooperative_group_settles_in_two_rounds():
+@pytest.mark.parametrize("spread", SPREADS)
+def test_a_cooperative_group_settles_in_two_rounds(spread):
     waited = 0
     for group in groups(17, 300, members=6, topics=6, most=6):
-        assignor = get_assignor("cooperative-optimal")
+        assignor = get_assignor("cooperative-optimal", spread=spread)
         first = assignor.assign(group)
         second = assignor.assign(group.next(first))
         assert not second.transferring

@@ -10,10 +10,13 @@ from assignors.group import Assignment, Topic
 from copartition.simulation import (
     Consumer,
     Costs,
+    Crash,
     Grow,
     Leave,
+    Load,
     Restart,
     Scenario,
+    Settings,
     Uniform,
     simulate,
     simulate_seeds,
@@ -34,6 +37,22 @@ GROWS = Scenario(TOPICS, (Consumer("a"),), (Grow(60_000, "orders", 6),))
 def test_growth_is_noticed_once_whatever_the_phase():
     results = list(simulate_seeds(GROWS, sample(range(500), 5)))
     assert {(each.summary.rebalances, each.summary.unassigned_partitions) for each in results} == {(1, 0)}
+
+
+def test_a_run_lasts_until_the_transaction_that_a_crash_left_open_times_out():
+    """It began with the commit before the crash, 5 s earlier at most, and lasts a minute."""
+    scenario = Scenario(
+        TOPICS,
+        (Consumer("a"), Consumer("b")),
+        (Crash(10_000, "a"),),
+        settings=Settings(session_timeout_ms=6_000),
+        load=Load(10, 100, transactions=True),
+    )
+    result = simulate(scenario)
+    longer = simulate(replace(scenario, until_ms=200_000))
+    assert 65_000 <= result.summary.duration_ms <= 70_000
+    assert 55_000 <= result.records.uncommitted_ms.max() <= 60_000
+    assert result.records.uncommitted_ms.tolist() == longer.records.uncommitted_ms.tolist()
 
 
 @pytest.mark.parametrize("phase_ms", [0.0, 0.1, 1 / 3, 299_999.99999999994])

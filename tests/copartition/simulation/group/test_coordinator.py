@@ -191,6 +191,16 @@ def test_a_growth_is_unnoticed_then_assigned():
     assert sum(map(len, result.rebalances[0].assignment.values())) == 15
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_kafka_python_leader_sees_growth_an_age_after_it_assigned(seed):
+    """`ConsumerCoordinator._perform_assignment` asks for metadata, from which their age counts."""
+    members = group(3, client="kafka-python")
+    events = (Leave(20_000, "c2"), Grow(27_000, "orders", 15))
+    first, second = run(members, *events, assignor="range", metadata_max_age_ms=10_000, seed=seed).rebalances
+    assert second.causes == ("partitions added (orders to 15)",)
+    assert second.started_ms == first.completed_ms + 10_000
+
+
 def test_a_partition_that_is_new_was_not_moved():
     result = run(group(3), Grow(10_000, "orders", 15), assignor="sticky")
     assert result.rebalances[0].moved == result.summary.moved_partitions == 0
