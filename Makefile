@@ -58,6 +58,7 @@ nightly: $(READY)  ## run in full what `make slow` runs some of
 
 durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
 	@$(PYTEST) --tier ci --numprocesses 2 --record-durations
+	@$(PYTEST) --tier test --numprocesses 2 --record-durations
 	@$(QUICK) --record-durations
 
 lint: $(READY)  ## check style, and who imports whom

@@ -38,7 +38,7 @@ def test_quirk(assignor: str, scenario: Json) -> None:
 
 @pytest.mark.parametrize(("assignor", "family"), FAMILIES)
 def test_family(assignor: str, family: str) -> None:
-    for scenario in golden_lines(f"{assignor}/{family}", every=75):
+    for scenario in golden_lines(f"{assignor}/{family}", every=150):
         assert_both_answer_as_the_jvm(assignor, scenario)
 
 

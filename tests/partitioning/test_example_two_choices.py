@@ -8,6 +8,7 @@ import pytest
 
 from partitioning import TopicLayout, partition_batch
 from tests.support.plugins import ROOT, install, run
+from tests.support.tiers import sample
 
 FOLDER = ROOT / "docs" / "example-two-choices"
 PAGE = ROOT / "docs" / "plugins.md"
@@ -55,7 +56,8 @@ def both(topic, shares, partitions, records=RECORDS):
 
 
 @pytest.mark.parametrize(
-    ("exponent", "partitions"), [(0.5, 5), (0.5, 100), (0.8, 10), (0.8, 50), (1.0, 10), (1.2, 5), (1.4, 5)]
+    ("exponent", "partitions"),
+    sample([(0.5, 5), (0.5, 100), (0.8, 10), (0.8, 50), (1.0, 10), (1.2, 5), (1.4, 5)], 6),
 )
 def test_no_partition_stands_out_while_no_key_fills_two(topic, exponent, partitions):
     shares = zipf(exponent)
@@ -67,7 +69,7 @@ def test_no_partition_stands_out_while_no_key_fills_two(topic, exponent, partiti
 
 @pytest.mark.parametrize(
     ("exponent", "partitions"),
-    [(0.8, 100), (1.0, 50), (1.0, 100), (1.4, 50), (2.0, 5), (2.0, 10), (2.0, 100)],
+    sample([(0.8, 100), (1.0, 50), (1.0, 100), (1.4, 50), (2.0, 5), (2.0, 10), (2.0, 100)], 6),
 )
 def test_a_key_too_hot_for_two_costs_its_half_above_the_average(topic, exponent, partitions):
     """No rule with two choices can do better: the fullest has at least half of the hottest key."""
@@ -83,6 +85,7 @@ def one_hot(share):
     return [share, *np.full(KEYS, (1 - share) / KEYS)]
 
 
+@pytest.mark.heavy
 def test_the_imbalance_of_hashing_grows_with_the_hottest_key_and_that_of_two_choices_does_not(topic):
     hottest = [0.05, 0.1, 0.2, 0.3]
     hashed, chosen = np.array([both(topic, one_hot(share), 5) for share in hottest]).T
@@ -98,11 +101,14 @@ def test_a_key_shows_a_little_below_two_averages_as_some_cold_keys_have_the_same
 
 @pytest.mark.parametrize(
     ("stream_of", "hottest", "partitions", "published_hashed", "published_chosen"),
-    [
-        ("Wikipedia", 0.0932, 50, 2.0e6 / 22e6, 5.9e5 / 22e6),
-        ("Wikipedia", 0.0932, 100, 2.0e6 / 22e6, 8.0e5 / 22e6),
-        ("Twitter", 0.0267, 100, 3.3e7 / 1.2e9, 4.0e6 / 1.2e9),
-    ],
+    sample(
+        [
+            ("Wikipedia", 0.0932, 50, 2.0e6 / 22e6, 5.9e5 / 22e6),
+            ("Wikipedia", 0.0932, 100, 2.0e6 / 22e6, 8.0e5 / 22e6),
+            ("Twitter", 0.0267, 100, 3.3e7 / 1.2e9, 4.0e6 / 1.2e9),
+        ],
+        2,
+    ),
 )
 def test_the_published_imbalance_is_reproduced(
     topic, stream_of, hottest, partitions, published_hashed, published_chosen
@@ -123,6 +129,7 @@ def test_producers_that_count_for_themselves_balance_what_they_send_together(top
     assert imbalance(np.concatenate(placed), 10) < 0.001
 
 
+@pytest.mark.heavy
 def test_the_page_has_the_figures_of_this_stream(topic):
     row = r"^\| ([\d.]+) \| (\d+) \| ([\d.]+) % \| ([\d.]+) % \|$"
     rows = re.findall(row, PAGE.read_text("utf-8"), re.MULTILINE)

@@ -1,7 +1,7 @@
 """Which worker of pytest-xdist runs what, and when: the slowest files first, Spark's files in two workers.
 
-`tests/durations.json` says how long each file took; `make durations` records it. A file that is not in there
-is taken for one of the longer ones, since nobody knows how long it takes.
+`tests/durations.json` says how long each file took in each tier; `make durations` records it. A file that is
+not in there is taken for one of the longer ones, since nobody knows how long it takes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdist.scheduler import LoadScopeScheduling
+
+from tests.support.tiers import tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +48,8 @@ class Scheduler(LoadScopeScheduling):
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)
         recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-        self._seconds: dict[str, float] = recorded["seconds"]
-        self._groups = spark_groups({file: self._seconds[file] for file in recorded["spark"]})
+        self._seconds: dict[str, float] = recorded[tier()]
+        self._groups = spark_groups({file: self._seconds.get(file, UNKNOWN) for file in recorded["spark"]})
         self._indexes: dict[int, dict[str, int]] = {}
 
     def _split_scope(self, nodeid: str) -> str:
@@ -98,11 +100,11 @@ class Schedule:
         if session.config.getoption("record_durations"):
             recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
             taken = {file: round(seconds, 1) for file, seconds in self._seconds.items()}
-            seconds = {
+            recorded[tier()] = {
                 file: seconds
-                for file, seconds in sorted((recorded["seconds"] | taken).items())
+                for file, seconds in sorted((recorded[tier()] | taken).items())
                 if (session.config.rootpath / file).exists()
             }
             spark = (set(recorded["spark"]) - self._seconds.keys()) | self._spark
-            written = {"seconds": seconds, "spark": sorted(spark & seconds.keys())}
-            RECORDED.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+            recorded["spark"] = sorted(spark & recorded[tier()].keys())
+            RECORDED.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")

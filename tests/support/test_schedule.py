@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support.schedule import RECORDED, SPARKS, Scheduler, spark_groups
+from tests.support import schedule
+from tests.support.schedule import RECORDED, SPARKS, Schedule, Scheduler, spark_groups
 
 WORKERS = 5
 
@@ -28,7 +29,8 @@ class Worker:
 
 
 @pytest.fixture
-def scheduler() -> Scheduler:
+def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
+    monkeypatch.setattr(schedule, "tier", lambda: "test")
     config = SimpleNamespace(
         option=SimpleNamespace(loadscopereorder=True),
         getvalue=lambda _: ["popen"] * WORKERS,
@@ -45,7 +47,7 @@ def test_files_with_a_spark_session_are_shared_out_by_the_time_they_take():
 
 def test_every_test_runs_once_and_the_longest_files_begin(scheduler):
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    files = [*recorded["seconds"], "tests/test_new.py"]
+    files = [*recorded["test"], "tests/test_new.py"]
     tests = [f"{file}::test_{number}" for file in files for number in range(4)]
     workers = [Worker(number) for number in range(WORKERS)]
     for worker in workers:
@@ -62,6 +64,21 @@ def test_every_test_runs_once_and_the_longest_files_begin(scheduler):
     spark = set(recorded["spark"])
     ran = [{tests[index].partition("::")[0] for index in worker.ran} for worker in workers]
     assert sum(bool(spark & files) for files in ran) == SPARKS
-    seconds = recorded["seconds"]
+    seconds = recorded["test"]
     others = sorted(seconds.keys() - spark, key=lambda file: -seconds[file])[: WORKERS - SPARKS]
     assert set(others) == set(first) - spark
+
+
+def test_durations_of_one_tier_are_recorded_beside_those_of_the_others(monkeypatch, tmp_path):
+    monkeypatch.setattr(schedule, "RECORDED", path := tmp_path / "durations.json")
+    monkeypatch.setattr(schedule, "tier", lambda: "ci")
+    before = {"quick": {"a.py": 1.0}, "test": {"a.py": 2.0}, "ci": {"a.py": 3.0, "gone.py": 4.0}, "spark": []}
+    path.write_text(json.dumps(before))
+    (tmp_path / "a.py").touch()
+    plugin = Schedule()
+    plugin.pytest_runtest_logreport(
+        SimpleNamespace(nodeid="a.py::test_it", duration=5.0, keywords={"shared_spark": True})
+    )
+    config = SimpleNamespace(getoption=lambda _: True, rootpath=tmp_path)
+    plugin.pytest_sessionfinish(SimpleNamespace(config=config))
+    assert json.loads(path.read_text()) == before | {"ci": {"a.py": 5.0}, "spark": ["a.py"]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,16 +189,20 @@ def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) 
     (c,).
     """
     missed = blocks.missed + vague * blocks.explained
-    cost = missed[0] + bias
-    came_from = np.tile(np.arange(missed.shape[1]), (len(missed), 1))
-    for turn in range(1, len(missed)):
-        cheapest = int(np.argmin(cost))
-        switch = cost[cheapest] + SWITCH + bias < cost
-        came_from[turn, switch] = cheapest
-        cost = np.where(switch, cost[cheapest] + SWITCH + bias, cost) + missed[turn]
+    alone = np.add.accumulate(np.vstack([missed[0] + bias, missed[1:]]))[-1]
+    if alone.min() + 1e-6 < missed.min(axis=1).sum() + 2 * bias.min() + SWITCH:  # cheaper than any two ranges
+        return [_range(blocks, 0, len(missed), int(np.argmin(alone)))]
+    # For a few candidates lists are faster than columns.
+    cost, further = (missed[0] + bias).tolist(), bias.tolist()
+    came_from = [[*range(len(cost))]]
+    for row in missed[1:].tolist():
+        cheapest = cost.index(min(cost))
+        switched = [cost[cheapest] + SWITCH + more for more in further]
+        came_from.append([cheapest if switched[at] < cost[at] else at for at in range(len(cost))])
+        cost = [*map(add, map(min, switched, cost), row)]
     candidate, end, cuts = int(np.argmin(cost)), len(missed), []
     for turn in range(len(missed) - 1, -1, -1):
-        before = int(came_from[turn, candidate])
+        before = came_from[turn][candidate]
         if turn == 0 or before != candidate:
             cuts.append((turn, end, candidate))
             candidate, end = before, turn
@@ -224,8 +229,7 @@ def _parted(
     (begin, _, old), (_, end, new) = before, after
 
     def at_each(counts: NDArray[Any]) -> NDArray[Any]:
-        gone = np.cumsum(counts[begin:end, old] - counts[begin:end, new])
-        return gone[:-1]
+        return np.cumsum(counts[begin : end - 1, old] - counts[begin : end - 1, new])
 
     cut = begin + 1 + int(np.lexsort((at_each(cost), at_each(missed)))[0])
     return [(begin, cut, old), (cut, end, new)]

@@ -16,7 +16,7 @@ CONNECTORS = [Topic("sink", 4), Topic("source", 2)]
 @pytest.mark.sampled
 @pytest.mark.parametrize("assignor", ["connect-eager", "connect-incremental"])
 def test_it_answers_as_the_class_of_connect_did(assignor: str) -> None:
-    differences = (connect_difference(assignor, life) for life in golden_lines(assignor, every=10))
+    differences = (connect_difference(assignor, life) for life in golden_lines(assignor, every=20))
     assert next(filter(None, differences), None) is None
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from assignors import Assignment, Group, RebalanceProtocol, get_assignor, list_assignors
-from assignors.testing import check_assignor
+from assignors.testing import check_assignor, conformance
 from partitioning import TopicPartition
 from tests.support.hanging import Hanging
+from tests.support.tiers import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,13 @@ EAGER = frozenset({RebalanceProtocol.EAGER})
 
 CRASHES = {"librdkafka-cooperative-sticky"}
 """Strategies of clients that crash over some groups, and raise there."""
+STORIES = len(sample(range(conformance.STORIES), 4))
 BUILT_IN = [info.name for info in list_assignors() if info.origin == "built-in" and info.name not in CRASHES]
+
+
+@pytest.fixture(autouse=True)
+def stories(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conformance, "STORIES", STORIES)
 
 
 @pytest.mark.heavy
