@@ -93,6 +93,7 @@ def test_the_imbalance_of_hashing_grows_with_the_hottest_key_and_that_of_two_cho
     assert chosen.max() * RECORDS < 5
 
 
+@pytest.mark.heavy
 def test_a_key_shows_a_little_below_two_averages_as_some_cold_keys_have_the_same_two_partitions(topic):
     """Of 10 pairs of partitions one is that of the hot key: 0.38 and a tenth of the rest are above 2/5."""
     _, chosen = both(topic, one_hot(0.38), 5)

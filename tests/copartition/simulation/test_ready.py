@@ -59,7 +59,7 @@ def test_it_has_a_question_an_issue_that_asks_it_and_an_answer(name: str) -> Non
     assert re.fullmatch(rf"{address}(, {address})*", purpose["source"])
 
 
-@pytest.mark.parametrize("command", sample(COMMANDS, 6))
+@pytest.mark.parametrize("command", sample(COMMANDS, 12))
 def test_what_it_tells_to_compare_can_be_compared(command: str) -> None:
     done = CliRunner().invoke(copartition, command.split(), catch_exceptions=False)
     assert done.exit_code == 0, done.output
