@@ -11,10 +11,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from copartition.doctor.checks import Limits, exit_code, findings
 from copartition.doctor.examination import examine_live
-from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, wait_for
+from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting, wait_for
 from tests.support.broker import Broker, Kafka
 
 LIMITS = Limits(lag=100)
+AT_A_TIME = 5
+"""So many faults are planted at the same time: each waits for its members."""
 OFTEN = {"auto.commit.interval.ms": 200, "auto.offset.reset": "earliest"}
 
 
@@ -212,10 +214,24 @@ def results(broker, group, between=a_while, limits=LIMITS, settings_of_consumers
     return findings(examine_live(group, settings(broker), between, settings_of_consumers or {}), limits)
 
 
-@pytest.mark.parametrize(("name", "plant"), FAULTS)
-def test_a_planted_fault_is_found(broker, workers, name, plant):
+def planted(broker, plant):
+    """The results for a group of its own with this fault."""
     topic, group = broker.create_topic(2), f"doctor-{uuid.uuid4()}"
-    every = results(broker, group, **(plant(broker, workers, group, topic) or {}))
+    with starting(broker) as workers:
+        return results(broker, group, **(plant(broker, workers, group, topic) or {}))
+
+
+@pytest.fixture(scope="module")
+def at_once(broker):
+    """What the doctor says of each fault; each is taken once: a second try plants it anew."""
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        yield {case: pool.submit(planted, broker, case[1]) for case in FAULTS}
+
+
+@pytest.mark.parametrize(("name", "plant"), FAULTS)
+def test_a_planted_fault_is_found(broker, at_once, name, plant):
+    first = at_once.pop((name, plant), None)
+    every = first.result() if first else planted(broker, plant)
     assert name in {each.check.name for each in every if each.status == "found"}
     assert exit_code(every) == 1
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
@@ -65,6 +66,24 @@ class PythonWorker(Worker):
         poll = consumer.poll
         consumer.poll = lambda seconds: poll(timeout_ms=int(1000 * seconds))
         return consumer
+
+
+@contextmanager
+def starting(broker):
+    """Starts members of a group, of one topic or several; all leave in the end."""
+    started = []
+
+    def start(group, topic, client_id, kind=Worker, **config):
+        topics = [topic] if isinstance(topic, str) else topic
+        started.append(kind(broker.bootstrap_servers, group, topics, client_id, **config))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for worker in started:
+            worker.still.clear()
+            worker.stop()
 
 
 def settings(broker):
