@@ -52,6 +52,23 @@ def test_spread_can_be_the_best_before_moves(name):
     assert dearer > examples(700) * 20 // 1400
 
 
+def test_a_more_even_topic_is_worth_more_moves_than_its_squares():
+    had = [
+        [],
+        [("t0", 1), ("t1", 1), ("t1", 3)],
+        [("t0", 2), ("t1", 0), ("t3", 0)],
+        [("t0", 3), ("t2", 0), ("t2", 1), ("t3", 2)],
+        [("t0", 4), ("t3", 1)],
+    ]
+    sizes = {"t0": 5, "t1": 5, "t2": 2, "t3": 3}
+    group = Group(
+        [Topic(name, size) for name, size in sizes.items()],
+        [owning(f"m{row}", list(sizes), each) for row, each in enumerate(had)],
+    )
+    assert found(group, get_assignor("optimal").assign(group)) == ([3] * 5, 1, 17)
+    assert found(group, get_assignor("optimal", spread="before-moves").assign(group)) == ([3] * 5, 3, 15)
+
+
 @pytest.mark.parametrize(
     ("group", "advice"),
     [
