@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import operator
+from numbers import Integral
 from typing import NamedTuple, SupportsIndex, TypeGuard
-
-import numpy as np
 
 from partitioning.errors import InvalidPartitionCountError
 
@@ -27,8 +26,8 @@ class TopicPartition(NamedTuple):
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether it is an integer of Python or NumPy; True and False are none here."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    """Whether it is an integer of Python or NumPy, which registers its own; True and False are none here."""
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def checked_partition_count(num_partitions: SupportsIndex) -> int:
