@@ -1,6 +1,6 @@
 """Bin packing that knows the last assignment: "modified any fit" of Landau, Andrade and Barbosa.
 
-Written from what their paper says (arXiv 2206.11170); their code was not run. Consumers are numbered bins of
+Written from memory of their paper (arXiv 2206.11170); their code was not run. Consumers are numbered bins of
 one capacity, which are gone through from the fullest to the emptiest. A consumer's partitions, the smallest
 first, go to consumers that already stay and have room. Once a partition fits nowhere, this consumer stays as
 well and keeps of the rest, the largest first, what comes before one that does not fit. What is left over

@@ -116,6 +116,8 @@ def test_the_published_imbalance_is_reproduced(
 ):
     """Table II of arXiv 1504.00788: records above the average; Table I: all, and the hottest key's share.
 
+    Both were typed from memory; they agree with the bound, and were not compared with the paper.
+
     The other keys' shares are not published; here they are equal. What a hash adds to the hottest key is
     chance, so its figure is less sharp.
     """
