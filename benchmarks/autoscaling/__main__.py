@@ -124,7 +124,7 @@ Made by `python -m benchmarks.autoscaling`. {PARTITIONS} partitions, whose rates
 and {HOTTEST:.0f}, and change at each of {steps} steps by at most so many percent of that, up or down. A
 consumer can process {CAPACITY:.0f}. It is the setting of [arXiv 2206.11170](https://arxiv.org/abs/2206.11170),
 with {traces} traces of our own for each row. All policies get the same rates, and the present ones exactly.
-"Modified worst fit" and "modified best fit" are that paper's, written from memory of its text and not compared
+"Modified worst fit" and "modified best fit" are that paper's, written from memory and not compared
 with it; its authors' code was not run.
 
 - **ours, fewest consumers**: the fewest with which `cooperative-weighted` gives none more than its capacity,
