@@ -95,7 +95,7 @@ def figures(rates: Sequence[Sequence[float]], owners: Sequence[Owners]) -> Figur
     return Figures(float(np.mean([*map(len, loads)])), float(np.mean(moved)), float(np.mean(beyond)))
 
 
-def measured(change: int, seed: int, steps: int) -> dict[str, Figures]:
+def run_policies(change: int, seed: int, steps: int) -> dict[str, Figures]:
     """What each policy comes to, and Kafka's with as many consumers as "modified worst fit" has."""
     rates = trace(change, seed, steps)
     walks = {name: walk(policy, rates) for name, policy in POLICIES.items()}
@@ -165,7 +165,7 @@ def main() -> None:
     steps = options.parse_args().steps
     rows = {}
     for change in track(CHANGES, "settings"):
-        runs = [measured(change, seed, steps) for seed in range(TRACES)]
+        runs = [run_policies(change, seed, steps) for seed in range(TRACES)]
         rows[change] = {name: mean([run[name] for run in runs]) for name in runs[0]}
     written = page(rows, steps, TRACES)
     if steps == STEPS:

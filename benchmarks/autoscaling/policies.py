@@ -60,7 +60,7 @@ def _owners(rates: Sequence[float], owners: Owners, capacity: float, consumers: 
     group = _group(owners, names)
     for moves in _MOVES:
         assignor = CooperativeWeightedAssignor(weights={"t": list(rates)}, max_moves=moves)
-        answer = _settled(assignor, group)
+        answer = _owners_at_rest(assignor, group)
         if max(consumer_loads(rates, answer).values()) <= capacity:
             return answer
     return None
@@ -75,7 +75,7 @@ def _group(owners: Owners, consumers: Iterable[int]) -> Group:
     return Group([Topic("t", len(owners))], members)
 
 
-def _settled(assignor: Assignor, group: Group) -> Owners:
+def _owners_at_rest(assignor: Assignor, group: Group) -> Owners:
     """The owners when partitions that wait a round for their new owner have it."""
     assignment = assignor.assign(group)
     owners = dict(assignment.transferring)
@@ -86,4 +86,4 @@ def _settled(assignor: Assignor, group: Group) -> Owners:
 
 def by_count(consumers: int, owners: Owners) -> Owners:
     """What "cooperative-sticky", which weighs nothing, comes to with so many consumers."""
-    return _settled(get_assignor("cooperative-sticky"), _group(owners, range(consumers)))
+    return _owners_at_rest(get_assignor("cooperative-sticky"), _group(owners, range(consumers)))

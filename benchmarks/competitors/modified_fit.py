@@ -22,12 +22,12 @@ Owners = list[int | None]
 
 def modified_worst_fit(rates: Sequence[float], owners: Owners, capacity: float) -> Owners:
     """The next owners under "modified worst fit"."""
-    return _modified(rates, owners, _Bins(capacity, lambda load: -load))
+    return _fit_again(rates, owners, _Bins(capacity, lambda load: -load))
 
 
 def modified_best_fit(rates: Sequence[float], owners: Owners, capacity: float) -> Owners:
     """The next owners under "modified best fit"."""
-    return _modified(rates, owners, _Bins(capacity, lambda load: load))
+    return _fit_again(rates, owners, _Bins(capacity, lambda load: load))
 
 
 def best_fit_decreasing(rates: Sequence[float], owners: Owners, capacity: float) -> Owners:
@@ -72,7 +72,7 @@ class _Bins:
                 self.give(partition, rates[partition], lowest)
 
 
-def _modified(rates: Sequence[float], owners: Owners, bins: _Bins) -> Owners:
+def _fit_again(rates: Sequence[float], owners: Owners, bins: _Bins) -> Owners:
     unread = [partition for partition, owner in enumerate(owners) if owner is None]
     has: dict[int, list[int]] = {}
     for partition, owner in enumerate(owners):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.measured import read_runs, replace_runs
-from benchmarks.uniform2.measuring import measured
+from benchmarks.uniform2.measuring import measure_group
 from benchmarks.uniform2.page import page
 from benchmarks.uniform2.shapes import SHAPES
 
@@ -27,7 +27,7 @@ def main() -> None:
     options.add_argument("--compare", action="store_true", help="only compare what was measured")
     if not options.parse_args().compare:
         names = [shape.name for shape in SHAPES]
-        replace_runs(MEASURED, "groups", [measured(shape) for shape in SHAPES], "shape", names)
+        replace_runs(MEASURED, "groups", [measure_group(shape) for shape in SHAPES], "shape", names)
     PAGE.write_text(page(saved()))
 
 

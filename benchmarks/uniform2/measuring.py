@@ -32,7 +32,7 @@ TRIES = 5
 """The quickest of so many is taken."""
 
 
-def measured(shape: Shape) -> dict[str, Any]:
+def measure_group(shape: Shape) -> dict[str, Any]:
     """The figures of all rules at all events of one group."""
     return {
         "shape": shape.name,

@@ -38,7 +38,7 @@ class Shape(NamedTuple):
         return f"{self.members:,} members, {self.topics} topics, {self.subscriptions}, {self.sizes} sizes"
 
     def group(self) -> Group:
-        """The group, of which nobody has anything."""
+        """The group before its first assignment."""
         topics = [Topic(f"topic{row:03}", size) for row, size in enumerate(self._sizes())]
         return Group(topics, [self.member(row) for row in range(self.members)])
 

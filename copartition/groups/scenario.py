@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -100,17 +100,19 @@ def scenario_of(
 
 def scenarios_of_record(
     path: str, deploys: Sequence[str] = (), assignors: Sequence[str | None] = (None,)
-) -> Iterator[CapturedScenario]:
+) -> list[CapturedScenario]:
     """The last stable group of a record, with its rates, through deploys: a roll and a crash by default."""
     steps = read_record(path)
     stable = [step.state for step in steps if step.state.status == "Stable" and step.state.members]
     if not stable:
         raise SourceError(f"{path}: no step shows a stable group with members; watch it for longer")
-    for deploy in deploys or ("rolling", f"crash {stable[-1].members[0].id}"):
-        for assignor in assignors:
-            scenario, assumed = scenario_of(stable[-1], deploy, assignor=assignor)
-            load, shown = _recorded_load(steps, scenario.topics)
-            yield CapturedScenario(replace(scenario, load=load), (shown, *assumed))
+    captured = [
+        scenario_of(stable[-1], deploy, assignor=assignor)
+        for deploy in deploys or ("rolling", f"crash {stable[-1].members[0].id}")
+        for assignor in assignors
+    ]
+    load, shown = _recorded_load(steps, captured[0].scenario.topics)
+    return [CapturedScenario(replace(each.scenario, load=load), (shown, *each.assumed)) for each in captured]
 
 
 def _recorded_load(steps: Sequence[Step], topics: Sequence[Topic]) -> tuple[Load | None, str]:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.autoscaling.__main__ import Figures, figures, measured, page, trace
+from benchmarks.autoscaling.__main__ import Figures, figures, page, run_policies, trace
 from benchmarks.autoscaling.policies import by_count, fewest_consumers, slow_to_shrink
 from benchmarks.competitors.modified_fit import best_fit_decreasing, modified_best_fit, modified_worst_fit
 
@@ -59,7 +59,7 @@ def test_rates_change_by_no_more_than_their_setting() -> None:
 
 @pytest.mark.heavy
 def test_ours_has_fewer_consumers_and_moves_less_than_modified_worst_fit() -> None:
-    of = measured(15, 0, 40)
+    of = run_policies(15, 0, 40)
     ours, theirs = of["ours, slow to shrink"], of["modified worst fit"]
     assert ours.consumers < theirs.consumers
     assert ours.rebalanced < theirs.rebalanced

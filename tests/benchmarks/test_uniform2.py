@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.uniform2 import rule
 from benchmarks.uniform2.__main__ import PAGE, saved
-from benchmarks.uniform2.measuring import measured
+from benchmarks.uniform2.measuring import measure_group
 from benchmarks.uniform2.page import OURS, Case, cases, page, verdict
 from benchmarks.uniform2.shapes import SHAPES
 from tests.assignors.optimal.groups import best, found, groups
@@ -63,7 +63,7 @@ def test_the_page_is_what_the_comparison_says() -> None:
 
 @pytest.mark.slow
 def test_a_group_comes_out_again_as_it_was_measured() -> None:
-    assert without_times(measured(SHAPES[4])) == without_times(saved()[4])
+    assert without_times(measure_group(SHAPES[4])) == without_times(saved()[4])
 
 
 def without_times(run: dict[str, dict[str, dict[str, dict[str, float]]]]) -> object:

@@ -1,7 +1,7 @@
 """Which worker of pytest-xdist runs what, and when: the slowest files first, Spark's files in two workers.
 
 `tests/durations.json` says how long each file took in each tier; `make durations` records it. A file that is
-not in there is taken for one of the longer ones, since nobody knows how long it takes.
+not in there is taken for one of the longer ones.
 """
 
 from __future__ import annotations
