@@ -30,9 +30,7 @@ class Blocks(NamedTuple):
 
     def these(self, which: NDArray[np.intp]) -> Blocks:
         """Some of them."""
-        return Blocks(
-            self.top[which], self.bottom[which], self.start[which], self.end[which], self.row[which]
-        )
+        return Blocks(*(column[which] for column in self))
 
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
         """One after the other, in Python's numbers."""
