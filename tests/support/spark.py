@@ -24,16 +24,15 @@ spark.driver.memory {memory}
 spark.sql.shuffle.partitions 4
 spark.sql.session.timeZone America/New_York
 spark.sql.warehouse.dir {home}/warehouse
-spark.driver.extraJavaOptions -Dderby.system.home={home}{java}
+spark.driver.extraJavaOptions -Dderby.system.home={home}
 spark.jars {jars}
 spark.connect.grpc.binding.port {port}
 """
-# Most plans of tests run for less time than Spark takes to compile them, or Java to optimize its own code.
-COMPILING_LESS = """
+# Most plans of tests run for less time than Spark takes to compile them.
+INTERPRETED = """
 spark.sql.codegen.wholeStage false
 spark.sql.codegen.factoryMode NO_CODEGEN
 """
-JAVA_COMPILING_LESS = " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 EVENTS = """
 spark.eventLog.enabled true
 spark.eventLog.dir file:{events}
@@ -74,9 +73,8 @@ def start_spark(
     """
     jars = ",".join(map(str, connector_jars()))
     (port,) = free_ports(1)
-    java = "" if compiling else JAVA_COMPILING_LESS
-    settings = SETTINGS.format(home=home, memory=memory, java=java, jars=jars, port=port)
-    settings += "" if compiling else COMPILING_LESS
+    settings = SETTINGS.format(home=home, memory=memory, jars=jars, port=port)
+    settings += "" if compiling else INTERPRETED
     if events := os.environ.get("SPARK_TEST_EVENTS"):
         settings += EVENTS.format(events=events)
         settings += REDACTION if os.environ.get("SPARK_TEST_MODE") == "connect" else ""
