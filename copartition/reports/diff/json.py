@@ -23,7 +23,7 @@ from copartition.diff.stops import Consumption, Stop
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import verdict
-from copartition.reports.json import CheckResult, attributes, check_results, dump, finite, json_schema
+from copartition.reports.json import CheckResult, check_results, dump, finite, json_schema
 from copartition.words import visible
 
 DIFF_FORMAT_VERSION = "1.3"
@@ -220,9 +220,15 @@ def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
 
 
 def _change(change: diffs.Change) -> Change:
-    reason = None if change.reason is None else change.reason.value
-    sides = {"from": change.source, "to": change.target}
-    return attributes(Change, change, action=change.action.label, reason=reason, **sides)
+    return {
+        "topic": change.topic,
+        "partition": change.partition,
+        "action": change.action.label,
+        "from": change.source,
+        "to": change.target,
+        "lag": change.lag,
+        "reason": None if change.reason is None else change.reason.value,
+    }
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str | None:
