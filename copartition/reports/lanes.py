@@ -30,7 +30,9 @@ class Blocks(NamedTuple):
 
     def these(self, which: NDArray[np.intp]) -> Blocks:
         """Some of them."""
-        return Blocks(*(column[which] for column in self))
+        return Blocks(
+            self.top[which], self.bottom[which], self.start[which], self.end[which], self.row[which]
+        )
 
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
         """One after the other, in Python's numbers."""
