@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, count
 from operator import itemgetter
 from os import PathLike
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -301,26 +299,6 @@ class Step(NamedTuple):
     state: GroupState
     target: GroupState | None = None  # what the group is on its way to, if it has targets (KIP-848)
     ends: dict[str, dict[int, int]] | None = None  # the offset of each partition's next record
-
-
-class Names:
-    """Short names, no two members in the group with the same; one that comes back gets the one it had."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, str] = {}
-
-    def of(self, members: Sequence[MemberIdentity]) -> list[str]:
-        """The names of the members that are in the group now."""
-        names_in_use = {self._of[member.id] for member in members if member.id in self._of}
-        clients = Counter(member.client_id for member in members)
-        for member in members:
-            if member.id not in self._of:
-                client = member.client_id if clients[member.client_id] == 1 else None
-                numbered = (f"{member.id or 'member'} ({number})" for number in count(2))
-                names = chain((member.instance_id, client, member.id), numbered)
-                self._of[member.id] = next(name for name in names if name and name not in names_in_use)
-                names_in_use.add(self._of[member.id])
-        return [self._of[member.id] for member in members]
 
 
 def record_line(step: Step) -> str:

@@ -3,7 +3,8 @@
 import pytest
 
 from assignors.state import MemberIdentity
-from copartition.groups.snapshot import Names, Step
+from copartition.groups.names import Names
+from copartition.groups.snapshot import Step
 from copartition.watch import Kind, Watch
 from tests.copartition.watch.groups import group
 
