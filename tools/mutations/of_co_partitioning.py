@@ -39,7 +39,7 @@ ROWS = [
     ),
     (f"{HERE}/proof.py", "wanted &= ~keys.nulls", "pass", PROOF),
     (f"{HERE}/proof.py", "(topics > 1) & (low != high)", "low != high", PROOF),
-    (f"{HERE}/proof.py", "counted |= earlier.locate(hashes)[1]", "pass", PROOF),
+    (f"{HERE}/proof.py", "counted |= locate(earlier.hashes, hashes)[1]", "pass", PROOF),
     # Settings and plans.
     (f"{HERE}/writers.py", 'value.rpartition(".")[2]', "value", SETTINGS),
     (f"{HERE}/planned.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from copartition.topics.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.hashing.words import padded_rows
+from partitioning.kit.columns import bounds, ranges
 
 FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
 """The shapes: a registry's frame, text of four kinds, sixteen bytes marked as a UUID, other bytes."""
@@ -128,9 +129,8 @@ def spans_of(keys: Sequence[bytes]) -> Spans:
 
 def digests(keys: Spans) -> NDArray[np.uint64]:
     """A hash of each key's bytes and length."""
-    offsets = np.append(0, np.cumsum(keys.sizes))
-    picked = np.arange(offsets[-1]) + np.repeat(keys.starts - offsets[:-1], keys.sizes)
-    hashes = murmur3_column(offsets, keys.data[picked]).view(np.uint32).astype(np.uint64)
+    column = keys.data[ranges(keys.starts, keys.sizes)]
+    hashes = murmur3_column(bounds(keys.sizes), column).view(np.uint32).astype(np.uint64)
     return _mixed(hashes << np.uint64(32) | keys.sizes.astype(np.uint64))
 
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.topics.audit.topic_audit import Records
+
 SWITCH = 12
 """A further range must explain this many rows more than the ranges beside it would."""
 
@@ -78,27 +80,19 @@ class Range(NamedTuple):
     last_ms: int
 
 
-class Rows(NamedTuple):
-    """Columns of n rows."""
+def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
+    """Records, in any order, as blocks: neighbours of one partition with the same `offset >> shift` are one.
 
-    partition: NDArray[np.integer]
-    offset: NDArray[np.integer]
-    timestamp_ms: NDArray[np.integer]  # -1 where unknown
-    keyed: NDArray[np.bool_]  # whether it has a key of at least one byte
-
-
-def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
-    """Rows, in any order, as blocks: neighbours of one partition with the same `offset >> shift` are one.
-
-    `hits` says whether each candidate explains each row, False without a key; its shape is (n, c).
+    `hits` says whether each candidate explains each record, False without a key; its shape is (n, c).
     """
-    place, at = rows.partition.astype(np.int64), rows.offset.astype(np.int64)
+    place, at, written_ms = records.partition.astype(np.int64), records.offset, records.timestamp_ms
     if not len(at):
         none, empty = np.zeros(0, np.int64), np.zeros((0, hits.shape[1]), np.int64)
         return Blocks(none, none, none, none, none, empty, empty, empty, none, none)
     number = at >> shift
     starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
-    missed = rows.keyed[:, None] & ~hits
+    keyless = records.keys.empty
+    missed = ~keyless[:, None] & ~hits
     some = missed.any()
     shape = (len(starts), hits.shape[1])
 
@@ -111,7 +105,7 @@ def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
         first=np.minimum.reduceat(at, starts),
         last=np.maximum.reduceat(at, starts),
         rows=np.diff(np.append(starts, len(at))),
-        keyless=added(~rows.keyed),
+        keyless=added(keyless),
         explained=added(hits) if shape[1] else np.zeros(shape, np.int64),
         first_missed=np.minimum.reduceat(np.where(missed, at[:, None], NEVER), starts, axis=0)
         if some
@@ -119,8 +113,8 @@ def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
         last_missed=np.maximum.reduceat(np.where(missed, at[:, None], -1), starts, axis=0)
         if some
         else np.full(shape, -1),
-        first_ms=np.minimum.reduceat(np.where(rows.timestamp_ms < 0, NEVER, rows.timestamp_ms), starts),
-        last_ms=np.maximum.reduceat(rows.timestamp_ms, starts),
+        first_ms=np.minimum.reduceat(np.where(written_ms < 0, NEVER, written_ms), starts),
+        last_ms=np.maximum.reduceat(written_ms, starts),
     )
 
 

@@ -23,6 +23,7 @@ from partitioning.errors import (
     UnknownTopicError,
 )
 from partitioning.keys import KeyColumn, key_column
+from partitioning.kit.columns import bounds as edges
 
 _MOST_MESSAGES = 10_000
 _FIRST_MESSAGES = 200
@@ -115,10 +116,8 @@ def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[n
 
 def _column(keys: Sequence[bytes]) -> KeyColumn:
     """A column of keys none of which is null."""
-    data = np.frombuffer(b"".join(keys), np.uint8)
-    offsets = np.zeros(len(keys) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, keys), np.int64, len(keys)), out=offsets[1:])
-    return KeyColumn(offsets, data, None)
+    sizes = np.fromiter(map(len, keys), np.int64, len(keys))
+    return KeyColumn(edges(sizes), np.frombuffer(b"".join(keys), np.uint8), None)
 
 
 SAMPLE_S = 5.0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.topics.audit.ranges import Blocks, Rows, count_hits, merge_blocks, widened
+from copartition.topics.audit.ranges import Blocks, count_hits, merge_blocks, widened
 from copartition.topics.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
 from copartition.topics.audit.topic_audit import Records, Writer, concatenate, pick_records
 from partitioning.hashing import HASHES, HashName
@@ -284,9 +284,7 @@ class Tally:
             hashes = batch.hashes.get(rule_of(self.writers[group.writers[0]]).hash)
             if len(group.proof) < _PROOF and hashes is not None:
                 group.proof = np.unique(np.concatenate([group.proof, hashes[own]]))[:_PROOF]
-        partition, offset, timestamp_ms, _ = batch.records
-        rows = Rows(partition, offset, timestamp_ms, batch.keyed)
-        part = count_hits(rows, batch.hits, self._shift)
+        part = count_hits(batch.records, batch.hits, self._shift)
         self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
 
     def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:

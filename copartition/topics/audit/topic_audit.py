@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.keys import KeyColumn
-from partitioning.kit.columns import ranges
+from partitioning.kit.columns import bounds, ranges
 
 
 class LogicalKey(NamedTuple):
@@ -189,11 +189,8 @@ def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
 def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
     """The keys of these rows, in their order; their bytes are copied."""
     starts, sizes = keys.offsets[rows], np.diff(keys.offsets)[rows]
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return KeyColumn(
-        offsets, keys.data[ranges(starts, sizes)], None if keys.nulls is None else keys.nulls[rows]
-    )
+    nulls = None if keys.nulls is None else keys.nulls[rows]
+    return KeyColumn(bounds(sizes), keys.data[ranges(starts, sizes)], nulls)
 
 
 def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
@@ -218,7 +215,7 @@ def concatenate(parts: Sequence[Records]) -> Records:
         np.concatenate([part.offset for part in parts]),
         np.concatenate([part.timestamp_ms for part in parts]),
         KeyColumn(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            bounds(sizes),
             np.concatenate([column.data[column.offsets[0] : column.offsets[-1]] for column in columns]),
             np.concatenate(nulls),
         ),

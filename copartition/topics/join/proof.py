@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from copartition.topics.audit.topic_audit import Records, key_hashes
 from copartition.topics.join.verdict import KeyApart, KeyProof
 from partitioning.keys import KeyColumn
-from partitioning.kit.columns import locate
+from partitioning.kit.columns import locate, run_starts
 
 _Column = TypeVar("_Column", bound=np.generic)
 
@@ -40,13 +40,9 @@ class KeyPlaces(NamedTuple):
     low: NDArray[np.int32]  # the lowest partition that has it
     high: NDArray[np.int32]  # the highest; another than the lowest where the topic itself has the key twice
 
-    def locate(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Where each of some ascending hashes is in these places, and whether it is there at all."""
-        return locate(self.hashes, hashes)
-
     def merge(self, more: KeyPlaces) -> KeyPlaces:
         """These and more places; the columns of these may be changed."""
-        at, present = self.locate(more.hashes)
+        at, present = locate(self.hashes, more.hashes)
         old, new = at[present], ~present
         self.low[old] = np.minimum(self.low[old], more.low[present])
         self.high[old] = np.maximum(self.high[old], more.high[present])
@@ -146,7 +142,7 @@ class KeyComparison:
                 shared = self._shared(hashes)
                 counted = np.zeros(len(hashes), np.bool_)
                 for earlier in self._places[:topic]:
-                    counted |= earlier.locate(hashes)[1]
+                    counted |= locate(earlier.hashes, hashes)[1]
                 common += int(np.count_nonzero((shared.topics > 1) & ~counted))
                 apart += int(np.count_nonzero(shared.apart & ~counted))
                 if not topic:
@@ -179,7 +175,7 @@ class KeyComparison:
         keys_of: dict[int, int] = {}
         for begin in range(0, len(first.hashes), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            at, present = second.locate(first.hashes[block])
+            at, present = locate(second.hashes, first.hashes[block])
             at = at[present]
             low, high = (
                 mine[block][present].astype(np.int64) * most + its[at]
@@ -204,7 +200,7 @@ class KeyComparison:
         order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
         hashes = hashes[: len(order)]
         partition = np.concatenate([batch.partition for batch in waiting])[order]
-        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
+        starts = run_starts(hashes)
         low = np.minimum.reduceat(partition, starts) if len(starts) else partition
         high = np.maximum.reduceat(partition, starts) if len(starts) else partition
         fresh = KeyPlaces(hashes[starts], low, high)
@@ -243,7 +239,7 @@ class KeyComparison:
         low = np.full(len(hashes), np.iinfo(np.int32).max, np.int32)
         high = np.full(len(hashes), -1, np.int32)
         for places in self._places:
-            at, present = places.locate(hashes)
+            at, present = locate(places.hashes, hashes)
             at = at[present]
             low[present] = np.minimum(low[present], places.low[at])
             high[present] = np.maximum(high[present], places.high[at])
@@ -255,7 +251,7 @@ class KeyComparison:
         low: list[int | None] = []
         high: list[int | None] = []
         for places in self._places:
-            at, present = places.locate(number)
+            at, present = locate(places.hashes, number)
             low.append(int(places.low[at[0]]) if present[0] else None)
             high.append(int(places.high[at[0]]) if present[0] else None)
         for answer in (low, high):

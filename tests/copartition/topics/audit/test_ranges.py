@@ -3,8 +3,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from copartition.topics.audit.ranges import Rows, count_hits, merge_blocks, ranges
+from copartition.topics.audit.ranges import count_hits, merge_blocks, ranges
+from copartition.topics.audit.topic_audit import Records
 from partitioning import partition_batch
+from partitioning.keys import key_column
 from tests.support.tiers import sample
 
 COUNTS = (4, 6, 8, 12)
@@ -46,7 +48,7 @@ class Topic:
             places = np.array(self.partition)[rows]
             keyed = np.array([key != b"" for key in keys])
             hits = [keyed & (partition_batch(keys, n, profile=name) == places) for name, n in CANDIDATES]
-            records = Rows(places, np.array(self.offset)[rows], np.full(len(rows), -1), keyed)
+            records = Records(places, np.array(self.offset)[rows], np.full(len(rows), -1), key_column(keys))
             part = count_hits(records, np.stack(hits, axis=1))
             found, shift = merge_blocks([part] if found is None else [found, part], shift, limit)
         return found
