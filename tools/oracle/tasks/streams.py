@@ -24,6 +24,14 @@ def application_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Js
         yield {"name": f"life-{seed}-{number}", "settings": life.settings, "steps": list(life.steps(oracle))}
 
 
+def classic_sticky_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Json]:
+    """The same of the sticky assignor, which looks at other things."""
+    for number in range(count):
+        life = _StickyLife(Random(f"classic-sticky/{seed}/{number}"))
+        settings = {"standbys": life.settings["standbys"]}
+        yield {"name": f"life-{seed}-{number}", "settings": settings, "steps": list(life.steps(oracle))}
+
+
 def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]:
     """Applications whose state is anywhere, with the answers: in few does the order of Java's heap matter."""
     for seed in seeds:
@@ -50,6 +58,8 @@ def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]
 
 class _Life:
     """An application, its instances, and those that are away with their state."""
+
+    op = "streams"
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -78,7 +88,7 @@ class _Life:
         """Rebalances until something is wrong, some ten at most."""
         for _ in range(self._rng.randint(3, 7)):
             step = self._step()
-            answer = oracle.ask("streams", settings=self.settings, **step)
+            answer = oracle.ask(self.op, settings=self.settings, **step)
             yield {**step, **answer}
             if "error" in answer:
                 return
@@ -175,6 +185,47 @@ class _Life:
                     state[task] = max(0, end - rng.choice([0, 0, 100, 10_000, 10_001]))
                 else:
                     state[task] = rng.choice([0, end // 2, end + 1, _UNKNOWN, rng.randrange(end + 1)])
+
+
+class _StickyLife(_Life):
+    """What runs is reported too where it has no state, and more tasks than Java counts are an error."""
+
+    op = "sticky"
+
+    def __init__(self, rng: Random) -> None:
+        super().__init__(rng)
+        self._active: dict[str, list[list[Any]]] = {}
+
+    def join(self) -> None:
+        super().join()
+        self._processes[-1].pop("tags", None)
+
+    def leave(self) -> None:
+        super().leave()
+        for process in self._away:
+            self._active.pop(process["id"], None)
+
+    def _step(self) -> Json:
+        step = super()._step()
+        del step["ends"]
+        if self._rng.random() < 0.003:
+            step["subtopologies"] = [
+                {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
+            ]
+            step["processes"] = step["processes"][:1]
+        active = self._active
+        step["processes"] = [
+            {**each, "active": active[each["id"]]} if active.get(each["id"]) else each
+            for each in step["processes"]
+        ]
+        # Every factor that divides no count of tasks gives each of them another rank.
+        return {**step, "ranks": [self._rng.choice([1, 7919, 104_729]), self._rng.randrange(1000)]}
+
+    def _restore(self, assignment: list[Any]) -> None:
+        super()._restore(assignment)
+        self._active = {
+            process: active for process, active, _ in assignment if active and self._rng.random() < 0.95
+        }
 
 
 def _runs(offsets: dict[Task, int]) -> list[list[Any]]:

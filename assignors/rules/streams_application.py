@@ -1,0 +1,121 @@
+"""Kafka Streams applications in classic groups, as the strategies of kafka-streams 4.3.1 see them."""
+
+import re
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from assignors.partition_list import PartitionList
+from assignors.rules.streams_sticky import StreamsGroup, StreamsMember
+from partitioning.errors import InvalidGroupError
+from partitioning.java import hash_map_order, uuid_hash
+from partitioning.java.hash_codes import rank
+from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.topic_partition import TopicPartition
+
+_NUMBER = "0|[1-9][0-9]{0,8}"
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+class ProcessAssignment(NamedTuple):
+    """Which process runs what, and stands by for what or warms it up: its tasks in order."""
+
+    active: Mapping[str, PartitionList]
+    standby: Mapping[str, PartitionList]
+    probing_rebalance: bool
+    """Whether the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
+
+
+@dataclass(slots=True)
+class Process:
+    """A process and its tasks (`ClientState`)."""
+
+    id: uuid.UUID
+    tags: Mapping[str, str]
+    threads: int = 0
+    active: set[int] = field(default_factory=set)
+    standby: set[int] = field(default_factory=set)
+
+    def load(self, more: int = 0) -> float:
+        """Tasks per thread, with so many more."""
+        return (len(self.active) + len(self.standby) + more) / self.threads
+
+    def has(self, task: int) -> bool:
+        """Whether it runs the task or stands by for it."""
+        return task in self.active or task in self.standby
+
+    def should_give_to(self, other: "Process") -> bool:
+        """Whether a task less here and one more there makes loads more even."""
+        skew = self.load() - other.load()
+        return skew > 0 and 0 <= self.load(-1) - other.load(1) < skew
+
+
+class Application:
+    """Tasks and processes are numbers here, in Java's order of both.
+
+    Raises:
+        InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs.
+    """
+
+    def __init__(self, group: StreamsGroup) -> None:
+        for subtopology in group.subtopologies:
+            if not re.fullmatch(_NUMBER, subtopology.id):
+                raise InvalidGroupError(f"subtopology {subtopology.id!r}: give a number, such as '0'")
+        for member in group.members:
+            if not re.fullmatch(_UUID, member.process_id):
+                raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
+        subtopologies = sorted(group.subtopologies, key=lambda each: int(each.id))
+        self.tasks = [
+            TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
+        ]
+        stateful = {each.id for each in subtopologies if each.stateful}
+        self.stateful = {task: number for number, task in enumerate(self.tasks) if task.topic in stateful}
+        self.members: list[tuple[int, StreamsMember]] = []
+        """With their processes, in the order of these."""
+        processes: dict[uuid.UUID, Process] = {}
+        members = ((uuid.UUID(member.process_id), member) for member in group.members)
+        for process, member in sorted(members, key=lambda each: rank(each[0])):
+            processes.setdefault(process, Process(process, member.tags)).threads += 1
+            self.members.append((len(processes) - 1, member))
+        self.processes = list(processes.values())
+
+    def answer(self, *, probing_rebalance: bool = False) -> ProcessAssignment:
+        """What the processes have now."""
+        return ProcessAssignment(
+            {str(each.id): self._list_of(each.active) for each in self.processes},
+            {str(each.id): self._list_of(each.standby) for each in self.processes},
+            probing_rebalance=probing_rebalance,
+        )
+
+    def _list_of(self, tasks: Collection[int]) -> PartitionList:
+        return PartitionList.of([self.tasks[task] for task in sorted(tasks)])
+
+
+def hash_order(processes: Sequence[Process]) -> Callable[..., list[int]]:
+    """The order of a HashMap or HashSet that some processes were put into, one after the other."""
+    hashes = np.array([uuid_hash(each.id) for each in processes], np.int32)
+    ids = np.array([rank(each.id) for each in processes], np.int64)
+
+    @lru_cache(maxsize=1 << 12)
+    def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> list[int]:
+        if len(some) < 2:
+            return list(some)
+        places = list(some)
+        order = hash_map_order(hashes[places], capacity=capacity, keys=ids[places])
+        return [places[place] for place in order.tolist()]
+
+    return order_of
+
+
+def task_hash(task: TopicPartition) -> int:
+    """`TaskId.hashCode` before it overflows: that of two integers and null."""
+    return 31 * (31 * (31 + int(task.topic)) + task.partition)
+
+
+def name_of(task: TopicPartition) -> str:
+    """As Kafka Streams writes it, such as "0_3"."""
+    return f"{task.topic}_{task.partition}"
