@@ -25,11 +25,51 @@ def application_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Js
 
 
 def classic_sticky_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Json]:
-    """The same of the sticky assignor, which looks at other things."""
+    """The same of the sticky assignor, which looks at other things; every sixth has its state anywhere."""
     for number in range(count):
-        life = _StickyLife(Random(f"classic-sticky/{seed}/{number}"))
-        settings = {"standbys": life.settings["standbys"]}
-        yield {"name": f"life-{seed}-{number}", "settings": settings, "steps": list(life.steps(oracle))}
+        rng = Random(f"classic-sticky/{seed}/{number}")
+        if number % 6 == 0:
+            settings, step = _anywhere(rng)
+            steps = [{**step, **oracle.ask("sticky", settings=settings, **step)}]
+        else:
+            life = _StickyLife(rng)
+            settings = {"standbys": life.settings["standbys"]}
+            steps = list(life.steps(oracle))
+        yield {"name": f"life-{seed}-{number}", "settings": settings, "steps": steps}
+
+
+def _anywhere(rng: Random) -> tuple[Json, Json]:
+    """So much state that all of Java's sets count: of processes and tasks some of which share a hash code."""
+    count = rng.choice([4, 14, 26, 30])
+    sizes = rng.choice(
+        [[40], [20] * 3, [7] * 13, [7] * 13, [20] * 3, [5 + 31 * each for each in range(10, -1, -1)]]
+    )
+    if len(sizes) == 11:
+        count = 60  # the JVM takes minutes where many of these tasks are together
+    hashes = [rng.getrandbits(64) for _ in range(rng.choice([2, count, count]))]
+    halves = [rng.getrandbits(64) for _ in range(count)]
+    ids = [half << 64 | half ^ rng.choice(hashes) for half in halves]
+    state: dict[int, dict[Task, int]] = {each: {} for each in ids}
+    holders = rng.choice([1, 3] if len(sizes) == 11 else [1, 3, 12, 13, 25])
+    for task in ((str(name), number) for name, size in enumerate(sizes) for number in range(size)):
+        for each in rng.sample(ids, min(count, rng.randint(holders // 2, holders))):
+            state[each][task] = _RUNNING if rng.random() < 0.1 / holders else 5
+    step = {
+        "subtopologies": [
+            {"id": str(name), "tasks": size, "stateful": True} for name, size in enumerate(sizes)
+        ],
+        "processes": [
+            {"id": str(uuid.UUID(int=each)), "threads": rng.choice([1, 1, 2]), "offsets": _runs(state[each])}
+            for each in ids
+        ],
+        "ranks": _ranks(rng),
+    }
+    return {"standbys": rng.choice([0, 1, 2])}, step
+
+
+def _ranks(rng: Random) -> list[int]:
+    """A factor that divides no count of tasks, so that each gets another rank, and where they begin."""
+    return [rng.choice([1, 7919, 104_729]), rng.randrange(1000)]
 
 
 def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]:
@@ -208,18 +248,15 @@ class _StickyLife(_Life):
     def _step(self) -> Json:
         step = super()._step()
         del step["ends"]
-        if self._rng.random() < 0.003:
-            step["subtopologies"] = [
-                {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
-            ]
-            step["processes"] = step["processes"][:1]
         active = self._active
         step["processes"] = [
             {**each, "active": active[each["id"]]} if active.get(each["id"]) else each
             for each in step["processes"]
         ]
-        # Every factor that divides no count of tasks gives each of them another rank.
-        return {**step, "ranks": [self._rng.choice([1, 7919, 104_729]), self._rng.randrange(1000)]}
+        if self._rng.random() < 0.003:
+            many = {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
+            step |= {"subtopologies": [many], "processes": []}
+        return {**step, "ranks": _ranks(self._rng)}
 
     def _restore(self, assignment: list[Any]) -> None:
         super()._restore(assignment)
