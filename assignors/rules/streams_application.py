@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,7 +13,8 @@ from assignors.partition_list import PartitionList
 from assignors.rules.streams_sticky import StreamsGroup, StreamsMember
 from partitioning.errors import InvalidGroupError
 from partitioning.java import hash_map_order, uuid_hash
-from partitioning.java.hash_codes import rank
+from partitioning.java.hash_codes import rank, spread_hash
+from partitioning.java.hash_map import HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
@@ -83,6 +84,17 @@ class Application:
             self.members.append((len(processes) - 1, member))
         self.processes = list(processes.values())
 
+    def task_set(self, tasks: Iterable[int], capacity: int = DEFAULT_LENGTH) -> HashTable[int]:
+        """These in a HashSet, or as the keys of a HashMap."""
+        # `TaskId.hashCode` is that of two integers and null.
+        codes = [31 * (31 * (31 + int(task.topic)) + task.partition) for task in self.tasks]
+        table: HashTable[int] = HashTable(
+            capacity, lambda task: spread_hash(codes[task]), lambda task: (task,)
+        )
+        for task in tasks:
+            table.add(task)
+        return table
+
     def answer(self, *, probing_rebalance: bool = False) -> ProcessAssignment:
         """What the processes have now."""
         return ProcessAssignment(
@@ -109,11 +121,6 @@ def hash_order(processes: Sequence[Process]) -> Callable[..., list[int]]:
         return [places[place] for place in order.tolist()]
 
     return order_of
-
-
-def task_hash(task: TopicPartition) -> int:
-    """`TaskId.hashCode` before it overflows: that of two integers and null."""
-    return 31 * (31 * (31 + int(task.topic)) + task.partition)
 
 
 def name_of(task: TopicPartition) -> str:

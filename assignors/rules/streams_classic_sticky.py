@@ -8,19 +8,13 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import ClassVar
 
-import numpy as np
-
-from assignors.rules.streams_application import (
-    Application,
-    ProcessAssignment,
-    hash_order,
-    task_hash,
-)
+from assignors.rules.streams_application import Application, ProcessAssignment, hash_order
 from assignors.rules.streams_sticky import StreamsGroup
-from partitioning.errors import AssignorError
-from partitioning.java import hash_map_keys, hash_map_order, hash_set_capacity
+from partitioning.errors import AssignorError, InvalidGroupError
+from partitioning.java import hash_map_keys, hash_set_capacity
 from partitioning.java.hash_codes import spread_hash
 from partitioning.java.hash_map import HashTable
+from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
 _RUNNING = -2
@@ -52,12 +46,18 @@ class StreamsClassicStickyAssignor:
 
         Raises:
             AssignorError: no members, or so many tasks that their pairs overflow, where the JVM throws.
-            InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs.
+            InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
+                tasks.
         """
         plan = _Plan(group)
         plan.assign_active()
         if group.standby_replicas:
-            plan.assign_standby(group.standby_replicas, standby_order or plan.stateful)
+            order = plan.stateful if standby_order is None else standby_order
+            if len(order) != len(plan.stateful) or plan.stateful.keys() != set(order):
+                raise InvalidGroupError(
+                    f"standby_order: give each of the {len(plan.stateful)} stateful tasks once"
+                )
+            plan.assign_standby(group.standby_replicas, order)
         return plan.answer()
 
 
@@ -101,7 +101,7 @@ class _Plan(Application):
         per_thread = len(self.tasks) // sum(each.threads for each in self.processes)
         # 1. A task goes back to the process that ran it, as long as that has no more than its share.
         unassigned = self._all_tasks()
-        for task in self._in_order(list(self._previous_active)):
+        for task in self.task_set(self._previous_active):
             if self._give_if_room(task, [self._previous_active[task]], per_thread):
                 unassigned.remove(task)
 
@@ -128,27 +128,15 @@ class _Plan(Application):
 
     def _all_tasks(self) -> HashTable[int]:
         """All tasks as a HashSet, whose order follows from that of the maps before it."""
-        names = list(dict.fromkeys(task.topic for task in self.tasks))
-        ids = np.array(list(map(int, names)), np.int64)
-        order = hash_map_order((31 * (31 + ids)).astype(np.int32), keys=ids[:, None])
-        place_of = {names[position]: place for place, position in enumerate(order.tolist())}
-        tasks = sorted(range(len(self.tasks)), key=lambda task: place_of[self.tasks[task].topic])
-        tasks = self._in_order(self._in_order(tasks))
-        table: HashTable[int] = HashTable(
-            hash_set_capacity(len(tasks)),
-            lambda task: spread_hash(task_hash(self.tasks[task])),
-            lambda task: (task,),
+        subtopologies: HashTable[str] = HashTable(
+            DEFAULT_LENGTH, lambda name: spread_hash(31 * (31 + int(name))), lambda name: (int(name),)
         )
-        for task in tasks:
-            table.add(task)
-        return table
-
-    def _in_order(self, tasks: list[int]) -> list[int]:
-        """The order of a HashMap that these were put into, one after the other."""
-        numbers = np.array(tasks, np.int64)
-        codes = np.array([task_hash(self.tasks[task]) for task in tasks], np.int64).astype(np.int32)
-        ordered: list[int] = numbers[hash_map_order(codes, keys=numbers[:, None])].tolist()
-        return ordered
+        for task in self.tasks:
+            subtopologies.add(task.topic)
+        place_of = {name: place for place, name in enumerate(subtopologies)}
+        tasks = sorted(range(len(self.tasks)), key=lambda task: place_of[self.tasks[task].topic])
+        mapped = list(self.task_set(list(self.task_set(tasks))))
+        return self.task_set(mapped, hash_set_capacity(len(mapped)))
 
     def _give_if_room(self, task: int, processes: Iterable[int], per_thread: int) -> bool:
         for process in processes:
@@ -166,8 +154,6 @@ class _Plan(Application):
 
     def _best(self, task: int, candidates: Sequence[int]) -> int:
         """Among all processes without the task (`findBestClientForTask`)."""
-        if len(candidates) == 1:
-            return candidates[0]
         holders = self._holders[task]
         previous = tuple(self._previous_state.get(task, ()))
         copied = self._order(previous, hash_set_capacity(len(previous)))

@@ -19,14 +19,10 @@ from assignors.rules.streams_application import (
     ProcessAssignment,
     hash_order,
     name_of,
-    task_hash,
 )
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
-from partitioning.java.hash_codes import spread_hash
-from partitioning.java.hash_map import HashTable
-from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.kit.limits import MAX_OFFSET
 
 _RUNNING, _UNKNOWN = -2, -3
@@ -157,12 +153,8 @@ class _Plan(Application):
                 with_tag[tag].add(process)
         value_count = Counter(key for key, _ in with_tag)
         runs = {task: process for process, each in enumerate(self.processes) for task in each.active}
-        missing: HashTable[int] = HashTable(
-            DEFAULT_LENGTH, lambda task: spread_hash(task_hash(self.tasks[task])), lambda task: (task,)
-        )
         left = dict.fromkeys(self._ends, replicas)
-        for task in left:
-            missing.add(task)
+        missing = self.task_set(left)
         for task in left:
             used: dict[str, set[int]] = {}
             last: int | None = runs[task]

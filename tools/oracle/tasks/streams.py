@@ -41,23 +41,25 @@ def classic_sticky_answers(oracle: Oracle, seed: object, count: int) -> Iterator
 def _anywhere(rng: Random) -> tuple[Json, Json]:
     """So much state that all of Java's sets count: of processes and tasks some of which share a hash code."""
     count = rng.choice([4, 14, 26, 30])
-    sizes = rng.choice(
-        [[40], [20] * 3, [7] * 13, [7] * 13, [20] * 3, [5 + 31 * each for each in range(10, -1, -1)]]
-    )
-    if len(sizes) == 11:
-        count = 60  # the JVM takes minutes where many of these tasks are together
+    sizes = dict(enumerate(rng.choice([[40], [20] * 3, [7] * 13, [20] * 3])))
+    kind = rng.random()
+    if kind < 0.05:
+        # Eleven tasks of each of many hash codes; the JVM takes minutes where too many tasks are together.
+        count, sizes = 60, {name: 5 + 31 * (10 - name) for name in range(11)}
+    elif kind < 0.4:
+        # So many tasks meet in one bin that it is a tree.
+        crowd = [name for name in range(5000) if (961 * name + 29_791 ^ 961 * name + 29_791 >> 16) % 64 == 5]
+        sizes = dict.fromkeys(sorted({*rng.sample(crowd, 20), *rng.sample(range(5000), 22)}), 1)
     hashes = [rng.getrandbits(64) for _ in range(rng.choice([2, count, count]))]
     halves = [rng.getrandbits(64) for _ in range(count)]
     ids = [half << 64 | half ^ rng.choice(hashes) for half in halves]
     state: dict[int, dict[Task, int]] = {each: {} for each in ids}
-    holders = rng.choice([1, 3] if len(sizes) == 11 else [1, 3, 12, 13, 25])
-    for task in ((str(name), number) for name, size in enumerate(sizes) for number in range(size)):
+    holders = rng.choice([1, 3] if count == 60 else [1, 3, 12, 13, 25])
+    for task in ((str(name), number) for name, size in sizes.items() for number in range(size)):
         for each in rng.sample(ids, min(count, rng.randint(holders // 2, holders))):
             state[each][task] = _RUNNING if rng.random() < 0.1 / holders else 5
     step = {
-        "subtopologies": [
-            {"id": str(name), "tasks": size, "stateful": True} for name, size in enumerate(sizes)
-        ],
+        "subtopologies": [{"id": str(name), "tasks": size, "stateful": True} for name, size in sizes.items()],
         "processes": [
             {"id": str(uuid.UUID(int=each)), "threads": rng.choice([1, 1, 2]), "offsets": _runs(state[each])}
             for each in ids

@@ -48,9 +48,8 @@ public final class StickyApplication {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     public static ObjectNode run(JsonNode request) {
-        Map<TaskId, TaskInfo> tasks = new HashMap<>();
         Map<TopicPartition, TaskId> taskOfPartition = new HashMap<>();
-        fill(request, tasks, taskOfPartition);
+        Map<TaskId, TaskInfo> tasks = tasks(request, taskOfPartition);
         JsonNode settings = request.get("settings");
         AssignmentConfigs configs = new AssignmentConfigs(10_000L, 2, settings.get("standbys").intValue(), 600_000L, List.of());
 
@@ -95,7 +94,7 @@ public final class StickyApplication {
     }
 
     /** The application's tasks as StreamsPartitionAssignor.buildApplicationState makes them. */
-    private static void fill(JsonNode request, Map<TaskId, TaskInfo> tasks, Map<TopicPartition, TaskId> taskOfPartition) {
+    private static Map<TaskId, TaskInfo> tasks(JsonNode request, Map<TopicPartition, TaskId> taskOfPartition) {
         Map<Integer, JsonNode> ordered = new TreeMap<>();
         request.get("subtopologies").forEach(each -> ordered.put(Integer.parseInt(each.get("id").textValue()), each));
         Map<Subtopology, Set<String>> sources = new HashMap<>();
@@ -127,7 +126,7 @@ public final class StickyApplication {
                 ranks.put(stateful.get(place), (int) rank);
             }
         }
-        tasks.putAll(sourcesOfTask.keySet().stream().collect(Collectors.toMap(Function.identity(), task -> {
+        return sourcesOfTask.keySet().stream().collect(Collectors.toMap(Function.identity(), task -> {
             Set<TaskTopicPartition> some = new HashSet<>();
             sourcesOfTask.get(task).forEach(each -> some.add(new DefaultTaskTopicPartition(each, true, false, () -> { })));
             changelogsOfTask.get(task).forEach(each -> some.add(new DefaultTaskTopicPartition(each, false, true, () -> { })));
@@ -135,7 +134,7 @@ public final class StickyApplication {
             return ranks.containsKey(task)
                 ? new RankedTaskInfo(task, stores, some, ranks.get(task))
                 : new DefaultTaskInfo(task, !stores.isEmpty(), stores, some);
-        })));
+        }));
     }
 
     /** What the members of the group report, in the order of the leader's map of subscriptions. */
