@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assignors.partition_list import PartitionList
-from assignors.rules.streams_sticky import StreamsGroup, StreamsMember
+from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import InvalidGroupError
 from partitioning.java import hash_map_order, uuid_hash
 from partitioning.java.hash_codes import rank, spread_hash
@@ -18,6 +18,8 @@ from partitioning.java.hash_map import HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
+RUNNING = -2
+"""The offset sum of a task that runs: `Task.LATEST_OFFSET`."""
 _NUMBER = "0|[1-9][0-9]{0,8}"
 _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
@@ -40,6 +42,8 @@ class Process:
     threads: int = 0
     active: set[int] = field(default_factory=set)
     standby: set[int] = field(default_factory=set)
+    offsets: dict[int, int] = field(default_factory=dict)
+    """By task, `RUNNING` where it runs, what its members report."""
 
     def load(self, more: int = 0) -> float:
         """Tasks per thread, with so many more."""
@@ -73,15 +77,16 @@ class Application:
         self.tasks = [
             TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
         ]
+        numbers = {task: number for number, task in enumerate(self.tasks)}
         stateful = {each.id for each in subtopologies if each.stateful}
-        self.stateful = {task: number for number, task in enumerate(self.tasks) if task.topic in stateful}
-        self.members: list[tuple[int, StreamsMember]] = []
-        """With their processes, in the order of these."""
+        self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
         processes: dict[uuid.UUID, Process] = {}
         members = ((uuid.UUID(member.process_id), member) for member in group.members)
-        for process, member in sorted(members, key=lambda each: rank(each[0])):
-            processes.setdefault(process, Process(process, member.tags)).threads += 1
-            self.members.append((len(processes) - 1, member))
+        for key, member in sorted(members, key=lambda each: rank(each[0])):
+            process = processes.setdefault(key, Process(key, member.tags))
+            process.threads += 1
+            offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
+            process.offsets |= {numbers[task]: offsets[task] for task in offsets.keys() & numbers.keys()}
         self.processes = list(processes.values())
 
     def task_set(self, tasks: Iterable[int], capacity: int = DEFAULT_LENGTH) -> HashTable[int]:
@@ -107,18 +112,16 @@ class Application:
         return PartitionList.of([self.tasks[task] for task in sorted(tasks)])
 
 
-def hash_order(processes: Sequence[Process]) -> Callable[..., list[int]]:
+def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
     """The order of a HashMap or HashSet that some processes were put into, one after the other."""
     hashes = np.array([uuid_hash(each.id) for each in processes], np.int32)
     ids = np.array([rank(each.id) for each in processes], np.int64)
 
     @lru_cache(maxsize=1 << 12)
-    def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> list[int]:
-        if len(some) < 2:
-            return list(some)
+    def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> tuple[int, ...]:
         places = list(some)
         order = hash_map_order(hashes[places], capacity=capacity, keys=ids[places])
-        return [places[place] for place in order.tolist()]
+        return tuple(places[place] for place in order.tolist())
 
     return order_of
 

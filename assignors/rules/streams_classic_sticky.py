@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import ClassVar
 
-from assignors.rules.streams_application import Application, ProcessAssignment, hash_order
+from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_map_keys, hash_set_capacity
@@ -16,9 +16,6 @@ from partitioning.java.hash_codes import spread_hash
 from partitioning.java.hash_map import HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
-
-_RUNNING = -2
-"""The offset sum of a task that runs: `Task.LATEST_OFFSET`."""
 
 
 class StreamsClassicStickyAssignor:
@@ -76,25 +73,20 @@ class _Plan(Application):
         self._order = hash_order(self.processes)
         self._loads = [0.0] * len(self.processes)
         self._holders: list[list[int]] = [[] for _ in self.tasks]
-        numbers = {task: number for number, task in enumerate(self.tasks)}
-        active: list[set[int]] = [set() for _ in self.processes]
-        state: list[set[int]] = [set() for _ in self.processes]
-        for process, member in self.members:
-            running = {task for task, offset in member.offsets.items() if offset == _RUNNING}
-            active[process].update(numbers[task] for task in numbers.keys() & {*member.active, *running})
-            state[process].update(numbers[task] for task in numbers.keys() & member.offsets.keys())
-        process_of = {member.id: process for process, member in self.members}
-        ids = hash_map_keys([member.id for member in group.members])
+        number_of = {str(each.id): number for number, each in enumerate(self.processes)}
+        process_of = {member.id: number_of[member.process_id] for member in group.members}
+        in_turn = dict.fromkeys(process_of[member] for member in hash_map_keys(list(process_of)))
         # Processes are put into one HashMap after the other.
-        self._clients = self._order(tuple(dict.fromkeys(process_of[member] for member in ids)))
-        self._clients = self._order(tuple(self._clients))
+        self._clients = self._order(self._order(tuple(in_turn)))
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
         for process in self._clients:
-            # Quirk: of two processes with one active task the later one counts.
-            self._previous_active |= dict.fromkeys(sorted(active[process]), process)
-            for task in state[process] - active[process]:
-                previous_state[task].append(process)
+            for task, offset in sorted(self.processes[process].offsets.items()):
+                if offset == RUNNING:
+                    # Quirk: of two processes that run a task the later one counts.
+                    self._previous_active[task] = process
+                else:
+                    previous_state[task].append(process)
         self._previous_state = {task: self._order(tuple(some)) for task, some in previous_state.items()}
 
     def assign_active(self) -> None:
@@ -113,7 +105,7 @@ class _Plan(Application):
         ]
 
         # 3. The others go where they were, or have state, if that is not loaded more than others.
-        everybody = self._order(tuple(self._clients))
+        everybody = self._order(self._clients)
         for task in sorted(rest):
             self._give(task, self._best(task, everybody))
 
@@ -135,7 +127,7 @@ class _Plan(Application):
             subtopologies.add(task.topic)
         place_of = {name: place for place, name in enumerate(subtopologies)}
         tasks = sorted(range(len(self.tasks)), key=lambda task: place_of[self.tasks[task].topic])
-        mapped = list(self.task_set(list(self.task_set(tasks))))
+        mapped = self.task_set(self.task_set(tasks))
         return self.task_set(mapped, hash_set_capacity(len(mapped)))
 
     def _give_if_room(self, task: int, processes: Iterable[int], per_thread: int) -> bool:
@@ -155,7 +147,7 @@ class _Plan(Application):
     def _best(self, task: int, candidates: Sequence[int]) -> int:
         """Among all processes without the task (`findBestClientForTask`)."""
         holders = self._holders[task]
-        previous = tuple(self._previous_state.get(task, ()))
+        previous = self._previous_state.get(task, ())
         copied = self._order(previous, hash_set_capacity(len(previous)))
         with_state = self._least_loaded(task, [each for each in copied if each not in holders])
         for process in (self._previous_active.get(task), with_state):

@@ -14,6 +14,7 @@ from operator import attrgetter, ge, itemgetter
 from typing import ClassVar
 
 from assignors.rules.streams_application import (
+    RUNNING,
     Application,
     Process,
     ProcessAssignment,
@@ -25,8 +26,8 @@ from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupE
 from partitioning.java.collections import PriorityQueue
 from partitioning.kit.limits import MAX_OFFSET
 
-_RUNNING, _UNKNOWN = -2, -3
-"""Offset sums that are no offsets: `Task.LATEST_OFFSET`, and `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
+_UNKNOWN = -3
+"""An offset sum that is none: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
 
 
 class StreamsHighAvailabilityAssignor:
@@ -96,13 +97,12 @@ _standby: Callable[[Process], set[int]] = attrgetter("standby")
 class _Plan(Application):
     def __init__(self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int) -> None:
         super().__init__(group)
-        numbers = self.stateful
         if self.tasks and not group.members:
             raise AssignorError(
                 f"nobody can run task {name_of(self.tasks[0])}: the group has no members",
-                jvm_exception="NoSuchElementException" if numbers else "NullPointerException",
+                jvm_exception="NoSuchElementException" if self.stateful else "NullPointerException",
             )
-        if unknown := [task for task in numbers if task not in group.end_offsets]:
+        if unknown := [task for task in self.stateful if task not in group.end_offsets]:
             raise AssignorError(
                 f"the end offset of stateful task {name_of(unknown[0])} is not in end_offsets",
                 jvm_exception="IllegalStateException",
@@ -111,19 +111,18 @@ class _Plan(Application):
         self._warmups_left = warmup_replicas
         self._warmups: set[tuple[int, int]] = set()
         # A process without any state of a task lags by all of it; the others have a lag of their own.
-        self._ends = {number: group.end_offsets[task] for task, number in numbers.items()}
-        self._lags: dict[int, dict[int, int]] = {number: {} for number in numbers.values()}
-        for process, member in self.members:
-            offsets = {**member.offsets, **dict.fromkeys(member.active, _RUNNING)}
-            for task in offsets.keys() & numbers.keys():
-                offset, end = offsets[task], group.end_offsets[task]
-                if end < 0 or (offset < 0 and offset not in {_RUNNING, _UNKNOWN}):
+        self._ends = {number: group.end_offsets[task] for task, number in self.stateful.items()}
+        self._lags: dict[int, dict[int, int]] = {number: {} for number in self._ends}
+        for process, each in enumerate(self.processes):
+            for task in each.offsets.keys() & self._ends.keys():
+                offset, end = each.offsets[task], self._ends[task]
+                if end < 0 or (offset < 0 and offset not in {RUNNING, _UNKNOWN}):
                     raise InvalidGroupError(
-                        f"offset {offset} or end offset {end} of task {name_of(task)}: give 0 or more"
+                        f"offset {offset} or end offset {end} of task {name_of(self.tasks[task])}: give 0 or "
+                        "more"
                     )
                 # Quirk: state ahead of its changelog counts as none.
-                lag = offset if offset < 0 else end - offset if offset <= end else end
-                self._lags[numbers[task]][process] = lag
+                self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
     def assign_stateful(self) -> None:
         """1. Stateful tasks in turn, then from process to process until loads per thread are even."""
@@ -273,7 +272,7 @@ class _Plan(Application):
         return self._lags[task].get(process, self._ends[task])
 
     def _is_caught_up(self, lag: int) -> bool:
-        return lag == _RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
+        return lag == RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
 
     def _caught_up(self, task: int) -> list[int]:
         """Who is caught up on a task that not everybody is caught up on."""
