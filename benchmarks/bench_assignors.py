@@ -233,9 +233,9 @@ claim" of a partition that does not exist, with "two claims" of what others have
 {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's takes over a second.
 The ratio of the best rounds says how many times faster we are.
 "streams-high-availability" and "streams-classic-sticky" are Kafka Streams' own (kafka-streams 4.3.1, as is
-connect-runtime), and "streams-sticky" the broker's, all with a standby replica; a cell has tasks and connectors
-or subtopologies in place of partitions and topics. Java's "connect-eager" reads and writes the bytes of its
-protocol, too, as nothing less of it can be called.
+connect-runtime), and "streams-sticky" the broker's, all with a standby replica; a cell has tasks and
+connectors or subtopologies in place of partitions and topics. Java's "connect-eager" reads and writes the
+bytes of its protocol, too, as nothing less of it can be called.
 Our answers are the JVM's, but for those of "optimal" and "cooperative-optimal", which are better (optimal.md)
 and race franz-go's sticky ones. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines.
 

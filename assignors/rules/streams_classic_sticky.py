@@ -38,8 +38,8 @@ class StreamsClassicStickyAssignor:
         Args:
             group: the application, of which `end_offsets` do not count.
             standby_order: all stateful tasks in the order in which they get standby tasks. Java's is that of
-                `System.identityHashCode`, which every run of a JVM has anew: without it an answer is one of
-                those that the JVM may give.
+                `System.identityHashCode`, which every run of a JVM has anew: without it an answer is one
+                that a JVM may give.
 
         Raises:
             AssignorError: no members, or so many tasks that their pairs overflow, where the JVM throws.
