@@ -39,11 +39,11 @@ QUICK = $(BIN)/python -m pytest --tier quick --processes auto -o console_output_
   -p no:xdist -p no:rerunfailures --benchmark-skip
 T ?=
 
-quick: $(READY)  ## run what needs nothing but Python: 40 seconds; T=path for a part
+quick: $(READY)  ## run what needs nothing but Python: 30 seconds; T=path for a part
 	@$(QUICK) $(T)
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
-test: $(READY)  ## run what a user's machine should confirm: 11 minutes; real servers need Java 17 and Maven; T=path for a part
+test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real servers need Java 17 and Maven; T=path for a part
 	@$(PYTEST) --tier test --numprocesses 5 $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`

@@ -28,6 +28,11 @@ spark.driver.extraJavaOptions -Dderby.system.home={home}
 spark.jars {jars}
 spark.connect.grpc.binding.port {port}
 """
+# Most plans of tests run for less time than Spark takes to compile them.
+INTERPRETED = """
+spark.sql.codegen.wholeStage false
+spark.sql.codegen.factoryMode NO_CODEGEN
+"""
 EVENTS = """
 spark.eventLog.enabled true
 spark.eventLog.dir file:{events}
@@ -55,17 +60,21 @@ def connector_jars() -> list[Path]:
     return sorted(fetch(own if own.exists() else CONNECTOR / "newest.xml").glob("*.jar"))
 
 
-def start_spark(home: Path, memory: str = "1g", python: Path | None = None) -> SparkSession:
+def start_spark(
+    home: Path, memory: str = "1g", python: Path | None = None, *, compiling: bool = True
+) -> SparkSession:
     """A session on two cores that writes nothing outside `home`.
 
     Args:
         home: a folder of its own.
         memory: the JVM's.
         python: the Python of Spark's workers; by default SPARK_TEST_PYTHON, else this one.
+        compiling: whether plans are compiled, as they are by default; it pays for plans that run for long.
     """
     jars = ",".join(map(str, connector_jars()))
     (port,) = free_ports(1)
     settings = SETTINGS.format(home=home, memory=memory, jars=jars, port=port)
+    settings += "" if compiling else INTERPRETED
     if events := os.environ.get("SPARK_TEST_EVENTS"):
         settings += EVENTS.format(events=events)
         settings += REDACTION if os.environ.get("SPARK_TEST_MODE") == "connect" else ""

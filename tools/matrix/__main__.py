@@ -64,17 +64,7 @@ def interpreter(version: str) -> Path:
         uv = Path(sys.executable).with_name("uv")
         base = _base(uv, PYTHONS.get(version, OWN_PYTHON))
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", base, folder], check=True)
-        sync = [
-            uv,
-            "pip",
-            "sync",
-            "--quiet",
-            "--require-hashes",
-            "--compile-bytecode",
-            "--python",
-            python,
-            lock,
-        ]
+        sync = [uv, "pip", "sync", "--quiet", "--require-hashes", "--python", python, lock]
         subprocess.run(sync, check=True)
         (folder / ".ready").touch()
     return python
@@ -107,6 +97,8 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
     # Simulations need this project on executors.
     env = {**os.environ, "SPARK_TEST_MODE": mode, "SPARK_TEST_MATRIX": "true", "PYTHONPATH": str(ROOT)}
+    if full:
+        env["SPARK_TEST_PYTHON"] = str(command[0])  # Python and Spark as everybody has them
     begin = time.monotonic()
     done = subprocess.run(
         command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
