@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import copartition.oracle.StreamsApplication;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -46,6 +48,7 @@ import org.apache.kafka.streams.processor.internals.assignment.DefaultTaskTopicP
  */
 public final class StickyApplication {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static ObjectNode run(JsonNode request) {
         Map<TopicPartition, TaskId> taskOfPartition = new HashMap<>();
@@ -59,13 +62,13 @@ public final class StickyApplication {
         TaskAssignment assignment = null;
         for (int round = 0; round < rounds; round++) {
             ApplicationState state = new DefaultApplicationState(configs, tasks, clients(request, taskOfPartition));
-            long start = System.nanoTime();
+            long start = THREADS.getCurrentThreadCpuTime();
             try {
                 assignment = new StickyTaskAssignor().assign(state);
             } catch (RuntimeException e) {
                 return answer.put("error", e.getClass().getSimpleName());
             }
-            milliseconds[round] = (System.nanoTime() - start) / 1e6;
+            milliseconds[round] = (THREADS.getCurrentThreadCpuTime() - start) / 1e6;
             AssignmentError error = TaskAssignmentUtils.validateTaskAssignment(state, assignment);
             if (error != AssignmentError.NONE) {
                 throw new IllegalStateException("Kafka Streams would refuse this: " + error);
