@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress, groupby
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,6 +227,6 @@ def is_cooperative(assignor: Assignor) -> bool:
 def by_topic(partitions: PartitionList) -> list[tuple[str, list[int]]]:
     """The partitions as a wire format groups them, topics in order of their first one."""
     groups: dict[str, list[int]] = {}
-    for topic, group in groupby(partitions, key=lambda partition: partition.topic):
-        groups.setdefault(topic, []).extend(partition.partition for partition in group)
+    for topic, partition in partitions:
+        groups.setdefault(topic, []).append(partition)
     return list(groups.items())

@@ -15,10 +15,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.partition_list import PartitionColumns, PartitionList, check_numbers, join_lists
+from assignors.partition_list import PartitionColumns, PartitionList, check_numbers, in_java_order, join_lists
 from assignors.protocol import encode_sticky_user_data
 from partitioning.errors import InvalidGroupError
-from partitioning.java import utf16_key
 from partitioning.kit.columns import bounds, sort_rows
 from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions
 from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition, is_integer
@@ -233,11 +232,8 @@ def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Colle
 def _lists(assignment: "Assignment") -> tuple[list[PartitionList], list[PartitionList]]:
     """Every member's partitions by topic and number, as a consumer reports them (KIP-429), and as given."""
     members, topics, member, topic, partition = assignment.to_arrays()
-    order = sorted(range(len(topics)), key=lambda row: utf16_key(topics[row]))
-    rank = np.empty(len(topics), np.int32)
-    rank[order] = np.arange(len(topics), dtype=np.int32)
+    names, rank = in_java_order(topics)
     rows, ranks, numbers = sort_rows(member, rank[topic], partition)
-    names = tuple(topics[row] for row in order)
     ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
     received = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
     columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))

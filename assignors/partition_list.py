@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioning.errors import InvalidGroupError
-from partitioning.kit.columns import ranges
+from partitioning.java import utf16_key
+from partitioning.kit.columns import inverse, ranges
 from partitioning.kit.limits import MAX_PARTITION
 from partitioning.topic_partition import TopicPartition, is_integer
 
@@ -27,6 +28,12 @@ class PartitionColumns(NamedTuple):
     names: tuple[str, ...]
     topics: NDArray[np.int32]
     partitions: NDArray[np.int32]
+
+
+def in_java_order(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The names as `String.compareTo` orders them, and the place of each of the given ones among these."""
+    order = sorted(range(len(names)), key=lambda row: utf16_key(names[row]))
+    return tuple(names[row] for row in order), inverse(np.array(order, np.intp)).astype(np.int32)
 
 
 def check_numbers(partitions: Sequence[Any], owner: str | None = None) -> None:

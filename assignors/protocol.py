@@ -10,9 +10,8 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assignors.partition_list import NOTHING, PartitionList
+from assignors.partition_list import NOTHING, PartitionList, in_java_order
 from assignors.wire import Reader, Writer
 from partitioning.errors import InvalidGroupError, ProtocolError
 from partitioning.java import HashMap, utf16_key
@@ -116,7 +115,7 @@ def encode_assignment(
     """
     writer = Writer("the assignment")
     writer.int16(_known_version(version))
-    _write_partitions(writer, _grouped(_columns(partitions)))
+    _write_partitions(writer, _columns(partitions).by_topic())
     writer.data(user_data)
     return writer.bytes()
 
@@ -162,7 +161,7 @@ def as_it_travels(partitions: PartitionList) -> PartitionList:
 
     The consumer fills a HashMap from the assignment as it came from the coordinator.
     """
-    return _hashed(_grouped(partitions))
+    return _hashed(partitions.by_topic())
 
 
 def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
@@ -220,20 +219,11 @@ def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> Partitio
 
 def _sorted(partitions: PartitionList) -> PartitionList:
     """By topic, then number."""
-    names = partitions.names
-    order = sorted(range(len(names)), key=lambda row: utf16_key(names[row]))
-    rank = np.empty(len(names), np.int32)
-    rank[order] = np.arange(len(names), dtype=np.int32)
+    names, rank = in_java_order(partitions.names)
     _, ranks, numbers = sort_rows(
         np.zeros(len(partitions), np.int32), rank[partitions.topics], partitions.partitions
     )
-    return PartitionList(tuple(names[row] for row in order), ranks.astype(np.int32), numbers.astype(np.int32))
-
-
-def _grouped(partitions: PartitionList) -> PartitionList:
-    """By topic in the order of their first rows; a topic's rows keep their order."""
-    present, first = np.unique(partitions.topics, return_index=True)
-    return _in_order(partitions, present[np.argsort(first)])
+    return PartitionList(names, ranks.astype(np.int32), numbers.astype(np.int32))
 
 
 def _hashed(partitions: PartitionList) -> PartitionList:
@@ -244,12 +234,8 @@ def _hashed(partitions: PartitionList) -> PartitionList:
     for row in sorted({*first.tolist(), *range(len(partitions))[-1:]}):
         topic = int(partitions.topics[row])
         counts.compute_if_absent(partitions.names[topic], partial(int, topic))
-    return _in_order(partitions, list(counts.values()))
-
-
-def _in_order(partitions: PartitionList, topics: NDArray[np.int32] | list[int]) -> PartitionList:
     rank = np.empty(len(partitions.names), np.int32)
-    rank[topics] = np.arange(len(topics), dtype=np.int32)
+    rank[list(counts.values())] = np.arange(len(counts), dtype=np.int32)
     rows = np.argsort(rank[partitions.topics], kind="stable")
     return PartitionList(partitions.names, partitions.topics[rows], partitions.partitions[rows])
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from assignors.group import Assignment, Group, Member, Topic
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.java.many_maps import Order
-from partitioning.kit.columns import bounds, group_rows
+from partitioning.kit.columns import bounds, group_rows, inverse
 
 
 class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instead
@@ -76,7 +76,7 @@ class Subscriptions:
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
         """The subscriptions of these members; OddGroup where one of them names a topic twice."""
-        lists, of_member = _distinct([member.topics for member in members])
+        lists, of_member = distinct_lists([member.topics for member in members])
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup
@@ -114,7 +114,7 @@ class Audiences:
     of_subscription: list[list[int]]
 
 
-def _distinct(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """The different ones of some lists, and which of them each list is."""
     if lists and not any(map(is_not, lists, repeat(lists[0]))):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
@@ -193,7 +193,7 @@ class Numbering:
     @cached_property
     def id_rank(self) -> IdRank:
         """The position of each member in `by_id`."""
-        return _inverse(self.by_id)
+        return inverse(self.by_id)
 
     @cached_property
     def by_hash(self) -> JoinPosition:
@@ -250,9 +250,3 @@ def in_name_order(topics: Iterable[Topic]) -> list[Topic]:
     """The topics, ordered by name as Java does."""
     listed = list(topics)
     return [listed[row] for row in java_order(range(len(listed)), [topic.name for topic in listed])]
-
-
-def _inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    return place

@@ -17,6 +17,7 @@ from assignors.columnar.numbering import (
     topics_that_exist,
 )
 from assignors.group import Assignment, Group
+from partitioning.kit.columns import inverse
 
 
 def assign_round_robin(group: Group) -> Assignment:
@@ -36,8 +37,7 @@ def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
     """The seat in the circle, an index into `order`, of who gets each partition, topic after topic."""
     if len(numbering.subscriptions.lists) == 1:
         return np.arange(numbering.total) % len(order)
-    position = np.empty(len(order), np.intp)
-    position[order] = np.arange(len(order))
+    position = inverse(order)
     audiences = numbering.subscriptions.audiences(numbering.topics, order)
     seats_of = [position[members] for members in audiences.members]
     numbers_of = [seats.tolist() for seats in seats_of]

@@ -37,7 +37,7 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
-from partitioning.kit.columns import join, sort_rows
+from partitioning.kit.columns import inverse, join, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
@@ -104,8 +104,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     # A new topic comes first in its bin, so the last one is looked at first.
     latest = np.argsort(-first, kind="stable")
     of_latest = owner[first[latest]]
-    place = np.empty(len(first), np.intp)
-    place[latest[map_order(of_latest, hashes[latest], lengths[of_latest])]] = np.arange(len(first))
+    place = inverse(latest[map_order(of_latest, hashes[latest], lengths[of_latest])])
     rows = np.argsort(place[group], kind="stable")
     columns = PartitionColumns(names, topics[rows], partitions[rows])
     arrived = [

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappush
-from itertools import chain, count, groupby, pairwise
+from itertools import chain, compress, count, groupby, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from assignors.columnar.filling import lightest, rounds
 from assignors.columnar.numbering import IdRank, Numbering, OddGroup, PartitionId
 from assignors.columnar.racks import Racks
 from assignors.columnar.sticky_structures import Claims, Outcome
-from partitioning.java import HashSet
+from assignors.rules.sticky_structures import PartitionMovements, balance_score
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
@@ -220,7 +220,8 @@ class Reassignment:
         takes_part = (size < full) | (np.bincount(rank[shared], minlength=members) > 0)
         self._load = Load(size, takes_part, readers)
         self._previous = _previous_owners(numbering, claims)
-        self._movements = Movements(numbering)
+        self._topics, self._starts = numbering.topics, numbering.starts.tolist()
+        self._movements = PartitionMovements()
         self._balance = Balance(numbering, readers, self._load, self._owner, full.tolist())
 
     def imbalance(self) -> int:
@@ -291,9 +292,13 @@ class Reassignment:
         return self._load.size[previous] + 1 < self._load.size[self._owner[partition]]
 
     def _move(self, partition: int, topic: int, destination: int) -> None:
-        instead = self._movements.instead_of(partition, topic, self._owner[partition], destination)
+        start = self._starts[topic]
+        moved = self._movements.actual_partition_to_be_moved(
+            TopicPartition(self._topics[topic], partition - start), self._owner[partition], destination
+        )
+        instead = start + moved.partition
         source = self._owner[instead]
-        self._movements.record(instead, topic, source, destination)
+        self._movements.move_partition(moved, source, destination)
         del self._lists[source][instead]
         self._lists[destination][instead] = None
         self._owner[instead] = destination
@@ -439,13 +444,7 @@ class Load:
 
     def imbalance(self) -> int:
         """Sum of the differences of all pairs that take part, as the JVM's 32-bit integer has it."""
-        total = 0
-        before = 0
-        sizes = sorted(size for size, part in zip(self.size, self.takes_part, strict=True) if part)
-        for position, size in enumerate(sizes):
-            total += size * position - before
-            before += size
-        return (total + 2**31) % 2**32 - 2**31
+        return balance_score(compress(self.size, self.takes_part))
 
     def _resize(self, member: int, change: int) -> None:
         before = self.size[member]
@@ -457,50 +456,3 @@ class Load:
             self.most = after
         if after < self.least or (before == self.least and not members[before]):
             self.least = after
-
-
-class Movements:
-    """The moves of one rebalance.
-
-    Where a partition of a topic is to move from A to B after another one of that topic moved from B to A,
-    that one goes back instead (KIP-54).
-    """
-
-    def __init__(self, numbering: Numbering) -> None:
-        self._topics = numbering.topics
-        self._starts: list[int] = numbering.starts.tolist()
-        self._of_partition: dict[int, tuple[int, int]] = {}
-        self._of_topic: dict[int, dict[tuple[int, int], HashSet[TopicPartition]]] = {}
-
-    def instead_of(self, partition: int, topic: int, source: int, destination: int) -> int:
-        """The partition to move in place of this one, or this one."""
-        moves = self._of_topic.get(topic)
-        if not moves:
-            return partition
-        if partition in self._of_partition:
-            source = self._of_partition[partition][0]
-        back = moves.get((destination, source))
-        return partition if back is None else self._starts[topic] + next(iter(back)).partition
-
-    def record(self, partition: int, topic: int, source: int, destination: int) -> None:
-        """A partition moved; one that moved before counts as moved from where it was first."""
-        moves = self._of_topic.setdefault(topic, {})
-        name = TopicPartition(self._topics[topic], partition - self._starts[topic])
-        pair = self._of_partition.pop(partition, None)
-        if pair is not None:
-            moves[pair].discard(name)
-            if not moves[pair]:
-                del moves[pair]
-            source = pair[0]
-            if source == destination:
-                return
-        self._of_partition[partition] = source, destination
-        moves.setdefault((source, destination), HashSet()).add(name)
-
-    def state(self) -> Hashable:
-        """Everything that later answers depend on."""
-        return tuple(
-            (topic, pair, moved.state())
-            for topic, moves in self._of_topic.items()
-            for pair, moved in moves.items()
-        )

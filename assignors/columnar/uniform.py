@@ -345,7 +345,7 @@ def called_targets(
             if member in changes.mixed:
                 calls[member].append((topic, number, comes))
     return {
-        member: _after(calls[member], numbering, _slots_of(member, old), crowded[member], changes)
+        member: _after(calls[member], numbering, dict(_slots_of(member, old)), crowded[member], changes)
         for member in members
     }
 
@@ -387,38 +387,25 @@ def _after(
 
 def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
     """What goes and then what comes, all moves apart but those to members that only get."""
-    mine = slice(*np.searchsorted(old.member, [member, member + 1]).tolist())
-    calls = [
-        (topic, number, False)
-        for topic, start, size, staying in zip(
-            old.topic[mine].tolist(),
-            old.starts[mine].tolist(),
-            old.sizes[mine].tolist(),
-            changes.staying[mine].tolist(),
-            strict=True,
-        )
-        for number in old.partition[start + staying : start + size].tolist()
-    ]
-    received = changes.received
-    mine = slice(*np.searchsorted(received.member, [member, member + 1]).tolist())
-    return calls + [
-        (topic, number, True)
-        for topic, start, size in zip(
-            received.topic[mine].tolist(),
-            received.starts[mine].tolist(),
-            received.sizes[mine].tolist(),
-            strict=True,
-        )
-        for number in received.partition[start : start + size].tolist()
+    staying = changes.staying[_rows_of(member, old)].tolist()
+    going = zip(_slots_of(member, old), staying, strict=True)
+    coming = _slots_of(member, changes.received)
+    return [
+        *((topic, number, False) for (topic, numbers), stay in going for number in numbers[stay:]),
+        *((topic, number, True) for topic, numbers in coming for number in numbers),
     ]
 
 
-def _slots_of(member: int, slots: Slots) -> dict[int, list[int]]:
-    """A member's partition numbers of each topic, in the order of its maps; slots are grouped by member."""
-    mine = slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())
-    return {
-        topic: slots.partition[start : start + size].tolist()
-        for topic, start, size in zip(
-            slots.topic[mine].tolist(), slots.starts[mine].tolist(), slots.sizes[mine].tolist(), strict=True
-        )
-    }
+def _slots_of(member: int, slots: Slots) -> list[tuple[int, list[int]]]:
+    """The topic of each of a member's slots with its partition numbers, in order."""
+    mine = _rows_of(member, slots)
+    topics, starts, sizes = (column[mine].tolist() for column in (slots.topic, slots.starts, slots.sizes))
+    return [
+        (topic, slots.partition[start : start + size].tolist())
+        for topic, start, size in zip(topics, starts, sizes, strict=True)
+    ]
+
+
+def _rows_of(member: int, slots: Slots) -> slice:
+    """Where a member's slots are; slots are grouped by member."""
+    return slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())

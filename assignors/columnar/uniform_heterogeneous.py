@@ -13,6 +13,7 @@ from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.filling import rounds
 from assignors.columnar.numbering import PartitionId, TopicRow, Visit
 from assignors.columnar.uniform_structures import Changes, Move, Slots, Targets
+from assignors.rules.uniform import MemberAssignmentBalancer
 from partitioning.java import hash_map_capacity
 from partitioning.kit.columns import group_rows, ranges
 
@@ -208,7 +209,7 @@ def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> l
                 if max(having) - min(having) <= 1:
                     even.add(audience)
                 else:
-                    balancer = _Balancer(members[audience], sizes)
+                    balancer = MemberAssignmentBalancer(members[audience], sizes)
                     topic_moves = _even_out_topic(topics, number, balancer, owner, sizes)
                     moves += topic_moves
             if topic_moves:
@@ -219,7 +220,11 @@ def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> l
 
 
 def _even_out_topic(
-    topics: TopicTurns, number: int, balancer: _Balancer, owner: NDArray[np.intp], sizes: list[int]
+    topics: TopicTurns,
+    number: int,
+    balancer: MemberAssignmentBalancer,
+    owner: NDArray[np.intp],
+    sizes: list[int],
 ) -> list[Move]:
     """Evens out one topic; a member gives up what it had of it to begin with, the highest number first."""
     topic, start = int(topics.row[number]), int(topics.start[number])
@@ -229,15 +234,15 @@ def _even_out_topic(
     ends: dict[int, int] = {}
     moves: list[Move] = []
     while not balancer.is_balanced():
-        source = balancer.next_most()
+        source = balancer.next_most_loaded_member()
         while source is not None and not _has_left(source, ends, sorted_owners):
-            balancer.exclude_most()
-            source = balancer.next_most()
+            balancer.exclude_most_loaded_member()
+            source = balancer.next_most_loaded_member()
         if source is None:
             break
         ends[source] -= 1
         partition = ids[ends[source]]
-        destination = balancer.next_least()
+        destination = balancer.next_least_loaded_member()
         if balancer.is_balanced():
             break
         holder = int(owner[partition])
@@ -252,58 +257,3 @@ def _has_left(member: int, ends: dict[int, int], sorted_owners: Sequence[int]) -
     """Whether the member still has one of the partitions it owned to begin with; notes where they end."""
     end = ends.setdefault(member, bisect_right(sorted_owners, member))
     return end > 0 and sorted_owners[end - 1] == member
-
-
-class _Balancer:
-    """A topic's subscribers by how many partitions they have, while partitions move from most to least.
-
-    Both ends are worked through in rounds: of the members with least each gets one, then those of the next
-    level join in; and so at the other end. `sizes` may change meanwhile, as the partitions move.
-    """
-
-    def __init__(self, members: Sequence[int], sizes: Sequence[int]) -> None:
-        self._members = sorted(members, key=sizes.__getitem__)
-        self._sizes = sizes
-        self._least_end = self._next_least = 0
-        self._least = sizes[self._members[0]] - 1
-        self._most_start = self._most_end = len(members)
-        self._next_most = len(members) - 1
-        self._most = sizes[self._members[-1]] + 1
-
-    def is_balanced(self) -> bool:
-        """Whether what both ends have reached differs by one at most."""
-        return self._most - self._least <= 1
-
-    def next_least(self) -> int:
-        """The next member to get a partition."""
-        members, sizes = self._members, self._sizes
-        if self._next_least >= self._least_end:
-            self._least += 1
-            while self._least_end < len(members) and sizes[members[self._least_end]] == self._least:
-                self._least_end += 1
-            self._next_least = 0
-        self._next_least += 1
-        return members[self._next_least - 1]
-
-    def next_most(self) -> int | None:
-        """The next member to give one up; None where all have been excluded."""
-        members, sizes = self._members, self._sizes
-        if self._next_most < self._most_start:
-            if self._most_end <= self._most_start and self._most_start > 0:
-                self._most = sizes[members[self._most_start - 1]]
-            else:
-                self._most -= 1
-            while self._most_start > 0 and sizes[members[self._most_start - 1]] == self._most:
-                self._most_start -= 1
-            self._next_most = self._most_end - 1
-        if self._next_most < 0:
-            return None
-        self._next_most -= 1
-        return members[self._next_most + 1]
-
-    def exclude_most(self) -> None:
-        """Leaves out the member that `next_most` just gave."""
-        members = self._members
-        self._most_end -= 1
-        here, last = self._next_most + 1, self._most_end
-        members[here], members[last] = members[last], members[here]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.optimal.grouping import distinct
-from partitioning.kit.columns import bounds, ranges, runs
+from partitioning.kit.columns import bounds, inverse, ranges, runs
 
 Ints = NDArray[np.integer[Any]]
 
@@ -60,8 +60,7 @@ class Network:
         self._small = np.uint16 if nodes <= 1 << 16 else np.int32  # NumPy sorts 16 bits by radix
         head = np.concatenate([tail[size:], tail[:size]]).astype(self._small)
         order = head.argsort(kind="stable")
-        place = np.empty(len(order), np.intp)
-        place[order] = np.arange(len(order))
+        place = inverse(order)
         self._undo = place[size:]
         self._back = np.empty(len(order), np.intp)
         self._back[place] = np.concatenate([self._undo, place[:size]])

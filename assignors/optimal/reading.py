@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain, pairwise, repeat
-from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.numbering import topics_that_exist
+from assignors.columnar.numbering import distinct_lists, topics_that_exist
 from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
 from assignors.group import Group, Member, name_in
 from assignors.optimal.grouping import distinct
 from assignors.optimal.network import Ints
 from assignors.partition_list import join_lists
-from partitioning.kit.columns import bounds
+from partitioning.kit.columns import bounds, inverse
 
 
 class Readers(NamedTuple):
@@ -129,7 +128,7 @@ class Reading(NamedTuple):
 
 def read_group(group: Group, memory: Memory) -> Reading:
     """A group in numbers; `memory` is in the order of the group."""
-    lists, of_member = _subscriptions(group.members)
+    lists, of_member = distinct_lists([member.topics for member in group.members])
     existing = topics_that_exist(group, set(chain.from_iterable(lists)))
     topics = tuple(sorted(existing))
     row = {name: number for number, name in enumerate(topics)}
@@ -140,9 +139,7 @@ def read_group(group: Group, memory: Memory) -> Reading:
 
     claims, generation = _claims(memory, row, counts, starts)
     members = _order(group.members, of_member, claims)
-    place = np.empty(len(members), np.intp)
-    place[members] = np.arange(len(members))
-    claims = Owned(place[claims.member], claims.partition)
+    claims = Owned(inverse(members)[claims.member], claims.partition)
     classes = int(of_list.max(initial=-1)) + 1
     readers = Readers(len(topics), of_member[members], np.bincount(of_member, minlength=classes), kind, topic)
     topic_of = np.repeat(np.arange(len(topics)), counts)
@@ -154,16 +151,6 @@ def read_group(group: Group, memory: Memory) -> Reading:
         holder = rightful.copy()
         holder[lost] = -1
     return Reading(members, topics, counts, starts, topic_of, readers, claims, rightful, holder)
-
-
-def _subscriptions(members: Sequence[Member]) -> tuple[list[Sequence[str]], NDArray[np.intp]]:
-    """The subscriptions as members list them, and which one each member has; often they share a list."""
-    lists = list(map(attrgetter("topics"), members))
-    identities = list(map(id, lists))
-    by_identity = dict(zip(identities, lists, strict=True))
-    place = dict(zip(by_identity, range(len(by_identity)), strict=True))
-    of_member = np.fromiter(map(place.__getitem__, identities), np.intp, len(members))
-    return list(by_identity.values()), of_member
 
 
 def _classes(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 
-from assignors.group import Group, Member, made_id, topic_id
+from assignors.group import Group, Member, Topic, made_id, topic_id
 from assignors.partition_list import PartitionList
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap, HashSet
@@ -60,6 +60,26 @@ def partitions_per_topic(group: Group) -> HashMap[str, int]:
         if metadata.get(topic):
             partitions[topic] = metadata[topic]
     return partitions
+
+
+def racks_of_partitions(topic: Topic) -> list[frozenset[str]]:
+    """The racks of each partition's replicas; a replica without one does not count."""
+    racks = [()] * topic.partitions if topic.racks is None else topic.racks
+    return [frozenset(names).difference((None,)) for names in racks]
+
+
+def use_rack_aware_assignment(
+    consumer_racks: Iterable[str], racks_per_partition: Iterable[frozenset[str]]
+) -> bool:
+    """Whether racks decide (`AbstractPartitionAssignor.useRackAwareAssignment`, KIP-881).
+
+    They do if some replica is in a consumer's rack, but not every partition has one in every rack.
+    """
+    distinct = set(racks_per_partition)
+    all_partition_racks = frozenset[str]().union(*distinct)
+    if all_partition_racks.isdisjoint(consumer_racks):
+        return False
+    return any(racks != all_partition_racks for racks in distinct)
 
 
 TargetAssignment = HashMap[uuid.UUID, HashSet[int]]

@@ -13,7 +13,12 @@ from itertools import islice
 
 from assignors.group import Assignment, Group, Topic
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.group_spec import partitions_per_topic, sorted_members
+from assignors.rules.group_spec import (
+    partitions_per_topic,
+    racks_of_partitions,
+    sorted_members,
+    use_rack_aware_assignment,
+)
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
 
@@ -64,10 +69,8 @@ class _TopicAssignmentState:
             topic.partitions, len(consumers)
         )
         all_consumer_racks = {rack for rack in consumers.values() if rack is not None}
-        self.partition_racks = _partition_racks(topic) if all_consumer_racks else []
-        self.needs_rack_aware_assignment = _use_rack_aware_assignment(
-            all_consumer_racks, self.partition_racks
-        )
+        self.partition_racks = racks_of_partitions(topic) if all_consumer_racks else []
+        self.needs_rack_aware_assignment = use_rack_aware_assignment(all_consumer_racks, self.partition_racks)
 
     def racks_match(self, rack: str | None, partition: int) -> bool:
         """Whether the partition has a replica in the consumer's rack. Quirk: no rack is near everything."""
@@ -166,18 +169,3 @@ def _consumers_per_topic(group: Group) -> dict[str, dict[str, str | None]]:
         for topic in member.topics:
             consumers[topic][member.id] = member.rack or None
     return consumers
-
-
-def _partition_racks(topic: Topic) -> list[frozenset[str]]:
-    """The racks of each partition's replicas; a replica without one does not count."""
-    if topic.racks is None:
-        return [frozenset()] * topic.partitions
-    return [frozenset(racks) - {None} for racks in topic.racks]
-
-
-def _use_rack_aware_assignment(consumer_racks: set[str], partition_racks: Sequence[frozenset[str]]) -> bool:
-    """Whether some consumer is near some partition, and not every partition is in every rack of the topic."""
-    all_partition_racks = frozenset[str]().union(*partition_racks)
-    if consumer_racks.isdisjoint(all_partition_racks):
-        return False
-    return any(racks != all_partition_racks for racks in partition_racks)

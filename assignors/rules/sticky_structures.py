@@ -16,7 +16,12 @@ from typing import NamedTuple
 
 from assignors.group import Group, Member, Topic
 from assignors.reasons import Recorder
-from assignors.rules.group_spec import members_by_id, partitions_per_topic
+from assignors.rules.group_spec import (
+    members_by_id,
+    partitions_per_topic,
+    racks_of_partitions,
+    use_rack_aware_assignment,
+)
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
@@ -45,7 +50,7 @@ class StickyGroup:
 class RackInfo:
     """Which consumers are near which partitions (KIP-881); where racks decide nothing, it knows of no rack.
 
-    Java's `RackInfo` and `AbstractPartitionAssignor.useRackAwareAssignment`. Consumers without a rack are not
+    Java's `RackInfo`. Consumers without a rack are not
     in `consumer_racks`; `partition_racks` are those of a partition's replicas.
     """
 
@@ -53,8 +58,12 @@ class RackInfo:
         self.consumer_racks: dict[str, str] = {member.id: member.rack for member in members if member.rack}
         self.partition_racks: dict[TopicPartition, frozenset[str]] = {}
         if self.consumer_racks:
-            self.partition_racks = _partition_racks(topics)
-        if not _use_rack_aware_assignment(self.consumer_racks.values(), self.partition_racks.values()):
+            self.partition_racks = {
+                TopicPartition(topic.name, number): racks
+                for topic in topics
+                for number, racks in enumerate(racks_of_partitions(topic))
+            }
+        if not use_rack_aware_assignment(self.consumer_racks.values(), self.partition_racks.values()):
             self.consumer_racks, self.partition_racks = {}, {}
         self._consumers_in_rack = Counter(self.consumer_racks.values())
 
@@ -85,25 +94,6 @@ class RackInfo:
             if self.is_near(consumers[index], partition):
                 return index
         return None
-
-
-def _partition_racks(topics: Iterable[Topic]) -> dict[TopicPartition, frozenset[str]]:
-    return {
-        TopicPartition(topic.name, number): frozenset(racks).difference((None,))
-        for topic in topics
-        for number, racks in enumerate(topic.racks or [()] * topic.partitions)
-    }
-
-
-def _use_rack_aware_assignment(
-    consumer_racks: Iterable[str], racks_per_partition: Iterable[frozenset[str]]
-) -> bool:
-    """Whether some replica is in a consumer's rack, but not every partition has one in every rack."""
-    distinct = set(racks_per_partition)
-    all_partition_racks = NO_RACKS.union(*distinct)
-    if all_partition_racks.isdisjoint(consumer_racks):
-        return False
-    return any(racks != all_partition_racks for racks in distinct)
 
 
 class PotentialConsumers:
@@ -195,14 +185,8 @@ class CurrentAssignment:
         self.order.update_size(old_consumer, len(source) + 1)
 
     def balance_score(self) -> int:
-        """The sum of the differences in size of all pairs of consumers (`getBalanceScore`).
-
-        In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs
-        with those after it. Quirk: Java counts in 32 bits.
-        """
-        sizes = sorted(map(len, self.partitions.values()))
-        score = sum(size * (place - (len(sizes) - 1 - place)) for place, size in enumerate(sizes))
-        return (score + 2**31) % 2**32 - 2**31
+        """`getBalanceScore`: how far the sizes are apart."""
+        return balance_score(map(len, self.partitions.values()))
 
     def copy(self) -> CurrentAssignment:
         """A copy that later moves do not change."""
@@ -303,11 +287,26 @@ class SortedSubscriptions:
             heapreplace(heap, entry)
 
 
+def balance_score(sizes: Iterable[int]) -> int:
+    """The sum of the differences in size of all pairs of consumers.
+
+    In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs with
+    those after it. Quirk: Java counts in 32 bits.
+    """
+    ascending = sorted(sizes)
+    score = sum(size * (place - (len(ascending) - 1 - place)) for place, size in enumerate(ascending))
+    return (score + 2**31) % 2**32 - 2**31
+
+
+Consumer = str | int
+"""A consumer's id, or the number that stands for it in columns."""
+
+
 class ConsumerPair(NamedTuple):
     """A move: from whom, and to whom."""
 
-    source: str
-    destination: str
+    source: Consumer
+    destination: Consumer
 
 
 class PartitionMovements:
@@ -320,7 +319,9 @@ class PartitionMovements:
         self._partition_movements: dict[TopicPartition, ConsumerPair] = {}
         self._partition_movements_by_topic: dict[str, dict[ConsumerPair, HashSet[TopicPartition]]] = {}
 
-    def move_partition(self, partition: TopicPartition, old_consumer: str, new_consumer: str) -> None:
+    def move_partition(
+        self, partition: TopicPartition, old_consumer: Consumer, new_consumer: Consumer
+    ) -> None:
         """Writes a move down; a partition that moved before counts as moved from where it was first."""
         first_consumer = old_consumer
         if partition in self._partition_movements:
@@ -330,7 +331,7 @@ class PartitionMovements:
         self._add_movement_record(partition, ConsumerPair(first_consumer, new_consumer))
 
     def actual_partition_to_be_moved(
-        self, partition: TopicPartition, old_consumer: str, new_consumer: str
+        self, partition: TopicPartition, old_consumer: Consumer, new_consumer: Consumer
     ) -> TopicPartition:
         """This partition, or one of its topic that has moved the opposite way and can go back instead.
 

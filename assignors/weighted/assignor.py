@@ -20,6 +20,7 @@ from assignors.weighted.measured import Measured, checked_rates, read_measured, 
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak
 from assignors.weighted.weights import Capacities, GivenWeights, Weights, weights_of
+from partitioning.kit.columns import inverse
 
 _ATTEMPTS = 16
 """How often a cooperative answer takes what the next round would, before it takes nothing at all."""
@@ -109,8 +110,7 @@ class CooperativeWeightedAssignor(_Weighted):
         problem = self._problem(group, recall_owned(measured.members), weights)
         reading = problem.reading
         owner, certificate = self._answer(problem)
-        place_of = np.empty(len(reading.members), np.intp)
-        place_of[reading.members] = np.arange(len(reading.members))
+        place_of = inverse(reading.members)
         for _ in range(_ATTEMPTS):
             decision = Decision(reading, owner, find_held_back(reading, owner), certificate)
             if not decision.waits.any():

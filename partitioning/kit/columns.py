@@ -63,6 +63,13 @@ def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
     return np.arange(len(column)) - np.repeat(*runs(column))
 
 
+def inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
+    """The place of each row in an order that has every row once."""
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    return place
+
+
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """The rows grouped by member, and where each starts: member m has rows `starts[m]:starts[m + 1]`.
 
