@@ -131,16 +131,9 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
 
 
 def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"topic": topic, "partition": partition}
-    if entry is None:
-        return {**row, "version": None, "records": None, "whole": None, "digest": None}
-    return {
-        **row,
-        "version": entry.version,
-        "records": entry.records,
-        "whole": entry.done,
-        "digest": entry.digest,
-    }
+    attributes = {"version": "version", "records": "records", "whole": "done", "digest": "digest"}
+    noted = {name: getattr(entry, attribute, None) for name, attribute in attributes.items()}
+    return {"topic": topic, "partition": partition, **noted}
 
 
 def _show(rows: list[dict[str, Any]], output: Output) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from copartition.cli.client_options import client_options
-from copartition.cli.options import group_option, html_option, output_options, set_option, topic_counts
+from copartition.cli.options import group_option, html_option, output_options, set_option, topics_option
 from copartition.cli.shell import Output, command, write
 
 if TYPE_CHECKING:
@@ -40,14 +40,7 @@ class _LogOrGroup(click.Path):
     is_flag=True,
     help="A scenario of what happened to the group instead, YAML that copartition simulate runs.",
 )
-@click.option(
-    "--topic",
-    "topics",
-    multiple=True,
-    callback=topic_counts,
-    metavar="TOPIC=N",
-    help="A topic and its partitions, for simulations; repeatable.",
-)
+@topics_option("A topic and its partitions, for simulations; repeatable.")
 @click.option("--assignor", help="The group's strategy, where the logs do not name it.")
 @set_option("A timeout of the group, such as session.timeout.ms=10000")
 @click.option("--full", is_flag=True, help="Every rebalance, not only the last ones.")

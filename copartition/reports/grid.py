@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from copartition.words import CUT, visible
@@ -96,19 +97,20 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         """Its lines, as rich wants them."""
-        line = _Line(self.columns, *self._widths(options.max_width))
+        widths, gap = self._widths(options.max_width)
+        line = partial(self._line, widths, gap)
         styles = [console.get_style(column.style) if column.style else None for column in self.columns]
         titles = [column.title for column in self.columns]
         if any(titles):
-            yield from line.segments(titles, [_DIM] * len(titles))
+            yield from line(titles, [_DIM] * len(titles))
         for row in self.rows:
             if self.columns[-1].kind != "list":
-                yield from line.segments(row, styles)
+                yield from line(row, styles)
                 continue
-            first, *more = self._break_list(row[-1], line.widths[-1])
-            yield from line.segments([*row[:-1], first], styles)
+            first, *more = self._break_list(row[-1], widths[-1])
+            yield from line([*row[:-1], first], styles)
             for text in more:
-                yield from line.segments([*[""] * (len(row) - 1), text], styles)
+                yield from line([*[""] * (len(row) - 1), text], styles)
 
     def _widths(self, room: int) -> tuple[list[int], str]:
         """What each column takes, and what is between two; first the list gets less, then names do."""
@@ -144,30 +146,26 @@ class Grid:
             lines[-1] += shown
         return [line.rstrip(" ") for line in lines]
 
-
-class _Line:
-    def __init__(self, columns: Sequence[Column], widths: list[int], gap: str) -> None:
-        self.widths = widths
-        self._kinds = [column.kind for column in columns]
-        self._gap = gap
-
-    def segments(self, cells: Sequence[str], styles: Sequence[Style | None]) -> Iterator[Segment]:
-        """Its parts; blanks at the end are left out."""
+    def _line(
+        self, widths: Sequence[int], gap: str, cells: Sequence[str], styles: Sequence[Style | None]
+    ) -> Iterator[Segment]:
+        """The parts of a line; blanks at the end are left out."""
         last = max((place for place, text in enumerate(cells) if text), default=-1)
         yield Segment(" " * _INDENT)
         for place, text in enumerate(cells[: last + 1]):
-            shown = shorten(text, self.widths[place]) if self._kinds[place] == "name" else text
-            blanks = " " * (self.widths[place] - cell_len(shown))
-            if self._kinds[place] == "number":
+            kind = self.columns[place].kind
+            shown = shorten(text, widths[place]) if kind == "name" else text
+            blanks = " " * (widths[place] - cell_len(shown))
+            if kind == "number":
                 shown = blanks + shown
                 blanks = ""
-            if self._kinds[place] == "bar":
+            if kind == "bar":
                 for part in re.findall(r"(?:(.)\1*)", shown):
                     yield Segment(part * shown.count(part), _BAR.get(part))
             else:
                 yield Segment(shown, styles[place])
             if place < last:
-                yield Segment(blanks + self._gap)
+                yield Segment(blanks + gap)
         yield Segment.line()
 
 

@@ -282,30 +282,27 @@ def join_markdown(report: JoinReport) -> str:
     page = Page()
     page.add("**", markdown_text(report.headline), "**\n")
     if report.plan is not None:
-        remarks = plan_sentences(report.plan)[1:]
-        page.items(map(markdown_text, remarks), len(remarks), "remark")
+        page.items(plan_sentences(report.plan)[1:], "remark")
         page.whole_table("Joins", plan_table(report.plan), "join", share=2)
         if report.plan.grow:
             page.whole_table("What must grow", growth_table(report.plan), "topic")
         return page.finished
     verdict = report.verdict
     assert verdict is not None
-    reasons = [markdown_text(f"{MARKS[reason.weight]} {reason.text}") for reason in verdict.reasons]
-    page.items(reasons, len(reasons), "reason")
+    page.items([f"{MARKS[reason.weight]} {reason.text}" for reason in verdict.reasons], "reason")
     if verdict.remedies:
         page.add("\nWhat to do:\n")
         remedies = [
             markdown_text(remedy.text) + (f": `{_code(remedy.command)}`" if remedy.command else "")
             for remedy in verdict.remedies
         ]
-        page.items(remedies, len(remedies), "remedy")
+        page.marked_items(remedies, len(remedies), "remedy")
     if report.audits:
         page.whole_table("Topics", topic_table(report.audits), "topic", share=2)
     examples = example_table(verdict)
     if examples.rows:
         page.whole_table("Keys that are apart", examples, "key", share=2)
-    assumed = [markdown_text(f"assumed: {assumption}") for assumption in verdict.assumed]
-    page.items(assumed, len(assumed), "assumption")
+    page.items([f"assumed: {assumption}" for assumption in verdict.assumed], "assumption")
     return page.finished
 
 

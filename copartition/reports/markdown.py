@@ -28,8 +28,12 @@ class Page:
         """Text as it is, markup included."""
         self.text += "".join(parts)
 
-    def items(self, lines: Iterable[str], total: int, noun: str) -> None:
-        """A list."""
+    def items(self, texts: Sequence[str], noun: str) -> None:
+        """A list; nothing in its texts is markup."""
+        self.marked_items(map(markdown_text, texts), len(texts), noun)
+
+    def marked_items(self, lines: Iterable[str], total: int, noun: str) -> None:
+        """A list of Markdown."""
         if total:
             self.add("\n", *self._fitting((f"- {line}\n" for line in lines), total, noun, "- ", _LIST_SHARE))
 

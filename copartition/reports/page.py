@@ -81,17 +81,17 @@ def _steps() -> Iterator[float]:
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
 
 
-class LogScale(NamedTuple):
-    """A logarithmic axis from `low` to `high`, so many pixels long."""
+class LogScale:
+    """A logarithmic axis with room for all these values, so many pixels long."""
 
-    low: float
-    high: float
-    length: float
+    def __init__(self, values: Sequence[float], length: float) -> None:
+        self.low, self.high = min(values) / 1.15, max(values) * 1.15
+        self._length = length
 
     def place(self, value: float) -> float:
         """Pixels from its beginning."""
         share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
-        return self.length * share
+        return self._length * share
 
     def ticks(self) -> tuple[Tick, ...]:
         """Marks at 1, 2 and 5 of each power of ten."""
@@ -103,11 +103,6 @@ class LogScale(NamedTuple):
         return tuple(
             Tick(self.place(mark), f"{mark:,.10g}") for mark in marks if self.low <= mark <= self.high
         )
-
-
-def log_scale(values: Sequence[float], length: float) -> LogScale:
-    """A logarithmic axis with room for all these values."""
-    return LogScale(min(values) / 1.15, max(values) * 1.15, length)
 
 
 COLOURS = 8

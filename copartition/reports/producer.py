@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.json import dump, finite
-from copartition.reports.page import WIDTH, Tick, log_scale, render
+from copartition.reports.page import WIDTH, LogScale, Tick, render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -155,8 +155,8 @@ def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
         if isfinite(trial.latency_ms) and trial.latency_ms > 0
     ]
     limit = tunings[0].limit_ms
-    across = log_scale([trial.latency_ms for trial in shown] + [limit], WIDTH)
-    up = log_scale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT)
+    across = LogScale([trial.latency_ms for trial in shown] + [limit], WIDTH)
+    up = LogScale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT)
 
     def spot(trial: Trial, tuning: Tuning) -> Spot:
         return Spot(

@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
 from copartition.simulation.inputs.scenario import PURPOSES
-from copartition.words import count, duration
+from copartition.words import count, duration, visible
 from partitioning.kit.data import read_toml
-from partitioning.kit.extras import needs
-
-with needs("a text report", "cli"):
-    from rich.measure import Measurement
-    from rich.table import Table
-    from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from copartition.simulation import Runs, Scenario, SimulationResult
 
@@ -117,16 +112,14 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
     while columns:
         for end in range(len(columns), 0, -1):
             shown = _comparison(columns[:end])
-            if Measurement.get(console, console.options, shown).maximum + 2 <= console.width:
+            if console.measure(shown).maximum + 2 <= console.width:
                 break
         console.print(indent(shown))
         columns = columns[end:]
 
 
 def _comparison(columns: Sequence[_Column]) -> Table:
-    headings = [
-        Text("\n").join(map(cell, filter(None, (*column.name, column.heading)))) for column in columns
-    ]
+    headings = ["\n".join(map(visible, filter(None, (*column.name, column.heading)))) for column in columns]
     shown = table(["", *headings], right=range(1, len(columns) + 1))
     for each in shown.columns[1:]:
         each.max_width = _NAME_WIDTH

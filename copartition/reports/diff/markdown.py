@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from copartition.diff import AssignmentDiff, Conflict
-from copartition.reports.diff.model import (
-    Shown,
-    View,
-    presence,
-    reason,
-    renames,
-)
+from copartition.diff import AssignmentDiff
+from copartition.reports.diff.model import Shown, View, conflicts, presence, reason, renames
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
 from copartition.words import number, partition_ranges
@@ -27,21 +21,15 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     shown = Shown(diff, view)
     page = Page()
     page.add("**", markdown_text(answer(diff)), "**\n")
-    page.items(
-        (markdown_text(f"assumed: {assumption}") for assumption in diff.assumed),
-        len(diff.assumed),
-        "assumption",
-    )
+    page.items([f"assumed: {assumption}" for assumption in diff.assumed], "assumption")
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")
     if shown.filters:
         page.add("\n", markdown_text(shown.filters, 1_000), "\n")
-    page.items(
-        (_conflict(conflict) for conflict in shown.part.conflicts), len(shown.part.conflicts), "conflict"
-    )
-    page.items(map(markdown_text, diff.warnings), len(diff.warnings), "warning")
-    page.items(map(markdown_text, renames(diff)), len(diff.matching.renames), "rename")
+    page.items([f"⚠️ {text}" for text in conflicts(shown.part, "→")], "conflict")
+    page.items(diff.warnings, "warning")
+    page.items(renames(diff), "rename")
     stops = stop_table(diff)
     if stops.rows:
         page.add("\n", *(f"{line}\n" for line in markdown_table(stops)))
@@ -119,9 +107,3 @@ def _partitions(shown: Shown, page: Page) -> None:
 
 
 _TABLES = {"member": _members, "topic": _topics, "partition": _partitions}
-
-
-def _conflict(conflict: Conflict) -> str:
-    before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
-    partition = markdown_text(f"{conflict.topic}-{conflict.partition}")
-    return f"⚠️ {partition} has two owners: {markdown_text(before)} → {markdown_text(after)}"

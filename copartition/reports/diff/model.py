@@ -260,6 +260,15 @@ def reason(what: Flow | Change) -> str:
     return "unknown" if what.reason is None else what.reason.value
 
 
+def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
+    """Partitions with two owners: who had them, and who has them now."""
+    return [
+        f"{each.topic}-{each.partition} has two owners: "
+        f"{', '.join(each.before) or 'nobody'} {arrow} {', '.join(each.after) or 'nobody'}"
+        for each in diff.conflicts
+    ]
+
+
 def renames(diff: AssignmentDiff) -> list[str]:
     """Members that were taken for one because of what they have."""
     return [

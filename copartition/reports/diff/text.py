@@ -6,14 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from copartition.diff import AssignmentDiff, MemberChange
-from copartition.reports.diff.model import (
-    SHOWN,
-    Shown,
-    View,
-    presence,
-    reason,
-    renames,
-)
+from copartition.reports.diff.model import SHOWN, Shown, View, conflicts, presence, reason, renames
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.grid import Column, Grid, cell
 from copartition.words import (
@@ -52,7 +45,8 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     console.print(cell(answer(diff), "bold"))
     _fill(console, [*map(visible, heading(diff))], "dim")
     _TABLES[shown.view.by or "member"](shown, console)
-    _print_conflicts(shown, console)
+    lines = [f"! {text}" for text in conflicts(shown.part, "->")]
+    _first(console, lines, "conflict", "bold red", full=shown.view.every)
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
     stops = stop_table(diff)
     if stops.rows:
@@ -243,14 +237,6 @@ class _Names:
     def short(self, name: str | None) -> str:
         """What a cell says."""
         return "nobody" if name is None else self._shown[name]
-
-
-def _print_conflicts(shown: Shown, console: Console) -> None:
-    lines = []
-    for conflict in shown.part.conflicts:
-        before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
-        lines.append(f"! {conflict.topic}-{conflict.partition} has two owners: {before} -> {after}")
-    _first(console, lines, "conflict", "bold red", full=shown.view.every)
 
 
 def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *, full: bool) -> None:
