@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from os import PathLike
@@ -115,7 +115,7 @@ class Episode:
         causes = self.causes
         zero_ms = at_ms[causes[0].step]
         long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
-        consumers = dict(self._consumers())
+        consumers = self._consumers()
         return Scenario(
             topics=tuple(Topic(name, count) for name, count in self._counts().items()),
             consumers=tuple(consumers[name] for name in self.steps[0].names),
@@ -152,22 +152,20 @@ class Episode:
             counts |= dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
         return counts
 
-    def _consumers(self) -> Iterator[tuple[str, Consumer]]:
+    def _consumers(self) -> dict[str, Consumer]:
         """Each member as a consumer. A static one that left has been dropped by the coordinator just then."""
         left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
         topics = self._counts()
-        for named in reversed(self.steps):
-            for name, member in zip(named.names, named.step.state.members, strict=True):
-                reads = tuple(topic for topic in member.topics or () if topic in topics)
-                yield (
-                    name,
-                    Consumer(
-                        name,
-                        static=member.instance_id is not None and name not in left,
-                        topics=reads or None,
-                        rack=member.rack,
-                    ),
-                )
+        return {
+            name: Consumer(
+                name,
+                static=member.instance_id is not None and name not in left,
+                topics=tuple(topic for topic in member.topics or () if topic in topics) or None,
+                rack=member.rack,
+            )
+            for named in reversed(self.steps)
+            for name, member in zip(named.names, named.step.state.members, strict=True)
+        }
 
 
 def _drawn_ms(step: Step, random: np.random.Generator) -> float:

@@ -162,8 +162,7 @@ def _happened(history: GroupHistory) -> list[_Happened]:
         for at, what, member, _ in history.others
         if what == REPLACED and at is not None and member is not None
     ]
-    happened: list[_Happened] = sorted(rows, key=lambda row: row.at_ms)
-    return happened
+    return sorted(rows, key=lambda row: row.at_ms)
 
 
 def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:

@@ -222,15 +222,10 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     arrives = _stack(np.lexsort((kind, source, target)), target, thick) + tops[target]
     # What was kept is the ground for the rest, and the thin lie on the thick.
     drawn = np.lexsort((-thick, kind != Kind.KEPT))
+    columns = (column[drawn].tolist() for column in (kind, leaves, arrives, thick))
     return [
         Ribbon(Kind(one).style, _path(start, end, height))
-        for one, start, end, height in zip(
-            kind[drawn].tolist(),
-            leaves[drawn].tolist(),
-            arrives[drawn].tolist(),
-            thick[drawn].tolist(),
-            strict=True,
-        )
+        for one, start, end, height in zip(*columns, strict=True)
     ]
 
 

@@ -70,34 +70,24 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     console.print(cell(answer(diff), "bold"))
     if shown.view.by == "topic":
         sizes = [
-            (
-                topic.name,
-                0,
-                topic.changed - topic.assigned - topic.added,
-                topic.assigned + topic.added,
-            )
+            (topic.name, topic.changed - topic.assigned - topic.added, topic.assigned + topic.added)
             for topic in shown.largest_topics()
         ]
         left_out = len(shown.topics) - len(sizes)
     else:
         sizes = [
-            (
-                member.name,
-                member.kept,
-                member.before - member.kept,
-                member.after - member.kept,
-            )
+            (member.name, member.before - member.kept, member.after - member.kept)
             for member in shown.largest_members()
         ]
         left_out = len(shown.members) - len(sizes)
-    widest = max((lost + gained for _, _, lost, gained in sizes), default=0)
+    widest = max((lost + gained for _, lost, gained in sizes), default=0)
     digits = len(f"{widest:,}")
     names = [visible(name) for name, *_ in sizes]
     longest = max(map(cell_len, names), default=0)
     room = max(_NARROWEST_BAR, min(BAR, console.width - longest - digits - _STATISTICS))
     rows = [
         (name, "|", f"{lost + gained:,}", _bar(0, lost, gained, min(1.0, room / max(widest, 1))))
-        for name, (_, _, lost, gained) in zip(names, sizes, strict=True)
+        for name, (_, lost, gained) in zip(names, sizes, strict=True)
     ]
     columns = [Column("", "name"), Column("", "word"), Column(""), Column("", "bar")]
     if rows:
