@@ -18,7 +18,9 @@ from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
 from assignors.rules.connect import ConnectRound
 from assignors.rules.simple import ShareAssignment, SimpleAssignor
-from assignors.rules.streams_high_availability import ProcessAssignment, StreamsHighAvailabilityAssignor
+from assignors.rules.streams_application import ProcessAssignment
+from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
+from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
 from assignors.rules.streams_sticky import (
     StreamsAssignment,
     StreamsGroup,
@@ -68,6 +70,7 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     "Subtopology",
     "StreamsAssignment",
     "StreamsHighAvailabilityAssignor",
+    "StreamsClassicStickyAssignor",
     "ProcessAssignment",
     # Results
     "AssignmentArrays",

@@ -59,7 +59,14 @@ EVENTS = ["full", "join", "leave"]
 KAFKA = ["cooperative-sticky", "sticky", "range", "roundrobin", "uniform", "broker-range"]
 OPTIMAL = {"cooperative-optimal": "cooperative-sticky", "optimal": "sticky"}
 """Ours, and what franz-go has instead."""
-TASKS = ["simple", "connect-eager", "connect-incremental", "streams-sticky", "streams-high-availability"]
+TASKS = [
+    "simple",
+    "connect-eager",
+    "connect-incremental",
+    "streams-sticky",
+    "streams-high-availability",
+    "streams-classic-sticky",
+]
 """Those of share groups, Connect and Kafka Streams, which `bench_tasks.py` runs."""
 ALL = [*KAFKA, *OPTIMAL, *TASKS]
 
@@ -225,10 +232,10 @@ claim" of a partition that does not exist, with "two claims" of what others have
 64 members of each block share one topic and their numbers meet in few bins of a HashSet.
 {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's takes over a second.
 The ratio of the best rounds says how many times faster we are.
-"streams-high-availability" is Kafka Streams' own (kafka-streams 4.3.1, as is connect-runtime), and
-"streams-sticky" the broker's, both with a standby replica; a cell has tasks and connectors or subtopologies
-in place of partitions and topics. Java's "connect-eager" reads and writes the bytes of its
-protocol, too, as nothing less of it can be called.
+"streams-high-availability" and "streams-classic-sticky" are Kafka Streams' own (kafka-streams 4.3.1, as is
+connect-runtime), and "streams-sticky" the broker's, all with a standby replica; a cell has tasks and
+connectors or subtopologies in place of partitions and topics. Java's "connect-eager" reads and writes the
+bytes of its protocol, too, as nothing less of it can be called.
 Our answers are the JVM's, but for those of "optimal" and "cooperative-optimal", which are better (optimal.md)
 and race franz-go's sticky ones. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines.
 

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
+from assignors.answers import by_topic
 from assignors.rules.simple import SimpleAssignor
+from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
 from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
 from assignors.rules.streams_sticky import StreamsStickyAssignor
 from benchmarks.bench_assignors import EVENTS, Jvm, Table, table  # noqa: F401 - a fixture
 from tests.support.oracle import Oracle
 from tests.support.tasks import (
     application_difference,
+    classic_sticky_difference,
     connect_difference,
     streams_application,
     streams_difference,
@@ -28,6 +31,8 @@ from tests.support.workloads import Workload, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from assignors import PartitionList
 
 Json = dict[str, Any]
 WARM_UP = 20
@@ -50,9 +55,9 @@ class Timed:
 
     name = "the JVM"
 
-    def __init__(self, oracle: Oracle, op: str, request: Json) -> None:
+    def __init__(self, oracle: Oracle, op: str, request: Json, warm_up: int = WARM_UP) -> None:
         self._oracle, self._op, self._request = oracle, op, request
-        self.answer = self._ask(WARM_UP)
+        self.answer = self._ask(warm_up)
 
     def turn(self, rounds: int) -> list[float]:
         """So many rounds, in ms."""
@@ -202,6 +207,39 @@ def test_streams_applications(benchmark, table: Table, task_oracle: Oracle, memb
     )
     steps = [{**step, **rival.answer}]
     assert application_difference({"name": event, "settings": settings, "steps": steps}) is None
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("members", MEMBERS)
+def test_classic_sticky_applications(benchmark, table: Table, task_oracle: Oracle, members: int, event: str):  # noqa: F811
+    settings = {"standbys": STANDBYS}
+    everybody: list[Json] = [{"id": each, "threads": 2} for each in processes(members // 2)]
+    # Stateful tasks get standby tasks by subtopology and number, as without `standby_order`.
+    step: Json = {"subtopologies": subtopologies(), "processes": everybody, "ranks": [1, 0]}
+    if event != "full":
+        step["processes"] = everybody[:-1] if event == "join" else everybody
+        answer = StreamsClassicStickyAssignor().assign(streams_application(settings, step))
+        carried = [
+            {"id": each["id"], "threads": 2, "offsets": offsets(*map(runs, (active, standby)), end=1_000_000)}
+            for each in step["processes"]
+            for active, standby in [(answer.active[each["id"]], answer.standby[each["id"]])]
+        ]
+        step["processes"] = [*carried, everybody[-1]] if event == "join" else carried[1:]
+    rival = Timed(task_oracle, "sticky", {"settings": settings, **step}, warm_up=1)  # a round takes 20 s
+    group = streams_application(settings, step)
+    table.run(
+        benchmark,
+        ("streams-classic-sticky", cell(members, SUBTOPOLOGIES), event),
+        lambda: ms(lambda: StreamsClassicStickyAssignor().assign(group)),
+        rival,
+    )
+    steps = [{**step, **rival.answer}]
+    assert classic_sticky_difference({"name": event, "settings": settings, "steps": steps}) is None
+
+
+def runs(tasks: PartitionList) -> list[list[Any]]:
+    """The numbers of a process's tasks behind the id of their subtopology."""
+    return [[name, *numbers] for name, numbers in by_topic(tasks)]
 
 
 def processes(count: int) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from partitioning.kit.words import first_of
@@ -29,6 +30,19 @@ def visible(text: str) -> str:
         for character in text
     )
 
+
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+"""Longer signs first, so that a pattern made of them takes "<=" for what it is."""
+
+COMPARISON = "|".join(COMPARISONS)
+"""A pattern of any of them."""
 
 CUT = ".."
 """Stands for the part of a name that is not shown."""

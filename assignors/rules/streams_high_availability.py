@@ -5,43 +5,29 @@ state gets a warm-up at best, a standby task more than is configured, and a more
 the task (3, 4) until a probing rebalance some minutes later.
 """
 
-import re
-import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from itertools import cycle, permutations
 from operator import attrgetter, ge, itemgetter
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-import numpy as np
-
-from assignors.partition_list import PartitionList
+from assignors.rules.streams_application import (
+    RUNNING,
+    Application,
+    Process,
+    ProcessAssignment,
+    hash_order,
+    name_of,
+)
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
-from partitioning.java import hash_map_order, uuid_hash
 from partitioning.java.collections import PriorityQueue
-from partitioning.java.hash_codes import rank, spread_hash
-from partitioning.java.hash_map import HashTable
-from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.kit.limits import MAX_OFFSET
-from partitioning.topic_partition import TopicPartition
 
-_RUNNING, _UNKNOWN = -2, -3
-"""Offset sums that are no offsets: `Task.LATEST_OFFSET`, and `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
-_NUMBER = "0|[1-9][0-9]{0,8}"
-_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-
-
-class ProcessAssignment(NamedTuple):
-    """Which process runs what, and stands by for what or warms it up: its tasks in order."""
-
-    active: Mapping[str, PartitionList]
-    standby: Mapping[str, PartitionList]
-    probing_rebalance: bool
-    """Whether the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
+_UNKNOWN = -3
+"""An offset sum that is none: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
 
 
 class StreamsHighAvailabilityAssignor:
@@ -95,95 +81,48 @@ class StreamsHighAvailabilityAssignor:
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an offset that
                 cannot be.
         """
-        for subtopology in group.subtopologies:
-            if not re.fullmatch(_NUMBER, subtopology.id):
-                raise InvalidGroupError(f"subtopology {subtopology.id!r}: give a number, such as '0'")
-        for member in group.members:
-            if not re.fullmatch(_UUID, member.process_id):
-                raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
         plan = _Plan(group, self._acceptable_lag, self._warmup_replicas)
         plan.assign_stateful()
         if group.standby_replicas:
             plan.assign_standby(group.standby_replicas, self._tags)
         moves = plan.move_active() + plan.move_standby()
         plan.assign_stateless()
-        return ProcessAssignment(
-            {str(process.id): plan.list_of(process.active) for process in plan.processes},
-            {str(process.id): plan.list_of(process.standby) for process in plan.processes},
-            probing_rebalance=moves > 0,
-        )
+        return plan.answer(probing_rebalance=moves > 0)
 
 
-@dataclass(slots=True)
-class _Process:
-    """A process and its tasks (`ClientState`)."""
-
-    id: uuid.UUID
-    tags: Mapping[str, str]
-    threads: int = 0
-    active: set[int] = field(default_factory=set)
-    standby: set[int] = field(default_factory=set)
-
-    def load(self, more: int = 0) -> float:
-        return (len(self.active) + len(self.standby) + more) / self.threads
-
-    def has(self, task: int) -> bool:
-        return task in self.active or task in self.standby
-
-    def should_give_to(self, other: "_Process") -> bool:
-        """Whether a task less here and one more there makes loads more even."""
-        skew = self.load() - other.load()
-        return skew > 0 and 0 <= self.load(-1) - other.load(1) < skew
+_active: Callable[[Process], set[int]] = attrgetter("active")
+_standby: Callable[[Process], set[int]] = attrgetter("standby")
 
 
-_active: Callable[[_Process], set[int]] = attrgetter("active")
-_standby: Callable[[_Process], set[int]] = attrgetter("standby")
-
-
-class _Plan:
-    """Tasks and processes are numbers here, in Java's order of both."""
-
+class _Plan(Application):
     def __init__(self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int) -> None:
-        subtopologies = sorted(group.subtopologies, key=lambda each: int(each.id))
-        self.tasks = [
-            TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
-        ]
-        stateful = {each.id for each in subtopologies if each.stateful}
-        numbers = {task: number for number, task in enumerate(self.tasks) if task.topic in stateful}
+        super().__init__(group)
         if self.tasks and not group.members:
             raise AssignorError(
-                f"nobody can run task {_name(self.tasks[0])}: the group has no members",
-                jvm_exception="NoSuchElementException" if numbers else "NullPointerException",
+                f"nobody can run task {name_of(self.tasks[0])}: the group has no members",
+                jvm_exception="NoSuchElementException" if self.stateful else "NullPointerException",
             )
-        if unknown := [task for task in numbers if task not in group.end_offsets]:
+        if unknown := [task for task in self.stateful if task not in group.end_offsets]:
             raise AssignorError(
-                f"the end offset of stateful task {_name(unknown[0])} is not in end_offsets",
+                f"the end offset of stateful task {name_of(unknown[0])} is not in end_offsets",
                 jvm_exception="IllegalStateException",
             )
-        processes: dict[uuid.UUID, _Process] = {}
         self._acceptable_lag = acceptable_lag
         self._warmups_left = warmup_replicas
         self._warmups: set[tuple[int, int]] = set()
         # A process without any state of a task lags by all of it; the others have a lag of their own.
-        self._ends = {number: group.end_offsets[task] for task, number in numbers.items()}
-        self._lags: dict[int, dict[int, int]] = {number: {} for number in numbers.values()}
-        members = ((uuid.UUID(member.process_id), member) for member in group.members)
-        for process, member in sorted(members, key=lambda each: rank(each[0])):
-            processes.setdefault(process, _Process(process, member.tags)).threads += 1
-            offsets = {**member.offsets, **dict.fromkeys(member.active, _RUNNING)}
-            for task in offsets.keys() & numbers.keys():
-                offset, end = offsets[task], group.end_offsets[task]
-                if end < 0 or (offset < 0 and offset not in {_RUNNING, _UNKNOWN}):
+        self._ends = {number: group.end_offsets[task] for task, number in self.stateful.items()}
+        self._lags: dict[int, dict[int, int]] = {number: {} for number in self._ends}
+        for process, each in enumerate(self.processes):
+            for task in each.offsets.keys() & self._ends.keys():
+                offset, end = each.offsets[task], self._ends[task]
+                if end < 0 or (offset < 0 and offset not in {RUNNING, _UNKNOWN}):
                     raise InvalidGroupError(
-                        f"offset {offset} or end offset {end} of task {_name(task)}: give 0 or more"
+                        f"offset {offset} or end offset {end} of task {name_of(self.tasks[task])}: give 0 or "
+                        "more"
                     )
                 # Quirk: state ahead of its changelog counts as none.
-                lag = offset if offset < 0 else end - offset if offset <= end else end
-                self._lags[numbers[task]][len(processes) - 1] = lag
-        self.processes = list(processes.values())
-
-    def list_of(self, tasks: Collection[int]) -> PartitionList:
-        return PartitionList.of([self.tasks[task] for task in sorted(tasks)])
+                self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
     def assign_stateful(self) -> None:
         """1. Stateful tasks in turn, then from process to process until loads per thread are even."""
@@ -213,10 +152,8 @@ class _Plan:
                 with_tag[tag].add(process)
         value_count = Counter(key for key, _ in with_tag)
         runs = {task: process for process, each in enumerate(self.processes) for task in each.active}
-        missing: HashTable[int] = HashTable(DEFAULT_LENGTH, self._task_hash, lambda task: (task,))
         left = dict.fromkeys(self._ends, replicas)
-        for task in left:
-            missing.add(task)
+        missing = self.task_set(left)
         for task in left:
             used: dict[str, set[int]] = {}
             last: int | None = runs[task]
@@ -233,11 +170,6 @@ class _Plan:
             if not left[task]:
                 missing.remove(task)
         return {task: left[task] for task in missing}
-
-    def _task_hash(self, task: int) -> int:
-        """`TaskId.hashCode`, that of two integers and null."""
-        subtopology, number = self.tasks[task]
-        return spread_hash(31 * (31 * (31 + int(subtopology)) + number))
 
     def _least_loaded_without(self, task: int, excluded: Collection[int] = ()) -> int | None:
         """Kafka's `ConstrainedPrioritySet` where no load changes in it."""
@@ -304,7 +236,7 @@ class _Plan:
             if task not in self._ends:
                 min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
 
-    def _balance(self, tasks_of: Callable[[_Process], set[int]], *, are_tags_kept: bool = False) -> None:
+    def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
         """`balanceTasksOverThreads`.
 
         Quirk: all tags of a process are kept, not only those of `rack.aware.assignment.tags`.
@@ -325,7 +257,7 @@ class _Plan:
                         tasks_of(destination).add(task)
                         moved = True
 
-    def _movements(self, tasks_of: Callable[[_Process], set[int]]) -> list[tuple[int, int, int]]:
+    def _movements(self, tasks_of: Callable[[Process], set[int]]) -> list[tuple[int, int, int]]:
         """Tasks with a better prepared process elsewhere: how many are caught up, the task, where it is."""
         return [
             (len(self._caught_up(task)), task, process)
@@ -340,7 +272,7 @@ class _Plan:
         return self._lags[task].get(process, self._ends[task])
 
     def _is_caught_up(self, lag: int) -> bool:
-        return lag == _RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
+        return lag == RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
 
     def _caught_up(self, task: int) -> list[int]:
         """Who is caught up on a task that not everybody is caught up on."""
@@ -350,10 +282,9 @@ class _Plan:
 class _Queue:
     """Kafka's `ConstrainedPrioritySet` where loads change in it, so that Java's heap decides, no sort."""
 
-    def __init__(self, processes: Sequence[_Process]) -> None:
+    def __init__(self, processes: Sequence[Process]) -> None:
         self._processes = processes
-        self._hashes = np.array([uuid_hash(each.id) for each in processes], np.int32)
-        self._ids = np.array([rank(each.id) for each in processes], np.int64)
+        self._order = hash_order(processes)
         entries = [(each.load(), process) for process, each in enumerate(processes)]
         self._queue: PriorityQueue[tuple[float, int]] = PriorityQueue(lambda entry: entry, entries)
 
@@ -363,17 +294,16 @@ class _Queue:
         # Where all are in order, as no two are equal, Python's heap is Java's, and faster.
         parents = (heap[place >> 1] for place in range(len(heap) - 1))
         poll = partial(heappop, heap) if all(map(ge, heap[1:], parents)) else self._queue.poll
-        passed: list[tuple[float, int]] = []
+        passed: dict[int, tuple[float, int]] = {}
         chosen: int | None = None
         while chosen is None and (entry := poll() if heap else None) is not None:
             if entry[1] in eligible:
                 chosen = entry[1]
             else:
-                passed.append(entry)
+                passed[entry[1]] = entry
         # Quirk: who was passed comes back in the order of a HashSet.
-        places = [process for _, process in passed]
-        for place in hash_map_order(self._hashes[places], keys=self._ids[places]).tolist():
-            heappush(heap, passed[place])
+        for process in self._order(tuple(passed)):
+            heappush(heap, passed[process])
         return chosen
 
     def offer_again(self, *changed: int) -> None:
@@ -384,7 +314,3 @@ class _Queue:
         for entry in entries.values():
             self._queue.remove(entry)
             heappush(heap, entry)
-
-
-def _name(task: TopicPartition) -> str:
-    return f"{task.topic}_{task.partition}"

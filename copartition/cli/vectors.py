@@ -34,7 +34,8 @@ def vectors(
     """Groups or keys with the exact answers of STRATEGY, as JSON.
 
     STRATEGY is an assignor (`copartition assign --list`), a client's profile (`copartition profiles`),
-    "simple" of share groups, or of Kafka Streams "streams-sticky" or "streams-high-availability".
+    "simple" of share groups, or of Kafka Streams "streams-sticky", "streams-high-availability" or
+    "streams-classic-sticky".
 
     With --against the exit code is 1 where a member gets other partitions, or a key another partition.
     """

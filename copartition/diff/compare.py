@@ -26,14 +26,7 @@ from copartition.diff.changes import (
     match_members,
     order_members,
 )
-from copartition.diff.needed import (
-    CO_PARTITIONED,
-    Columns,
-    Needed,
-    balance_of,
-    certificate_of,
-    find_needed,
-)
+from copartition.diff.needed import CO_PARTITIONED, Columns, Needed, balance_of, certificate_of, find_needed
 from copartition.diff.stops import (
     Consumption,
     Event,

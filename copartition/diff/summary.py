@@ -12,11 +12,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.comparison import COMPARISON, COMPARISONS
 from assignors.group import Certificate
 from assignors.state import UNKNOWN_LAG
 from copartition.diff.changes import Action, MemberChange, Presence
 from copartition.diff.needed import Columns, Needed
+from copartition.words import COMPARISON, COMPARISONS
 from partitioning.errors import DiffError
 
 

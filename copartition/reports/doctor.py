@@ -59,11 +59,8 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
 
     bad = [each for each in results if each.status == "found"]
     unknown = sum(each.status == "unknown" for each in results)
-    console.print(
-        cell(
-            f"{examination.state.name or 'group'}   {count(len(bad), 'finding')}   {unknown} unknown", "bold"
-        )
-    )
+    head = examination.state.name or "group", count(len(bad), "finding"), f"{unknown} unknown"
+    console.print(cell("   ".join(head), "bold"))
     listing = table(["CHECK", "RESULT", "SEEN"])
     for each in results:
         word = each.check.severity if each.status == "found" else each.status

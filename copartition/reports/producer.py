@@ -164,7 +164,7 @@ def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
             HEIGHT - up.place(trial.requests_per_s),
             trial.keeps,
             trial == tuning.best,
-            f"{tuning.client}, linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}: "
+            f"{tuning.client}, {_settings(trial)}: "
             f"{trial.latency_ms:.1f} ms, {trial.requests_per_s:,.1f} requests/s",
         )
 

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 
 from assignors.group import Group, Member, Topic
 from assignors.rules.connect import CONNECTOR, INSTANCE
-from assignors.rules.streams_high_availability import ProcessAssignment, StreamsHighAvailabilityAssignor
+from assignors.rules.streams_application import ProcessAssignment
+from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
+from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
 from assignors.rules.streams_sticky import (
     StreamsAssignment,
     StreamsGroup,
@@ -25,7 +27,7 @@ from partitioning.topic_partition import TopicPartition
 Json: TypeAlias = dict[str, Any]
 
 CONNECT = ("connect-eager", "connect-incremental")
-STREAMS = ("streams-sticky", "streams-high-availability")
+STREAMS = ("streams-sticky", "streams-high-availability", "streams-classic-sticky")
 
 _END_OFFSET = 1_000_000
 """Of the changelog of every task."""
@@ -102,7 +104,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
     while True:
         application = _Application(rng, is_classic=strategy != "streams-sticky")
         settings: Json = {}
-        if application.is_classic:
+        if strategy == "streams-high-availability":
             settings = {
                 "max_warmup_replicas": rng.choice((1, 2, 5)),
                 "acceptable_recovery_lag": rng.choice((0, 10_000)),
@@ -112,7 +114,9 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             group = application.group()
             case = {**_streams_group(group), **settings}
             answer: StreamsAssignment | ProcessAssignment
-            if application.is_classic:
+            if strategy == "streams-classic-sticky":
+                answer = StreamsClassicStickyAssignor().assign(group)
+            elif application.is_classic:
                 answer = StreamsHighAvailabilityAssignor(**settings).assign(group)
                 case["end_offsets"] = [[*task, end] for task, end in group.end_offsets.items()]
             else:

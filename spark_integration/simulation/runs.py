@@ -211,7 +211,11 @@ def simulate_grid(
 
     if fault := _first_fault(spark, run, attempt, len(every)):
         attempt(fault.number)  # most faults are the cell's own, and the same here
-        raise fault.missing()
+        raise MissingDependencyError(
+            f"executors cannot run this ({fault.text}): send them this package with "
+            "spark_integration.shipping.ship(spark), or install what is installed here on them, this package "
+            "in its version and those of its plug-ins, with entry points in copartition.assignors"
+        )
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return spark.range(0, runs * len(every), 1, tasks).mapInArrow(run, columns)
 
@@ -243,15 +247,6 @@ class _Fault(NamedTuple):
 
     number: int
     text: str
-
-    def missing(self) -> MissingDependencyError:
-        """The error where the driver itself can do it."""
-        return MissingDependencyError(
-            f"executors cannot run this ({self.text}): send them this package with "
-            "spark_integration.shipping.ship(spark), or install "
-            "what is installed here on them, this package in its version and those of its plug-ins, with "
-            "entry points in copartition.assignors"
-        )
 
 
 def _first_fault(

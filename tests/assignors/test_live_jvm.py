@@ -17,6 +17,7 @@ from tests.support.heartbeats import differences
 from tests.support.oracle import Oracle
 from tests.support.tasks import (
     application_difference,
+    classic_sticky_difference,
     connect_difference,
     share_difference,
     streams_difference,
@@ -27,7 +28,7 @@ from tools.oracle.assignors.regenerate import answered
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.regenerate import CONNECT, connect_answers
-from tools.oracle.tasks.streams import application_answers, scattered_answers
+from tools.oracle.tasks.streams import application_answers, classic_sticky_answers, scattered_answers
 
 pytestmark = pytest.mark.jvm
 
@@ -62,6 +63,9 @@ def test_a_fresh_sample_of_connect_and_streams_leaders_agrees_with_the_jvm(
         scattered = scattered_answers(oracle, (f"{seed}/{number}" for number in range(count // 10)))
         for life in chain(lives, scattered):
             difference = application_difference(life)
+            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+        for life in classic_sticky_answers(oracle, seed, max(1, count // 4)):  # some four steps each
+            difference = classic_sticky_difference(life)
             assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 
 

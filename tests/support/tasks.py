@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.rules.simple import SimpleAssignor
+from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
 from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
 from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
@@ -18,7 +19,9 @@ from tests.support.golden import group_of, lists_of
 from tests.support.tiers import tier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from assignors import ProcessAssignment
 
 Json = dict[str, Any]
 
@@ -116,12 +119,13 @@ def streams_application(settings: Json, step: Json) -> StreamsGroup:
     for about in step["processes"]:
         offsets = _offsets(about.get("offsets", ()))
         running = [task for task, offset in offsets.items() if offset == _RUNNING]
+        running += _tasks(about.get("active", ()))
         on_disk = {task: offset for task, offset in offsets.items() if offset != _RUNNING}
         process, tags = about["id"], about.get("tags", {})
         members.append(StreamsMember(f"{process}-0", process, active=running, offsets=on_disk, tags=tags))
         members += (StreamsMember(f"{process}-{n}", process, tags=tags) for n in range(1, about["threads"]))
     subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
-    ends = _offsets(step["ends"])
+    ends = _offsets(step.get("ends", ()))
     return StreamsGroup(subtopologies, members, standby_replicas=settings["standbys"], end_offsets=ends)
 
 
@@ -133,11 +137,34 @@ def application_difference(life: Json) -> str | None:
         acceptable_recovery_lag=settings["lag"],
         rack_aware_assignment_tags=settings["tags"],
     )
+    return _process_difference(life, lambda _, group: assignor.assign(group))
+
+
+def classic_sticky_difference(life: Json) -> str | None:
+    """Where our "streams-classic-sticky" first differs from the JVM's; None where it never does."""
+
+    def assign(step: Json, group: StreamsGroup) -> ProcessAssignment:
+        tasks = [
+            TopicPartition(each["id"], number)
+            for each in sorted(step["subtopologies"], key=lambda each: int(each["id"]))
+            for number in range(each["tasks"] if each["stateful"] else 0)
+        ]
+        factor, offset = step["ranks"]
+        ranks = {task: (factor * place + offset) % len(tasks) for place, task in enumerate(tasks)}
+        return StreamsClassicStickyAssignor().assign(
+            group, standby_order=sorted(tasks, key=ranks.__getitem__)
+        )
+
+    return _process_difference(life, assign)
+
+
+def _process_difference(life: Json, assign: Callable[[Json, StreamsGroup], ProcessAssignment]) -> str | None:
+    settings = life["settings"]
     for number, step in enumerate(life["steps"]):
         found: Any
         expected: Any = step.get("error")
         try:
-            answer = assignor.assign(streams_application(settings, step))
+            answer = assign(step, streams_application(settings, step))
         except AssignorError as error:
             found = error.jvm_exception
         else:
@@ -153,11 +180,11 @@ def application_difference(life: Json) -> str | None:
                     [process, _tasks(active), _tasks(standby)]
                     for process, active, standby in step["assignment"]
                 ),
-                step["probing"],
+                step.get("probing", False),
             ]
         if found != expected:
             return (
-                f"high availability differs in {life['name']}, step {number}: {settings} {step}\n"
+                f"ours differs in {life['name']}, step {number}: {settings} {step}\n"
                 f"ours {found}\nJVM  {expected}"
             )
     return None

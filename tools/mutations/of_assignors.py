@@ -184,7 +184,7 @@ ROWS = [
         "recheck_ms=100",
         "tests/copartition/test_migration.py",
     ),
-    ("assignors/comparison.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
+    ("copartition/words.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
     (
         "copartition/simulation/group/partitions.py",
         "(last >= 0) &",

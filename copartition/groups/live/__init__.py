@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from assignors.state import GroupState
 from copartition.groups.live.cluster import connect
 from copartition.groups.live.members import describe_group, with_subscriptions
 from copartition.groups.live.reader import read_lags, read_topics, states
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assignors.state import GroupState
-
-__all__ = ["read_live"]
 
 
 def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupState | None]:

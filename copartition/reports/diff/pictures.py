@@ -182,24 +182,13 @@ def ownership(diff: AssignmentDiff) -> Ownership:
     unit = total / max(1, int(widest.sum()))
     heights = np.maximum(widest[:shown] * unit, _LEAST_ROW)
     tops = _EDGE + np.concatenate([[0.0], np.cumsum(heights + _GAP)])
-    names = grouped.names[:shown]
     numbers = [
         f"{one:,}" if one == other else f"{one:,} → {other:,}"
         for one, other in zip(before[:shown].tolist(), after[:shown].tolist(), strict=True)
     ]
     middle = tops[:-1] + heights / 2
-    rows = tuple(
-        Row(name, number, *places)
-        for name, number, *places in zip(
-            names,
-            numbers,
-            (middle - widest[:shown] * unit / 2).tolist(),
-            (before[:shown] * unit).tolist(),
-            (after[:shown] * unit).tolist(),
-            middle.tolist(),
-            strict=True,
-        )
-    )
+    places = (middle - widest[:shown] * unit / 2, before[:shown] * unit, after[:shown] * unit, middle)
+    rows = tuple(map(Row, grouped.names[:shown], numbers, *(place.tolist() for place in places)))
     times = went.sum(axis=(1, 2)).tolist()
     facts = diff.summary
     return Ownership(

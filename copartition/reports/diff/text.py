@@ -9,15 +9,7 @@ from copartition.diff import AssignmentDiff, MemberChange
 from copartition.reports.diff.model import SHOWN, Shown, View, conflicts, presence, reason, renames
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.grid import Column, Grid, cell
-from copartition.words import (
-    CUT,
-    common_prefix,
-    count,
-    number,
-    partition_ranges,
-    visible,
-    without_ids,
-)
+from copartition.words import CUT, common_prefix, count, number, partition_ranges, visible, without_ids
 from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):

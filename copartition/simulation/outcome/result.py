@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from assignors.comparison import COMPARISON, COMPARISONS
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
-from copartition.words import count, duration
+from copartition.words import COMPARISON, COMPARISONS, count, duration
 from partitioning.errors import ScenarioError
 from partitioning.kit.columns import bounds
 

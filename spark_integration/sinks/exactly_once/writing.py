@@ -30,12 +30,7 @@ from spark_integration.sinks.exactly_once.faults import (
     meaning,
     patiently,
 )
-from spark_integration.sinks.exactly_once.half_done import (
-    SILENT_S,
-    end_dropped,
-    end_elsewhere,
-    end_half_done,
-)
+from spark_integration.sinks.exactly_once.half_done import SILENT_S, end_dropped, end_elsewhere, end_half_done
 from spark_integration.sinks.exactly_once.partitions import admin_client, may_hold_records
 from spark_integration.sinks.exactly_once.target import (
     Content,

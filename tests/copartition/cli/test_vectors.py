@@ -13,6 +13,7 @@ from assignors import (
     Group,
     Member,
     SimpleAssignor,
+    StreamsClassicStickyAssignor,
     StreamsGroup,
     StreamsHighAvailabilityAssignor,
     StreamsMember,
@@ -102,6 +103,7 @@ def streams_answer(strategy, case):
 STREAMS = {
     "streams-sticky": StreamsStickyAssignor,
     "streams-high-availability": StreamsHighAvailabilityAssignor,
+    "streams-classic-sticky": StreamsClassicStickyAssignor,
 }
 SETTINGS = ("max_warmup_replicas", "acceptable_recovery_lag", "rack_aware_assignment_tags")
 

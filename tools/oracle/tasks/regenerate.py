@@ -13,7 +13,7 @@ from tools.oracle.assignors.regenerate import answered, write_lines
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.connect import connect_lives
-from tools.oracle.tasks.streams import application_answers, scattered_answers
+from tools.oracle.tasks.streams import application_answers, classic_sticky_answers, scattered_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 CONNECT = {"connect-eager": 230, "connect-incremental": 220}
 """How many clusters' lives the golden files hold."""
-SHARE, STREAMS, APPLICATIONS = 560, 430, 430
+SHARE, STREAMS, APPLICATIONS, CLASSIC_STICKY = 560, 430, 430, 500
 """How many lives of share groups, of streams groups and of Kafka Streams applications they hold."""
 HEAP_DECIDES = (760, 1699, 2387)
 """Scattered applications in which the least loaded process is not the one that Java's heap gives back."""
@@ -44,6 +44,7 @@ def _files(tasks: Oracle, broker: Oracle) -> Iterator[tuple[str, Iterator[Json]]
     yield "streams-sticky", streams_answers(broker, "golden", STREAMS)
     applications = application_answers(tasks, "golden", APPLICATIONS)
     yield "streams-high-availability", chain(scattered_answers(tasks, HEAP_DECIDES), applications)
+    yield "streams-classic-sticky", classic_sticky_answers(tasks, "golden", CLASSIC_STICKY)
     for assignor, count in CONNECT.items():
         yield assignor, connect_answers(tasks, assignor, "golden", count)
 

@@ -24,6 +24,56 @@ def application_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Js
         yield {"name": f"life-{seed}-{number}", "settings": life.settings, "steps": list(life.steps(oracle))}
 
 
+def classic_sticky_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Json]:
+    """The same of the sticky assignor, which looks at other things; every sixth has its state anywhere."""
+    for number in range(count):
+        rng = Random(f"classic-sticky/{seed}/{number}")
+        if number % 6 == 0:
+            settings, step = _anywhere(rng)
+            steps = [{**step, **oracle.ask("sticky", settings=settings, **step)}]
+        else:
+            life = _StickyLife(rng)
+            settings = {"standbys": life.settings["standbys"]}
+            steps = list(life.steps(oracle))
+        yield {"name": f"life-{seed}-{number}", "settings": settings, "steps": steps}
+
+
+def _anywhere(rng: Random) -> tuple[Json, Json]:
+    """So much state that all of Java's sets count: of processes and tasks some of which share a hash code."""
+    count = rng.choice([4, 14, 26, 30])
+    sizes = dict(enumerate(rng.choice([[40], [20] * 3, [7] * 13, [20] * 3])))
+    kind = rng.random()
+    if kind < 0.05:
+        # Eleven tasks of each of many hash codes; the JVM takes minutes where too many tasks are together.
+        count, sizes = 60, {name: 5 + 31 * (10 - name) for name in range(11)}
+    elif kind < 0.4:
+        # So many tasks meet in one bin that it is a tree.
+        crowd = [name for name in range(5000) if (961 * name + 29_791 ^ 961 * name + 29_791 >> 16) % 64 == 5]
+        sizes = dict.fromkeys(sorted({*rng.sample(crowd, 20), *rng.sample(range(5000), 22)}), 1)
+    hashes = [rng.getrandbits(64) for _ in range(rng.choice([2, count, count]))]
+    halves = [rng.getrandbits(64) for _ in range(count)]
+    ids = [half << 64 | half ^ rng.choice(hashes) for half in halves]
+    state: dict[int, dict[Task, int]] = {each: {} for each in ids}
+    holders = rng.choice([1, 3] if count == 60 else [1, 3, 12, 13, 25])
+    for task in ((str(name), number) for name, size in sizes.items() for number in range(size)):
+        for each in rng.sample(ids, min(count, rng.randint(holders // 2, holders))):
+            state[each][task] = _RUNNING if rng.random() < 0.1 / holders else 5
+    step = {
+        "subtopologies": [{"id": str(name), "tasks": size, "stateful": True} for name, size in sizes.items()],
+        "processes": [
+            {"id": str(uuid.UUID(int=each)), "threads": rng.choice([1, 1, 2]), "offsets": _runs(state[each])}
+            for each in ids
+        ],
+        "ranks": _ranks(rng),
+    }
+    return {"standbys": rng.choice([0, 1, 2])}, step
+
+
+def _ranks(rng: Random) -> list[int]:
+    """A factor that divides no count of tasks, so that each gets another rank, and where they begin."""
+    return [rng.choice([1, 7919, 104_729]), rng.randrange(1000)]
+
+
 def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]:
     """Applications whose state is anywhere, with the answers: in few does the order of Java's heap matter."""
     for seed in seeds:
@@ -50,6 +100,8 @@ def scattered_answers(oracle: Oracle, seeds: Iterable[object]) -> Iterator[Json]
 
 class _Life:
     """An application, its instances, and those that are away with their state."""
+
+    op = "streams"
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -78,7 +130,7 @@ class _Life:
         """Rebalances until something is wrong, some ten at most."""
         for _ in range(self._rng.randint(3, 7)):
             step = self._step()
-            answer = oracle.ask("streams", settings=self.settings, **step)
+            answer = oracle.ask(self.op, settings=self.settings, **step)
             yield {**step, **answer}
             if "error" in answer:
                 return
@@ -175,6 +227,44 @@ class _Life:
                     state[task] = max(0, end - rng.choice([0, 0, 100, 10_000, 10_001]))
                 else:
                     state[task] = rng.choice([0, end // 2, end + 1, _UNKNOWN, rng.randrange(end + 1)])
+
+
+class _StickyLife(_Life):
+    """What runs is reported too where it has no state, and more tasks than Java counts are an error."""
+
+    op = "sticky"
+
+    def __init__(self, rng: Random) -> None:
+        super().__init__(rng)
+        self._active: dict[str, list[list[Any]]] = {}
+
+    def join(self) -> None:
+        super().join()
+        self._processes[-1].pop("tags", None)
+
+    def leave(self) -> None:
+        super().leave()
+        for process in self._away:
+            self._active.pop(process["id"], None)
+
+    def _step(self) -> Json:
+        step = super()._step()
+        del step["ends"]
+        active = self._active
+        step["processes"] = [
+            {**each, "active": active[each["id"]]} if active.get(each["id"]) else each
+            for each in step["processes"]
+        ]
+        if self._rng.random() < 0.003:
+            many = {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
+            step |= {"subtopologies": [many], "processes": []}
+        return {**step, "ranks": _ranks(self._rng)}
+
+    def _restore(self, assignment: list[Any]) -> None:
+        super()._restore(assignment)
+        self._active = {
+            process: active for process, active, _ in assignment if active and self._rng.random() < 0.95
+        }
 
 
 def _runs(offsets: dict[Task, int]) -> list[list[Any]]:

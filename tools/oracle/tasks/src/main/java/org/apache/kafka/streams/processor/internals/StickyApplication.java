@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import copartition.oracle.StreamsApplication;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -46,11 +48,11 @@ import org.apache.kafka.streams.processor.internals.assignment.DefaultTaskTopicP
  */
 public final class StickyApplication {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static ObjectNode run(JsonNode request) {
-        Map<TaskId, TaskInfo> tasks = new HashMap<>();
         Map<TopicPartition, TaskId> taskOfPartition = new HashMap<>();
-        fill(request, tasks, taskOfPartition);
+        Map<TaskId, TaskInfo> tasks = tasks(request, taskOfPartition);
         JsonNode settings = request.get("settings");
         AssignmentConfigs configs = new AssignmentConfigs(10_000L, 2, settings.get("standbys").intValue(), 600_000L, List.of());
 
@@ -60,13 +62,13 @@ public final class StickyApplication {
         TaskAssignment assignment = null;
         for (int round = 0; round < rounds; round++) {
             ApplicationState state = new DefaultApplicationState(configs, tasks, clients(request, taskOfPartition));
-            long start = System.nanoTime();
+            long start = THREADS.getCurrentThreadCpuTime();
             try {
                 assignment = new StickyTaskAssignor().assign(state);
             } catch (RuntimeException e) {
                 return answer.put("error", e.getClass().getSimpleName());
             }
-            milliseconds[round] = (System.nanoTime() - start) / 1e6;
+            milliseconds[round] = (THREADS.getCurrentThreadCpuTime() - start) / 1e6;
             AssignmentError error = TaskAssignmentUtils.validateTaskAssignment(state, assignment);
             if (error != AssignmentError.NONE) {
                 throw new IllegalStateException("Kafka Streams would refuse this: " + error);
@@ -95,7 +97,7 @@ public final class StickyApplication {
     }
 
     /** The application's tasks as StreamsPartitionAssignor.buildApplicationState makes them. */
-    private static void fill(JsonNode request, Map<TaskId, TaskInfo> tasks, Map<TopicPartition, TaskId> taskOfPartition) {
+    private static Map<TaskId, TaskInfo> tasks(JsonNode request, Map<TopicPartition, TaskId> taskOfPartition) {
         Map<Integer, JsonNode> ordered = new TreeMap<>();
         request.get("subtopologies").forEach(each -> ordered.put(Integer.parseInt(each.get("id").textValue()), each));
         Map<Subtopology, Set<String>> sources = new HashMap<>();
@@ -127,7 +129,7 @@ public final class StickyApplication {
                 ranks.put(stateful.get(place), (int) rank);
             }
         }
-        tasks.putAll(sourcesOfTask.keySet().stream().collect(Collectors.toMap(Function.identity(), task -> {
+        return sourcesOfTask.keySet().stream().collect(Collectors.toMap(Function.identity(), task -> {
             Set<TaskTopicPartition> some = new HashSet<>();
             sourcesOfTask.get(task).forEach(each -> some.add(new DefaultTaskTopicPartition(each, true, false, () -> { })));
             changelogsOfTask.get(task).forEach(each -> some.add(new DefaultTaskTopicPartition(each, false, true, () -> { })));
@@ -135,7 +137,7 @@ public final class StickyApplication {
             return ranks.containsKey(task)
                 ? new RankedTaskInfo(task, stores, some, ranks.get(task))
                 : new DefaultTaskInfo(task, !stores.isEmpty(), stores, some);
-        })));
+        }));
     }
 
     /** What the members of the group report, in the order of the leader's map of subscriptions. */

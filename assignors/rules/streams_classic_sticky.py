@@ -1,0 +1,177 @@
+"""Kafka Streams' other strategy in classic groups: `assignors.StickyTaskAssignor` of kafka-streams 4.3.1.
+
+`task.assignor.class` names it. It does not see how much state a process has, only whether it has some.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import ClassVar
+
+from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
+from assignors.rules.streams_sticky import StreamsGroup
+from partitioning.errors import AssignorError, InvalidGroupError
+from partitioning.java import hash_map_keys, hash_set_capacity
+from partitioning.java.hash_codes import spread_hash
+from partitioning.java.hash_map import HashTable
+from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.topic_partition import TopicPartition
+
+
+class StreamsClassicStickyAssignor:
+    """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
+
+    Offsets do not count, only whether a process reports one; nor do tags. Racks are not computed here, so
+    `rack.aware.assignment.strategy` is "none".
+    """
+
+    name: ClassVar[str] = "streams-classic-sticky"
+
+    def assign(
+        self, group: StreamsGroup, *, standby_order: Sequence[TopicPartition] | None = None
+    ) -> ProcessAssignment:
+        """Who gets what; every process is in both maps, in the order of their ids.
+
+        A process has the offsets and active tasks of all its members, which are its threads. Tasks that the
+        application does not have are passed over.
+
+        Args:
+            group: the application, of which `end_offsets` do not count.
+            standby_order: all stateful tasks in the order in which they get standby tasks. Java's is that of
+                `System.identityHashCode`, which every run of a JVM has anew: without it an answer is one
+                that a JVM may give.
+
+        Raises:
+            AssignorError: no members, or so many tasks that their pairs overflow, where the JVM throws.
+            InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
+                tasks.
+        """
+        plan = _Plan(group)
+        plan.assign_active()
+        if group.standby_replicas:
+            order = plan.stateful if standby_order is None else standby_order
+            if len(order) != len(plan.stateful) or plan.stateful.keys() != set(order):
+                raise InvalidGroupError(
+                    f"standby_order: give each of the {len(plan.stateful)} stateful tasks once"
+                )
+            plan.assign_standby(group.standby_replicas, order)
+        return plan.answer()
+
+
+class _Plan(Application):
+    def __init__(self, group: StreamsGroup) -> None:
+        super().__init__(group)
+        count = len(self.tasks)
+        # The size of a HashSet of all pairs, a 32-bit integer.
+        if count * (count - 1) & 1 << 31:
+            raise AssignorError(
+                f"there are more pairs of {count:,} tasks than Java counts",
+                jvm_exception="IllegalArgumentException",
+            )
+        if not group.members:
+            raise AssignorError("the group has no members", jvm_exception="ArithmeticException")
+        self._order = hash_order(self.processes)
+        self._loads = [0.0] * len(self.processes)
+        self._holders: list[list[int]] = [[] for _ in self.tasks]
+        number_of = {str(each.id): number for number, each in enumerate(self.processes)}
+        process_of = {member.id: number_of[member.process_id] for member in group.members}
+        in_turn = dict.fromkeys(process_of[member] for member in hash_map_keys(list(process_of)))
+        # Processes are put into one HashMap after the other.
+        self._clients = self._order(self._order(tuple(in_turn)))
+        self._previous_active: dict[int, int] = {}
+        previous_state: dict[int, list[int]] = defaultdict(list)
+        for process in self._clients:
+            for task, offset in sorted(self.processes[process].offsets.items()):
+                if offset == RUNNING:
+                    # Quirk: of two processes that run a task the later one counts.
+                    self._previous_active[task] = process
+                else:
+                    previous_state[task].append(process)
+        self._previous_state = {task: self._order(tuple(some)) for task, some in previous_state.items()}
+
+    def assign_active(self) -> None:
+        per_thread = len(self.tasks) // sum(each.threads for each in self.processes)
+        # 1. A task goes back to the process that ran it, as long as that has no more than its share.
+        unassigned = self._all_tasks()
+        for task in self.task_set(self._previous_active):
+            if self._give_if_room(task, [self._previous_active[task]], per_thread):
+                unassigned.remove(task)
+
+        # 2. Then to one that has state of it, within its share too.
+        rest = [
+            task
+            for task in unassigned
+            if not self._give_if_room(task, self._previous_state.get(task, ()), per_thread)
+        ]
+
+        # 3. The others go where they were, or have state, if that is not loaded more than others.
+        everybody = self._order(self._clients)
+        for task in sorted(rest):
+            self._give(task, self._best(task, everybody))
+
+    def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
+        """4. Standby tasks as active ones in step 3, among the processes without the task."""
+        for task in map(self.stateful.__getitem__, order):
+            for _ in range(replicas):
+                others = tuple(each for each in self._clients if each not in self._holders[task])
+                if not others:
+                    break
+                self._give(task, self._best(task, self._order(others)), is_standby=True)
+
+    def _all_tasks(self) -> HashTable[int]:
+        """All tasks as a HashSet, whose order follows from that of the maps before it."""
+        subtopologies: HashTable[str] = HashTable(
+            DEFAULT_LENGTH, lambda name: spread_hash(31 * (31 + int(name))), lambda name: (int(name),)
+        )
+        for task in self.tasks:
+            subtopologies.add(task.topic)
+        place_of = {name: place for place, name in enumerate(subtopologies)}
+        tasks = sorted(range(len(self.tasks)), key=lambda task: place_of[self.tasks[task].topic])
+        mapped = self.task_set(self.task_set(tasks))
+        return self.task_set(mapped, hash_set_capacity(len(mapped)))
+
+    def _give_if_room(self, task: int, processes: Iterable[int], per_thread: int) -> bool:
+        for process in processes:
+            each = self.processes[process]
+            if len(each.active) < each.threads * per_thread:
+                self._give(task, process)
+                return True
+        return False
+
+    def _give(self, task: int, process: int, *, is_standby: bool = False) -> None:
+        each = self.processes[process]
+        (each.standby if is_standby else each.active).add(task)
+        self._holders[task].append(process)
+        self._loads[process] = each.load()
+
+    def _best(self, task: int, candidates: Sequence[int]) -> int:
+        """Among all processes without the task (`findBestClientForTask`)."""
+        holders = self._holders[task]
+        previous = self._previous_state.get(task, ())
+        copied = self._order(previous, hash_set_capacity(len(previous)))
+        with_state = self._least_loaded(task, [each for each in copied if each not in holders])
+        for process in (self._previous_active.get(task), with_state):
+            if process is None or process in holders:
+                continue
+            load = self._loads[process]
+            if load < 1 or min(self._loads) == load:
+                return process
+        best = self._least_loaded(task, candidates)
+        assert best is not None
+        return best
+
+    def _least_loaded(self, task: int, processes: Sequence[int]) -> int | None:
+        """The first one, if it has nothing, else of those whose tasks did not all meet this one already."""
+        load_of = self._loads.__getitem__
+        best = min(processes, key=load_of, default=None)
+        if best is None or not load_of(best) or self._is_new_pair(task, best):
+            return best
+        return min((each for each in processes if self._is_new_pair(task, each)), key=load_of, default=best)
+
+    def _is_new_pair(self, task: int, process: int) -> bool:
+        """Whether it has a task that is together with this one nowhere."""
+        holders = [self.processes[each] for each in self._holders[task]]
+        each = self.processes[process]
+        return any(
+            not any(holder.has(other) for holder in holders) for other in chain(each.active, each.standby)
+        )
