@@ -2,6 +2,7 @@
 
 GOLDEN = "tests/assignors/test_golden.py"
 ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
+CLASSIC_STICKY = "tests/assignors/rules/test_streams_classic_sticky.py"
 DIFF = "tests/copartition/diff"
 STOPS = "tests/copartition/diff/test_stops.py"
 CAPTURE = "tests/copartition/groups/capture"
@@ -73,6 +74,24 @@ ROWS = [
         "if partition in all_revoked_partitions",
         "if partition not in all_revoked_partitions",
         GOLDEN,
+    ),
+    (
+        "assignors/rules/streams_classic_sticky.py",
+        "len(each.active) < each.threads * per_thread",
+        "len(each.active) <= each.threads * per_thread",
+        CLASSIC_STICKY,
+    ),
+    (
+        "assignors/rules/streams_classic_sticky.py",
+        "if load < 1 or min(self._loads) == load:",
+        "if load < 1:",
+        CLASSIC_STICKY,
+    ),
+    (
+        "assignors/rules/streams_classic_sticky.py",
+        "not load_of(best) or self._is_new_pair(task, best)",
+        "self._is_new_pair(task, best)",
+        CLASSIC_STICKY,
     ),
     # Assignors as columns, and the gate.
     (
