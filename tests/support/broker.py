@@ -36,6 +36,9 @@ JAVA = [
 
 CLUSTER_ID = "copartitionTestBroker1"  # 16 bytes in base64, as Kafka wants it
 
+START_WITHIN_S = 240
+"""A node is up in 3 s; where five workers start Sparks and nodes at once, three nodes took over a minute."""
+
 # The first node is the controller of all, too.
 FIRST = """
 process.roles=broker,controller
@@ -249,7 +252,7 @@ class Broker:
 
     def _wait_until_ready(self) -> None:
         """Ask each node itself: the others list it for a while after it has gone."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + START_WITHIN_S
         for server in self.bootstrap_servers.split(","):
             admin = AdminClient(
                 {"bootstrap.servers": server, "reconnect.backoff.max.ms": 100, "log_level": 0}
@@ -259,7 +262,7 @@ class Broker:
                     if (code := process.poll()) is not None:
                         raise self._error(f"it ended with exit code {code} while starting")
                 if time.monotonic() > deadline:
-                    raise self._error(f"it does not answer at {server} after 60 s")
+                    raise self._error(f"it does not answer at {server} after {START_WITHIN_S} s")
 
     def _all_known_by(self, admin: AdminClient) -> bool:
         try:
