@@ -99,7 +99,7 @@ class World:
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
         if consumer.capacity is not None and self.partitions.flow is not None:
-            self.partitions.flow.has_capacity(number, consumer.capacity)
+            self.partitions.flow.consumers.has_capacity(number, consumer.capacity)
         self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number
@@ -109,7 +109,7 @@ class World:
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
         if self.partitions.flow is not None:
-            self.partitions.flow.has_committed(consumer, first_ms - interval_ms)
+            self.partitions.flow.consumers.has_committed(consumer, first_ms - interval_ms)
         return first_ms
 
     def end_process(self, consumer: int) -> None:

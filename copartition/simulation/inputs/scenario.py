@@ -453,11 +453,6 @@ class Cluster:
         self.counts[topic] = event.partitions
 
 
-def _is_of_anyone(event: Event) -> bool:
-    """Whether it happens to whoever's commit is refused."""
-    return isinstance(event, ByName) and (event.at_ms, event.consumer) == (Condition(REFUSED), ANYONE)
-
-
 class _Course:
     """What is certain about consumers and topics while time goes on."""
 
@@ -499,7 +494,7 @@ class _Course:
                 consumer = self._consumers.get(event.consumer)
                 if consumer is not None:
                     check_instance(event, number, consumer)
-                elif not makes_names and not _is_of_anyone(event):
+                elif not makes_names and event.consumer != ANYONE:
                     raise no_consumer(event, number, self._consumers)
 
     def _doubt(self, event: Event) -> None:
@@ -508,10 +503,10 @@ class _Course:
             self._unsure_topics.add(event.topic)
         elif isinstance(event, Join):
             self._unsure_consumers.add(event.consumer.name)
-        elif isinstance(event, GroupWide) or _is_of_anyone(event):
-            self._membership_unknown = True
-        elif isinstance(event, ByName):
+        elif isinstance(event, ByName) and event.consumer != ANYONE:
             self._unsure_consumers.add(event.consumer)
+        elif isinstance(event, ByName | GroupWide):
+            self._membership_unknown = True
 
     def _apply(self, at_ms: float, event: Event, number: int) -> None:
         if isinstance(event, Grow | Create):

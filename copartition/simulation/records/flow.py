@@ -75,6 +75,8 @@ class Flow:
         rates = scenario.rates
         self._transactional = load.transactions
         self._readers = Readers(scenario, np.concatenate([np.empty(0), *(rates[topic] for topic in topics)]))
+        # Who reads, to be described before it does: what it can process, when it has committed.
+        self.consumers = self._readers.consumers
         self._calls = Calls()
         # Who reads each partition after all calls, happened or not, and whether that one stands still.
         self._reader = np.full(int(first[-1]), -1)
@@ -97,14 +99,6 @@ class Flow:
         """These partitions exist from now on; records come, and nobody reads them."""
         slots = np.asarray(partitions, np.intp)
         self._readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
-
-    def has_committed(self, consumer: int, at: float) -> None:
-        """A consumer that reads at time 0 has done so for long, and committed last at this time before it."""
-        self._readers.has_committed(consumer, at)
-
-    def has_capacity(self, consumer: int, capacity: float) -> None:
-        """A consumer that has not read yet can process so many records a second, not what the load says."""
-        self._readers.has_capacity(consumer, capacity)
 
     def has_read(self, partitions: Integers, consumer: Integers) -> None:
         """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.

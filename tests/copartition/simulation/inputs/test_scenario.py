@@ -98,7 +98,7 @@ def fault_of(make):
         ([Leave(Condition("commit-refused", above=1), "a")], "[0].when", "has no limit and no time"),
         ([ScaleTo(Condition("commit-refused"), 1)], "[0].when", "is for an event of one consumer"),
         ([Leave(Condition("commit-refused"), "*")], "[0]", "give until_ms"),
-        ([Leave(5, "*")], "[0].consumer", "no consumer '*'"),
+        ([Leave(5, "*")], "[0].consumer", "consumer '*' is not running at that time"),
         ([Leave(Condition("members", above=NAN), "a")], "[0].when.above", "above is nan"),
         ([Leave(Condition("lagg", above=1), "a")], "[0].when.figure", "did you mean 'lag'?"),
         ([Leave(Condition("members", above=1), "a")], "[0]",

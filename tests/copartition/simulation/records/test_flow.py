@@ -58,7 +58,7 @@ def test_what_is_not_read_again_is_no_duplicate_yet():
 )
 def test_what_was_read_before_time_0_and_not_committed_is_read_again(options, leaves, duplicates):
     told = flow(**options)
-    told.has_committed(0, -3_000)
+    told.consumers.has_committed(0, -3_000)
     told.reads([0], 0, 0)
     told.has_read([0], np.array([0]))
     told.stops([0], 1_000, committed=leaves)
