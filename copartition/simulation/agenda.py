@@ -311,11 +311,11 @@ class Agenda:
             return
         now_ms, entries = world.now_ms, world.log[self._read :]
         self._read = len(world.log)
-        for entry in entries:
+        for name in [entry.subject for entry in entries if entry.what == REFUSED]:
             for number, event in self._on_refusal.items():
-                if entry.what == REFUSED and event.consumer in {entry.subject, ANYONE}:
+                if name and event.consumer in {name, ANYONE}:
                     self._unmet.pop(number, None)
-                    self._add(now_ms, number, replace(event, at_ms=now_ms, consumer=entry.subject))
+                    self._add(now_ms, number, replace(event, at_ms=now_ms, consumer=name))
                     yield from self.due(now_ms, world)
 
     def _add(self, at_ms: float, number: int, what: Event | Step, *, last: bool = False) -> None:

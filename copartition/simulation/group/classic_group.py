@@ -270,15 +270,15 @@ class ClassicGroup:
         late = members.rows[members.joins_ms[members.rows] > now_ms]
         for member in late.tolist():
             consumer = self._world.memberships.consumers[member]
+            if consumer.static and not members.alive[member]:
+                continue
             text = f"{consumer.name} did not rejoin in time"
-            if not consumer.static:  # a static one stays, to be missed when its session is over
-                cause = self._world.partitions.cause(text)
-                self._on_expelled(member, cause)
-                self.drop(member, text, cause)
-            elif members.alive[member]:
-                cause = self._world.partitions.cause(text)
-                self._on_expelled(member, cause)
+            cause = self._world.partitions.cause(text)
+            self._on_expelled(member, cause)
+            if consumer.static:  # it stays, to be missed when its session is over
                 self.fall_silent(member, now_ms, cause)
+            else:
+                self.drop(member, text, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():

@@ -7,7 +7,7 @@ what the simulated cluster knows; the second is what people do, which comes down
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from partitioning.topic_partition import MAX_PARTITIONS
@@ -47,7 +47,7 @@ class Consumer:
     capacity: Positive | None = None
 
 
-REFUSED = "commit-refused"
+REFUSED: Final = "commit-refused"
 """The condition of an event that happens whenever a commit of its consumer is refused."""
 ANYONE = "*"
 """As the consumer of such an event: whoever's commit is refused."""

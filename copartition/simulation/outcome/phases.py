@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.outcome.timeline import Phase, Rows
 from copartition.simulation.records.flow import Flow
-from partitioning.kit.columns import ranks, run_starts
+from partitioning.kit.columns import inverse, ranks, run_starts
 
 Index = NDArray[np.integer]
 Times = float | NDArray[np.float64]
@@ -224,9 +224,7 @@ class Phases:
         queried = np.repeat([False, True], [len(partition), len(partitions)])
         order = np.lexsort((queried, np.append(since, at_ms), np.append(partition, partitions)))
         last = np.maximum.accumulate(np.where(queried[order], -1, np.arange(len(order))))
-        place = np.empty(len(order), np.int64)
-        place[order] = order[last]
-        causes: NDArray[np.int32] = cause[place[queried]]
+        causes: NDArray[np.int32] = cause[order[last][inverse(order)][queried]]
         return causes
 
     def _by_member(self, members: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -247,7 +245,7 @@ class Phases:
         if begins_ms is None and ranks is None:
             self.resume(partitions, at_ms)
             return
-        ready = at_ms if begins_ms is None else begins_ms
+        ready: Any = at_ms if begins_ms is None else begins_ms
         if ranks is not None:
             ready = ready + self._partition_ms * (1 + ranks)
         self.wait(partitions, at_ms, _HANDOVER, cause)
@@ -255,12 +253,10 @@ class Phases:
         self._opening += len(partitions)
         self._mature(partitions, at_ms)
 
-    def _ranks(self, partitions: Index) -> NDArray[np.int64]:
+    def _ranks(self, partitions: Index) -> NDArray[np.intp]:
         """The place of each partition among the partitions that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
-        place = np.empty(len(order), np.int64)
-        place[order] = ranks(self.owner[partitions][order])
-        return place
+        return ranks(self.owner[partitions][order])[inverse(order)]
 
     def _stop(
         self,
@@ -423,6 +419,4 @@ def _merge(calls: Sequence[Told]) -> Iterator[_Together]:
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:
     """How often each value has occurred before."""
     order = column.argsort(kind="stable")
-    occurrence = np.empty(len(column), np.intp)
-    occurrence[order] = ranks(column[order])
-    return occurrence
+    return ranks(column[order])[inverse(order)]
