@@ -17,9 +17,7 @@ Task = tuple[str, int]
 _RUNNING, _UNKNOWN = -2, -3
 
 
-def application_answers(
-    oracle: Oracle, seed: object, count: int, *, twice: bool = False
-) -> Iterator[Json]:
+def application_answers(oracle: Oracle, seed: object, count: int, *, twice: bool = False) -> Iterator[Json]:
     """Lives with the answers of the leader's assignor: a step goes on from the answer before, or almost.
 
     `twice`: second threads report some tasks of their process too, and something else of them.
