@@ -269,12 +269,12 @@ def _found_something(change: AssignmentDiff) -> bool:
 
 def _timing(changes: Mapping[str, str]) -> Settings:
     """The timeouts that --set changes, as `copartition simulate` reads them."""
-    from copartition.simulation.inputs.file import scenario_from_dict  # noqa: PLC0415 - needs msgspec
+    from copartition.simulation import Scenario  # noqa: PLC0415 - needs msgspec
 
     settings = {
         key: int(value) if value.isdecimal() and len(value) < 19 else value for key, value in changes.items()
     }
-    return scenario_from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
+    return Scenario.from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
 
 
 def _check_rows(form: str, by: str | None) -> None:
