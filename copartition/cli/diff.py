@@ -15,7 +15,7 @@ from copartition.cli.options import (
     group_option,
     grow_option,
     html_option,
-    new_members,
+    members_option,
     one_argument,
     output_options,
     schema_option,
@@ -130,12 +130,8 @@ planning_options = one_argument(
         metavar="N",
         help="plan: members that join.",
     ),
-    click.option(
-        "--add-member",
-        callback=new_members,
-        multiple=True,
-        metavar="CLIENT[:INSTANCE][@TOPIC,..]",
-        help="plan: a member that joins under this client id; repeatable.",
+    members_option(
+        "--add-member", id_="CLIENT", text="plan: a member that joins under this client id; repeatable."
     ),
     click.option(
         "--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable."
