@@ -191,7 +191,7 @@ def set_option(text: str) -> Decorator:
 
 
 def _repeated_option(*names: str, read: Callable[[str, str], object], metavar: str, text: str) -> Decorator:
-    """A repeatable option, got as what `read` makes of each value and the option's name."""
+    """A repeatable option, got as a tuple of what `read` returns for each value and the option's name."""
 
     def read_all(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[object, ...]:  # noqa: ARG001
         return tuple(read(value, option.opts[0]) for value in values)
