@@ -443,7 +443,6 @@ class ClassicProtocol:
             self._members.base_ms[member] = now_ms
             if self._group.speaks(member):
                 self._notifier.notify(member, now_ms + self._costs.network_ms)
-                self._group.look_again()
             self._resume(member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)

@@ -378,14 +378,12 @@ def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> No
         for each in _merge(calls):
             if turns is not None:
                 turns[each.partitions] = each.turn
-            if each.what == "halt":
-                phases.halt(each.partitions, each.at_ms, *each.same)
-            elif each.what == "wait":
-                phases.wait(each.partitions, each.at_ms, *each.same)
-            else:
+            if each.what == "hand":
                 (at_once,) = each.same
                 begins_ms = None if at_once else each.begins_ms
                 phases.hand(each.partitions, each.at_ms, each.member, each.place, begins_ms)
+            else:
+                getattr(phases, each.what)(each.partitions, each.at_ms, *each.same)
 
 
 def _merge(calls: Sequence[Told]) -> Iterator[_Together]:

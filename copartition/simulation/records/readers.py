@@ -251,7 +251,7 @@ class Readers:
         return HAUNTED + len(self._zombies) - 1
 
     def lay(self, kind: int, at: float) -> None:
-        """That zombie reads no longer than this."""
+        """That zombie reads no longer than this: its process ends before it was to hear that it is out."""
         self._zombies[kind - HAUNTED].end = at
 
     def levels(self, at: float) -> Floats:
