@@ -128,10 +128,10 @@ class Member:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Carried(Sequence[Member]):
-    """The members of `Group.next`: those that stay, then those that join; who stays is made where it is read.
+    """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
 
     Attributes:
-        who: all members. Of those that stay only ids, topics, instance ids and racks are those of now.
+        who: all members; of one that stays only id, topics, instance id and rack are still true.
         staying: how many stay.
         generation: in which these got what they carry on.
         sizes: how many partitions each of them carries on.
@@ -154,14 +154,14 @@ class Carried(Sequence[Member]):
 
     @cached_property
     def owned(self) -> PartitionColumns:
-        """What those that stay report, by topic and number, as a consumer does (KIP-429)."""
+        """What members that stay report, by topic and number, as a consumer does (KIP-429)."""
         names, rank = in_java_order(self.received.names)
         member = np.repeat(np.arange(self.staying), self.sizes)
         _, ranks, numbers = sort_rows(member, rank[self.received.topics], self.received.partitions)
         return PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
 
     @cached_property
-    def _made(self) -> list[Member]:
+    def _members(self) -> list[Member]:
         ends, staying = bounds(self.sizes).tolist(), self.who[: self.staying]
         received = PartitionList.parts(self.received, ends)
         owned = PartitionList.parts(self.owned, ends, received)
@@ -175,18 +175,18 @@ class Carried(Sequence[Member]):
         return len(self.who)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._made[index]
+        return self._members[index]
 
     def __iter__(self) -> Iterator[Member]:
-        return iter(self._made)
+        return iter(self._members)
 
     def __eq__(self, other: object) -> bool:
-        return self._made == list(other) if isinstance(other, Sequence) else NotImplemented
+        return self._members == list(other) if isinstance(other, Sequence) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self._made)
+        return repr(self._members)
 
 
 @dataclass(frozen=True, slots=True)
