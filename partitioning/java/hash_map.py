@@ -66,7 +66,7 @@ class HashMap(MutableMapping[K, V]):
     def __delitem__(self, key: K) -> None:
         """`remove`."""
         del self._values[key]
-        self._table.remove(key)
+        self._table.discard(key)
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._table)
@@ -86,46 +86,6 @@ class HashMap(MutableMapping[K, V]):
 
     def state(self) -> Hashable:
         """Everything that the order of its keys depends on, now and after later calls."""
-        return self._table.state()
-
-
-class HashSet(MutableSet[K]):
-    """`java.util.HashSet`, with keys as in `HashMap`.
-
-    Args:
-        elements: `new HashSet(collection)`: what it holds to begin with, in this order, repeats included.
-        capacity: `new HashSet(capacity)`, and then `addAll` where there are elements.
-
-    Raises:
-        TreeBinError: on iteration, as in `HashMap`.
-    """
-
-    def __init__(self, elements: Collection[K] | None = None, *, capacity: int | None = None) -> None:
-        if capacity is None:
-            capacity = hash_set_capacity(len(elements or ()))
-        self._table = HashTable[K](capacity, spread_hash, rank)
-        for element in elements or ():
-            self.add(element)
-
-    def __contains__(self, element: object) -> bool:
-        return element in self._table
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def add(self, value: K) -> None:
-        """`add`."""
-        self._table.add(value)
-
-    def discard(self, value: K) -> None:
-        """`remove`."""
-        self._table.remove(value)
-
-    def state(self) -> Hashable:
-        """Everything that its order depends on, now and after later calls."""
         return self._table.state()
 
 
@@ -163,10 +123,10 @@ class HashTable(Generic[H]):
         for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
             yield from bins.get(index, ())
 
-    def add(self, key: H) -> None:
+    def add(self, value: H) -> None:
         """`HashMap.put` or `HashSet.add`."""
-        if key not in self._hashes:
-            self._put(key, head=False)
+        if value not in self._hashes:
+            self._put(value, head=False)
             if len(self._hashes) > self._threshold:
                 self._outgrown()
 
@@ -177,9 +137,9 @@ class HashTable(Generic[H]):
         if key not in self._hashes:
             self._put(key, head=True)
 
-    def remove(self, key: H) -> None:
+    def discard(self, value: H) -> None:
         """`HashMap.remove` or `HashSet.remove`."""
-        spread = self._hashes.pop(key, None)
+        spread = self._hashes.pop(value, None)
         if spread is None:
             return
         index = spread & (self._length - 1)
@@ -187,9 +147,9 @@ class HashTable(Generic[H]):
         if len(content) == 1:
             del self._bins[index]
         elif isinstance(content, list):
-            content.remove(key)
+            content.remove(value)
         else:
-            rest = content.remove(key)
+            rest = content.remove(value)
             if rest is not None:
                 self._bins[index] = rest
 
@@ -252,3 +212,22 @@ class HashTable(Generic[H]):
                 else:
                     bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins
+
+
+class HashSet(HashTable[K], MutableSet[K]):
+    """`java.util.HashSet`, with keys as in `HashMap`.
+
+    Args:
+        elements: `new HashSet(collection)`: what it holds to begin with, in this order, repeats included.
+        capacity: `new HashSet(capacity)`, and then `addAll` where there are elements.
+
+    Raises:
+        TreeBinError: on iteration, as in `HashMap`.
+    """
+
+    def __init__(self, elements: Collection[K] | None = None, *, capacity: int | None = None) -> None:
+        if capacity is None:
+            capacity = hash_set_capacity(len(elements or ()))
+        super().__init__(capacity, spread_hash, rank)
+        for element in elements or ():
+            self.add(element)
