@@ -143,8 +143,8 @@ class Group:
         generation: generation of the group before this rebalance; 0 for a group that never rebalanced.
 
     Raises:
-        InvalidGroupError: two topics of one name, two members of one id, or more of either than
-            `partitioning.kit.limits` allows.
+        InvalidGroupError: two topics of one name, two members of one id, more of either than
+            `partitioning.kit.limits` allows, or a generation that is no number.
     """
 
     topics: Sequence[Topic]
@@ -155,6 +155,9 @@ class Group:
         check_partitions(sum(map(_partitions_of, self.topics)), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
         check_ids(topic=[each.name for each in self.topics], member=[each.id for each in self.members])
+        for generation in (self.generation, *map(attrgetter("generation"), self.members)):
+            if type(generation) is not int and not (generation is None or is_integer(generation)):
+                raise InvalidGroupError(f"a generation of the group is {generation!r}; give a whole number")
         for member in self.members:
             if type(member.owned) is not PartitionList and member.owned:
                 check_numbers(member.owned, member.id)
