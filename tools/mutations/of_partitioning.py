@@ -220,7 +220,7 @@ ROWS = [
     ),
     (
         "partitioning/producer/batching.py",
-        "            self._times.advance(self.now)",
+        "            self._times.advance(self._now)",
         "            self._times.advance(0.0)",
         "tests/partitioning/producer/test_batching.py",
     ),
