@@ -33,62 +33,6 @@ V = TypeVar("V")
 H = TypeVar("H", bound=Hashable)
 
 
-class HashMap(MutableMapping[K, V]):
-    """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
-
-    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it orders
-    by `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be
-    filled and asked, but not iterated over.
-
-    Args:
-        entries: `new HashMap(map)`: what it holds to begin with.
-        capacity: `new HashMap(capacity)`, and then `putAll` where there are entries.
-
-    Raises:
-        TreeBinError: on iteration, if the order is nobody's.
-    """
-
-    def __init__(self, entries: Mapping[K, V] | None = None, *, capacity: int | None = None) -> None:
-        if capacity is None:
-            capacity = hash_map_capacity(len(entries)) if entries else DEFAULT_LENGTH
-        self._table = HashTable[K](capacity, spread_hash, rank)
-        self._values: dict[K, V] = {}
-        self.update(entries or {})
-
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
-    def __setitem__(self, key: K, value: V) -> None:
-        """`put`."""
-        self._table.add(key)
-        self._values[key] = value
-
-    def __delitem__(self, key: K) -> None:
-        """`remove`."""
-        del self._values[key]
-        self._table.discard(key)
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
-    def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
-        """`computeIfAbsent`, which puts a new key first in its bin where `put` puts it last."""
-        self._table.compute_if_absent(key)
-        if key not in self._values:
-            self._values[key] = make()
-        return self._values[key]
-
-    def state(self) -> Hashable:
-        """Everything that the order of its keys depends on, now and after later calls."""
-        return self._table.state()
-
-
 class HashTable(Generic[H]):
     """What a `HashMap` or `HashSet` keeps its keys in; here they can be anything that stands for Java's.
 
@@ -130,7 +74,7 @@ class HashTable(Generic[H]):
             if len(self._hashes) > self._threshold:
                 self._outgrown()
 
-    def compute_if_absent(self, key: H) -> None:
+    def add_first(self, key: H) -> None:
         """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
         if len(self._hashes) > self._threshold:
             self._outgrown()
@@ -212,6 +156,49 @@ class HashTable(Generic[H]):
                 else:
                     bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins
+
+
+class HashMap(HashTable[K], MutableMapping[K, V]):
+    """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
+
+    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it orders
+    by `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be
+    filled and asked, but not iterated over.
+
+    Args:
+        entries: `new HashMap(map)`: what it holds to begin with.
+        capacity: `new HashMap(capacity)`, and then `putAll` where there are entries.
+
+    Raises:
+        TreeBinError: on iteration, if the order is nobody's.
+    """
+
+    def __init__(self, entries: Mapping[K, V] | None = None, *, capacity: int | None = None) -> None:
+        if capacity is None:
+            capacity = hash_map_capacity(len(entries)) if entries else DEFAULT_LENGTH
+        super().__init__(capacity, spread_hash, rank)
+        self._values: dict[K, V] = {}
+        self.update(entries or {})
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        """`put`."""
+        self.add(key)
+        self._values[key] = value
+
+    def __delitem__(self, key: K) -> None:
+        """`remove`."""
+        del self._values[key]
+        self.discard(key)
+
+    def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
+        """`computeIfAbsent`, which puts a new key first in its bin where `put` puts it last."""
+        self.add_first(key)
+        if key not in self._values:
+            self._values[key] = make()
+        return self._values[key]
 
 
 class HashSet(HashTable[K], MutableSet[K]):
