@@ -140,9 +140,7 @@ def check_option(example: str) -> Decorator:
 
 def seed_option(text: str, default: int | None = None) -> Decorator:
     """The option --seed of what comes by chance."""
-    return click.option(
-        "--seed", type=click.IntRange(min=0), default=default, show_default=default is not None, help=text
-    )
+    return count_option("--seed", text, default, least=0)
 
 
 def ms_option(
@@ -166,10 +164,10 @@ def partitions_option(text: str, most: int, *, required: bool = False) -> Decora
     return click.option("-n", "--partitions", type=click.IntRange(1, most), required=required, help=text)
 
 
-def count_option(name: str, text: str, default: int | None = None) -> Decorator:
-    """An option of one or more of something, whose default help shows."""
+def count_option(name: str, text: str, default: int | None = None, *, least: int = 1) -> Decorator:
+    """An option of so many of something, whose default help shows."""
     return click.option(
-        name, type=click.IntRange(min=1), default=default, show_default=default is not None, help=text
+        name, type=click.IntRange(least), default=default, show_default=default is not None, help=text
     )
 
 
