@@ -214,9 +214,9 @@ class Group:
     def __post_init__(self) -> None:
         check_partitions(sum([topic.partitions for topic in self.topics]), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
-        members = Carried.of(self.members).who
-        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members])
-        for member in members:
+        members = Carried.of(self.members)
+        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members.who])
+        for member in members.who[members.staying :]:
             if type(member.owned) is not PartitionList and member.owned:
                 check_numbers(member.owned, member.id)
 
@@ -256,7 +256,7 @@ class Group:
         listed, names, owner, topic, partition = assignment.to_arrays()
         ids = tuple([each.id for each in before.who])
         _check_members(ids, listed, leave)
-        claimed = [each.generation or 0 for each in before.who]
+        claimed = [each.generation or 0 for each in before.who[before.staying :]]
         generation = 1 + max(self.generation, before.generation, *claimed)
         leaving = set(leave)
         staying = [each for each in before.who if each.id not in leaving]
