@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import repeat
 from operator import attrgetter
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -203,8 +203,8 @@ class Group:
         generation: generation of the group before this rebalance; 0 for a group that never rebalanced.
 
     Raises:
-        InvalidGroupError: two topics of one name, two members of one id, or more of either than
-            `partitioning.kit.limits` allows.
+        InvalidGroupError: two topics of one name, two members of one id, more of either than
+            `partitioning.kit.limits` allows, or a generation that is no number.
     """
 
     topics: Sequence[Topic]
@@ -216,7 +216,13 @@ class Group:
         check_members(len(self.members), InvalidGroupError, "the group")
         members = Carried.of(self.members)
         check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members.who])
-        for member in members.who[members.staying :]:
+        joining = members.who[members.staying :]
+        generations = [self.generation, *[each.generation for each in joining]]
+        if not {*map(type, generations)} <= {int, NoneType}:
+            for generation in generations:
+                if not (generation is None or is_integer(generation)):
+                    raise InvalidGroupError(f"a generation in the group is {generation!r}; give an integer")
+        for member in joining:
             if type(member.owned) is not PartitionList and member.owned:
                 check_numbers(member.owned, member.id)
 

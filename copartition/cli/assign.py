@@ -63,7 +63,11 @@ def assign(
     if listing:
         from assignors import list_assignors  # noqa: PLC0415 - help does without
 
-        output.print_strategies(list_assignors())
+        rows = [
+            (each.name, each.origin, f"broken: {each.fault}" if each.fault else each.summary)
+            for each in list_assignors()
+        ]
+        output.print_rows([dict(zip(("name", "origin", "summary"), row, strict=True)) for row in rows])
         return
     if assignor is None:
         raise click.UsageError("name an assignor; --list names them all")

@@ -191,6 +191,7 @@ def test_a_time_may_have_a_unit(time, milliseconds):
         ("partition_lag>1e3", Condition("partition_lag", above=1_000)),
         ("members < 3 for 1 min", Condition("members", below=3, for_ms=60_000)),
         ("unread > 0 for 250.5 ms", Condition("unread", above=0, for_ms=250.5)),
+        ("commit-refused", Condition("commit-refused")),
     ],
 )
 def test_a_condition_is_written_as_people_say_it(text, condition):
