@@ -205,8 +205,7 @@ def _json_scenario(scenario: Scenario) -> dict[str, Any]:
         "scenario": scenario.name,
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
-        "membership": scenario.membership,
-        "purpose": scenario.purpose,
+        **attributes_of(scenario, "membership", "purpose"),
         "assumptions": assumptions(scenario),
         "warnings": list(scenario.warnings),
     }
