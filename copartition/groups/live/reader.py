@@ -157,10 +157,8 @@ class GroupReader:
         self._described: LiveGroup | None = None
         self._answer: tuple[LiveGroup, LiveTopics] | None = None
         self._topics_read = 0.0
-        self._states: tuple[GroupState, GroupState | None] = (
-            GroupState.without_partitions(name=group, status="Dead"),
-            None,
-        )
+        self._no_group = (GroupState.without_partitions(name=group, status="Dead"), None)
+        self._states: tuple[GroupState, GroupState | None] = self._no_group
 
     def __call__(self) -> tuple[GroupState, GroupState | None]:
         """The group and its target (KIP-848); the same object as before where nothing has changed.
@@ -171,8 +169,7 @@ class GroupReader:
             described = describe_group(self._cluster, self._group)
         except GroupNotFoundError:
             if self._described is not None:
-                gone = GroupState.without_partitions(name=self._group, status="Dead")
-                self._described, self._answer, self._states = None, None, (gone, None)
+                self._described, self._answer, self._states = None, None, self._no_group
             return self._states
         if self._described is not None and _by_id(described) == _by_id(self._described):
             described = self._described  # another order of members is no change
