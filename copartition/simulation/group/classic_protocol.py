@@ -325,7 +325,7 @@ class ClassicProtocol:
         else:
             consumers[member] = configured
             self._members.eager[member] = any(self._speaks_eager(configured))
-            changed = leader.choose(rows.tolist()) != leader.strategy
+            changed = leader.choose(rows) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
     def _take_over(self, consumer: int, since_ms: float) -> None:

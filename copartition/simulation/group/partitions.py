@@ -17,6 +17,7 @@ from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
+from partitioning.kit.columns import ranks
 from partitioning.topic_partition import TopicPartition
 
 
@@ -253,10 +254,9 @@ class Partitions:
         if len(member):
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
-            serials = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
+            serials = np.fromiter(map(self._memberships.serials.__getitem__, ids), np.int32, len(ids))
             owner[rows] = serials[member]
-            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
-            position[rows] = np.arange(len(member)) - starts[member]
+            position[rows] = ranks(member)
         return owner, position
 
     def give(
