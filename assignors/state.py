@@ -146,10 +146,10 @@ class GroupState:
         )
 
     @classmethod
-    def without_partitions(cls, members: tuple[MemberIdentity, ...] = (), **said: Any) -> "GroupState":
-        """Members that have nothing, or none; `said` are other attributes."""
+    def without_partitions(cls, members: tuple[MemberIdentity, ...] = (), **fields: Any) -> "GroupState":
+        """Members that have nothing, or nobody; `fields` are other attributes."""
         nothing = np.empty(0, np.int32)
-        return cls(members, (), nothing, nothing, nothing, **said)
+        return cls(members, (), nothing, nothing, nothing, **fields)
 
     @classmethod
     def of(
