@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
 from partitioning.kit.lazy import version
+from spark_integration import errors
+from spark_integration.errors import *  # noqa: F403 - those of this package
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit
@@ -17,21 +19,6 @@ if TYPE_CHECKING:
     from spark_integration.co_partitioning import assert_co_partitioned as assert_co_partitioned
     from spark_integration.co_partitioning import co_partitioned as co_partitioned
     from spark_integration.columns import kafka_partition as kafka_partition
-    from spark_integration.errors import ColumnError as ColumnError
-    from spark_integration.errors import ConnectorError as ConnectorError
-    from spark_integration.errors import DataLossError as DataLossError
-    from spark_integration.errors import ExactlyOnceError as ExactlyOnceError
-    from spark_integration.errors import HalfWrittenError as HalfWrittenError
-    from spark_integration.errors import LedgerAheadError as LedgerAheadError
-    from spark_integration.errors import LedgerInUseError as LedgerInUseError
-    from spark_integration.errors import LedgerMissingError as LedgerMissingError
-    from spark_integration.errors import NotCoPartitionedError as NotCoPartitionedError
-    from spark_integration.errors import PartitionCountError as PartitionCountError
-    from spark_integration.errors import ReadError as ReadError
-    from spark_integration.errors import RecordError as RecordError
-    from spark_integration.errors import RerunDiffersError as RerunDiffersError
-    from spark_integration.errors import RoutingError as RoutingError
-    from spark_integration.errors import SparkIntegrationError as SparkIntegrationError
     from spark_integration.profile import PartitionProfile as PartitionProfile
     from spark_integration.profile import partition_profile as partition_profile
     from spark_integration.routing import assert_routed as assert_routed
@@ -58,27 +45,11 @@ _NAMES = {
     "sinks.connector": ("checked_for_topic",),
     "profile": ("partition_profile", "PartitionProfile"),
     "simulation.runs": ("simulate_rebalances", "simulate_grid"),
-    "errors": (
-        "SparkIntegrationError",
-        "ColumnError",
-        "ConnectorError",
-        "DataLossError",
-        "ExactlyOnceError",
-        "HalfWrittenError",
-        "LedgerAheadError",
-        "LedgerInUseError",
-        "LedgerMissingError",
-        "NotCoPartitionedError",
-        "PartitionCountError",
-        "ReadError",
-        "RecordError",
-        "RerunDiffersError",
-        "RoutingError",
-    ),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = list(_HOME)
+__all__ += errors.__all__
 
 
 def __dir__() -> list[str]:

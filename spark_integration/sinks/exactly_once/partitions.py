@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,18 @@ def committed_reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
         yield reader
     finally:
         reader.close()
+
+
+def committed(admin: AdminClient, target: Target, partitions: Iterable[int], *, stable: bool = True) -> Any:
+    """The offsets of the ledger's group for partitions of the topic; KafkaException where nobody says.
+
+    Of a partition where an open transaction would change it, an error, unless `stable` is False.
+    """
+    group = ledger_group(target.app_id)
+    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
+    request = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
+    answer: Any = admin.list_consumer_group_offsets([request], require_stable=stable)[group]
+    return answer.result(ANSWER_WITHIN_S).topic_partitions
 
 
 def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
