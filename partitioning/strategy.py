@@ -89,6 +89,6 @@ class UnkeyedTopic(ABC):
     def _next(self, layout: TopicLayout) -> int:
         """The partition of the next unkeyed record."""
 
-    @abstractmethod
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
-        """The partitions of the next unkeyed records."""
+        """The partitions of the next unkeyed records, as so many calls of `_next` give them."""
+        return np.fromiter((self._next(layout) for _ in range(count)), np.int32, count)
