@@ -74,9 +74,15 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         raise InvalidConfigError(
             "no topic: give the option 'subscribe', one name or several with commas between"
         )
+    config = client_settings(options, environment)
+    for name in FIXED.keys() & config.keys():
+        raise InvalidConfigError(
+            f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
+            "nothing ('startingOffsets' says where to begin)"
+        )
     ending = _offsets(own, "endingOffsets")
     return ReadOptions(
-        config=_config(options, environment),
+        config=DEFAULTS | config | FIXED,
         topics=topics,
         starting=_offsets(own, "startingOffsets"),
         ending=LATEST if ending is None else ending,
@@ -85,16 +91,6 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         min_partitions=read_number(own, "minPartitions", 1, _MOST),
         max_offsets=read_number(own, "maxOffsetsPerTrigger", 1, _MOST),
     )
-
-
-def _config(options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    config = client_settings(options, environment)
-    for name in FIXED.keys() & config.keys():
-        raise InvalidConfigError(
-            f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
-            "nothing ('startingOffsets' says where to begin)"
-        )
-    return DEFAULTS | config | FIXED
 
 
 def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.ledger import Entry, entries, ledger_group
+from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import NotEnoughReplicasError
 from partitioning.kit.words import first_of
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
@@ -23,7 +23,12 @@ from spark_integration.sinks.exactly_once.faults import (
     topic_refused,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
-from spark_integration.sinks.exactly_once.partitions import committed, may_hold_records, with_offsets
+from spark_integration.sinks.exactly_once.partitions import (
+    committed,
+    ledger_entries,
+    may_hold_records,
+    with_offsets,
+)
 from spark_integration.sinks.exactly_once.target import Target, check_begins, standing
 
 if TYPE_CHECKING:
@@ -193,10 +198,7 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
         places = _ask_while_coordinators_move(target, ask)
         fence(target, [place.partition for place in places if place.error is not None])
         offsets = _ask_while_coordinators_move(target, lambda: check_readable(ask()))
-    try:
-        return entries(offsets)
-    except ValueError as error:
-        raise LedgerInUseError(f"{target}: {error}") from error
+    return ledger_entries(target, offsets)
 
 
 def _admin(target: Target) -> AdminClient:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from partitioning.clients.ledger import Entry, entries, transactional_id
+from partitioning.clients.ledger import Entry, transactional_id
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     begin,
@@ -24,7 +24,13 @@ from spark_integration.sinks.exactly_once.faults import (
     meaning,
     patiently,
 )
-from spark_integration.sinks.exactly_once.partitions import admin_client, committed, committed_reader, end_of
+from spark_integration.sinks.exactly_once.partitions import (
+    admin_client,
+    committed,
+    committed_reader,
+    end_of,
+    ledger_entries,
+)
 from spark_integration.sinks.exactly_once.target import Target
 
 if TYPE_CHECKING:
@@ -101,7 +107,9 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
         return
     readable = end_of(admin, place, committed=True)
     if readable == end_of(admin, place, committed=False):
-        if not _holds_just(target, place, _last(admin, target, place)):
+        # The entry that is in force while a transaction that would change it is open.
+        offsets = patiently(lambda _: committed(admin, target, [partition], stable=False))
+        if not _holds_just(target, place, ledger_entries(target, check_readable(offsets))[partition]):
             return
     else:
         _abort_in_partition(producer, place)
@@ -147,12 +155,6 @@ def _is_open(admin: AdminClient, target: Target, place: confluent_kafka.TopicPar
             return True
         raise
     return False
-
-
-def _last(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> Entry | None:
-    """The entry that is in force while a transaction that would change it is open."""
-    offsets = patiently(lambda _: committed(admin, target, [place.partition], stable=False))
-    return entries(check_readable(offsets))[place.partition]
 
 
 def _holds_just(target: Target, place: confluent_kafka.TopicPartition, last: Entry | None) -> bool:
