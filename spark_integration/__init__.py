@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
 from partitioning.kit.lazy import version
-from spark_integration import errors
-from spark_integration.errors import *  # noqa: F403 - those of this package
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from spark_integration.co_partitioning import assert_co_partitioned as assert_co_partitioned
     from spark_integration.co_partitioning import co_partitioned as co_partitioned
     from spark_integration.columns import kafka_partition as kafka_partition
+    from spark_integration.errors import *  # noqa: F403 - all that are listed below
     from spark_integration.profile import PartitionProfile as PartitionProfile
     from spark_integration.profile import partition_profile as partition_profile
     from spark_integration.routing import assert_routed as assert_routed
@@ -45,11 +44,27 @@ _NAMES = {
     "sinks.connector": ("checked_for_topic",),
     "profile": ("partition_profile", "PartitionProfile"),
     "simulation.runs": ("simulate_rebalances", "simulate_grid"),
+    "errors": (
+        "SparkIntegrationError",
+        "ColumnError",
+        "ConnectorError",
+        "DataLossError",
+        "ExactlyOnceError",
+        "HalfWrittenError",
+        "LedgerAheadError",
+        "LedgerInUseError",
+        "LedgerMissingError",
+        "NotCoPartitionedError",
+        "PartitionCountError",
+        "ReadError",
+        "RecordError",
+        "RerunDiffersError",
+        "RoutingError",
+    ),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = list(_HOME)
-__all__ += errors.__all__
 
 
 def __dir__() -> list[str]:

@@ -1,36 +1,12 @@
 """What can go wrong between Spark and Kafka; docs/errors.md draws the tree."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from pyspark.sql import Row
+
+from copartition.topics.join.verdict import JoinVerdict
 from partitioning.errors import CopartitionError, InvalidConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import Row
-
-    from copartition.topics.join.verdict import JoinVerdict
-
-__all__ = [
-    "ColumnError",
-    "ConnectorError",
-    "DataLossError",
-    "ExactlyOnceError",
-    "HalfWrittenError",
-    "LedgerAheadError",
-    "LedgerInUseError",
-    "LedgerMissingError",
-    "NotCoPartitionedError",
-    "PartitionCountError",
-    "ReadError",
-    "RecordError",
-    "RerunDiffersError",
-    "RoutingError",
-    "SparkIntegrationError",
-]
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")

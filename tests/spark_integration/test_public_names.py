@@ -10,7 +10,7 @@ import spark_integration
 
 @pytest.mark.parametrize("name", spark_integration.__all__)
 def test_a_public_name_is_what_its_module_says(name: str) -> None:
-    module = import_module(f"spark_integration.{spark_integration._HOME.get(name, 'errors')}")
+    module = import_module(f"spark_integration.{spark_integration._HOME[name]}")
     assert getattr(spark_integration, name) is getattr(module, name)
     assert not isinstance(getattr(spark_integration, name), ModuleType)
 
