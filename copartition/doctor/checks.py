@@ -332,3 +332,4 @@ def _coordinator(group: Examination, _: Limits) -> Seen:
 CHECKS = tuple(
     Check(globals()[f"_{name}"], **about) for name, about in read_toml(__package__, "checks.toml").items()
 )
+"""A check for each table of `checks.toml`: the function of its name here, and what is said of it there."""

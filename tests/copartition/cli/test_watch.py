@@ -90,7 +90,7 @@ def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_
     path = tmp_path / "night.ndjson"
     invent = (
         "from copartition.groups.live import reader\n"
-        "group = reader.no_group('g'), None\n"
+        "group = reader.GroupState.without_partitions(name='g', status='Dead'), None\n"
         "def read(): return group\n"
         "read.ends = dict\n"
         "reader.GroupReader = lambda *_: read"
