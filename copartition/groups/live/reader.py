@@ -194,6 +194,13 @@ class GroupReader:
             ends[topic][number] = end
         return ends
 
+    def committed(self) -> dict[str, dict[int, int]]:
+        """The offsets that the group has committed, where there is a group."""
+        offsets: dict[str, dict[int, int]] = {}
+        for (topic, number), offset in self._cluster.committed(self._group).items() if self._answer else ():
+            offsets.setdefault(topic, {})[number] = offset
+        return offsets
+
 
 def _by_id(group: LiveGroup) -> LiveGroup:
     return group._replace(members=sorted(group.members, key=lambda member: member.identity.id))
