@@ -39,13 +39,19 @@ class Process:
 
     id: uuid.UUID
     tags: Mapping[str, str]
-    threads: int = 0
+    racks: list[str | None] = field(default_factory=list)
+    """Of each thread, in the order in which the leader meets them."""
     active: set[int] = field(default_factory=set)
     standby: set[int] = field(default_factory=set)
     owned: set[int] = field(default_factory=set)
     """What its members run, of which a strategy sees the partitions too."""
     offsets: dict[int, int] = field(default_factory=dict)
     """By task, `RUNNING` where it runs, what its members report."""
+
+    @property
+    def threads(self) -> int:
+        """How many members it has."""
+        return len(self.racks)
 
     def load(self, more: int = 0) -> float:
         """Tasks per thread, with so many more."""
@@ -75,12 +81,12 @@ class Application:
         for member in group.members:
             if not re.fullmatch(_UUID, member.process_id):
                 raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
-        subtopologies = sorted(group.subtopologies, key=lambda each: int(each.id))
+        self.subtopologies = sorted(group.subtopologies, key=lambda each: int(each.id))
         self.tasks = [
-            TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
+            TopicPartition(each.id, number) for each in self.subtopologies for number in range(each.tasks)
         ]
         numbers = {task: number for number, task in enumerate(self.tasks)}
-        stateful = {each.id for each in subtopologies if each.stateful}
+        stateful = {each.id for each in self.subtopologies if each.stateful}
         self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
         # The leader looks at its members in the order of a HashMap.
         by_id = {member.id: member for member in group.members}
@@ -89,7 +95,7 @@ class Application:
         for member in members:
             key = uuid.UUID(member.process_id)
             process = in_turn.setdefault(key, Process(key, member.tags))
-            process.threads += 1
+            process.racks.append(member.rack or None)
             process.owned |= {numbers[task] for task in numbers.keys() & member.active}
             offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
             # Quirk: of two members that report a task the later one counts.

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import ClassVar
 
 from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
+from assignors.rules.streams_racks import STATELESS, Exchange, RackSettings
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_set_capacity
@@ -21,11 +22,33 @@ from partitioning.topic_partition import TopicPartition
 class StreamsClassicStickyAssignor:
     """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
 
-    Offsets do not count, only whether a process reports one; nor do tags. Racks are not computed here, so
-    `rack.aware.assignment.strategy` is "none".
+    Offsets do not count, only whether a process reports one; nor do tags.
+
+    Args:
+        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`: "none"; "min_traffic" or
+            "balance_subtopology": tasks go to racks of their partitions, if all processes and partitions
+            have some. Quirk: and only if both costs are configured.
+        rack_aware_assignment_traffic_cost: `rack.aware.assignment.traffic_cost`.
+        rack_aware_assignment_non_overlap_cost: `rack.aware.assignment.non_overlap_cost`.
+
+    Raises:
+        InvalidConfigError: a setting that Kafka Streams refuses.
     """
 
     name: ClassVar[str] = "streams-classic-sticky"
+
+    def __init__(
+        self,
+        *,
+        rack_aware_assignment_strategy: str = "none",
+        rack_aware_assignment_traffic_cost: int | None = None,
+        rack_aware_assignment_non_overlap_cost: int | None = None,
+    ) -> None:
+        self._racks = RackSettings(
+            rack_aware_assignment_strategy,
+            rack_aware_assignment_traffic_cost,
+            rack_aware_assignment_non_overlap_cost,
+        ).check()
 
     def assign(
         self, group: StreamsGroup, *, standby_order: Sequence[TopicPartition] | None = None
@@ -44,10 +67,11 @@ class StreamsClassicStickyAssignor:
         Raises:
             AssignorError: no members, or so many tasks that their pairs overflow, where the JVM throws.
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
-                tasks.
+                tasks; racks count, but not all topics are given.
         """
-        plan = _Plan(group)
+        plan = _Plan(group, self._racks)
         plan.assign_active()
+        plan.exchange_active()
         if group.standby_replicas:
             order = plan.stateful if standby_order is None else standby_order
             if len(order) != len(plan.stateful) or plan.stateful.keys() != set(order):
@@ -55,11 +79,12 @@ class StreamsClassicStickyAssignor:
                     f"standby_order: give each of the {len(plan.stateful)} stateful tasks once"
                 )
             plan.assign_standby(group.standby_replicas, order)
+            plan.exchange_standby()
         return plan.answer()
 
 
 class _Plan(Application):
-    def __init__(self, group: StreamsGroup) -> None:
+    def __init__(self, group: StreamsGroup, racks: RackSettings) -> None:
         super().__init__(group)
         count = len(self.tasks)
         # The size of a HashSet of all pairs, a 32-bit integer.
@@ -75,6 +100,11 @@ class _Plan(Application):
         self._holders: list[list[int]] = [[] for _ in self.tasks]
         # Processes are put into one HashMap after the other.
         self._clients = self._order(self._order(self.in_turn))
+        traffic_cost, non_overlap_cost = racks.traffic_cost, racks.non_overlap_cost
+        is_off = traffic_cost is None or non_overlap_cost is None
+        self._exchange = Exchange(self, "none" if is_off else racks.strategy, self._clients)
+        self._costs = (traffic_cost or 0, non_overlap_cost or 0)
+        self._given_to: dict[int, int] = {}
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
         for process in self._clients:
@@ -107,6 +137,22 @@ class _Plan(Application):
         for task in sorted(rest):
             self._give(task, self._best(task, everybody))
 
+    def exchange_active(self) -> None:
+        """Stateful tasks, then stateless ones; changelogs count here too."""
+        crossings = self._exchange.crossings(lambda each: (*each.source_topics, *each.changelog_topics))
+        stateful = set(self.stateful.values())
+        self._exchange.active(sorted(stateful), crossings, self._costs)
+        stateless = [task for task in range(len(self.tasks)) if task not in stateful]
+        self._exchange.active(stateless, crossings, STATELESS)
+        for process, each in enumerate(self.processes):
+            for task in each.active:
+                self._holders[task] = [process]
+
+    def exchange_standby(self) -> None:
+        """Whatever their tags are: Kafka Streams compares those of a process with themselves."""
+        crossings = self._exchange.crossings(lambda each: each.changelog_topics)
+        self._exchange.standby(crossings, self._costs, is_balanced=True)
+
     def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
         """4. Standby tasks as active ones in step 3, among the processes without the task."""
         for task in map(self.stateful.__getitem__, order):
@@ -138,7 +184,11 @@ class _Plan(Application):
 
     def _give(self, task: int, process: int, *, is_standby: bool = False) -> None:
         each = self.processes[process]
-        (each.standby if is_standby else each.active).add(task)
+        if is_standby:
+            each.standby.add(task)
+        else:
+            each.active.add(task)
+            self._given_to[task] = process
         self._holders[task].append(process)
         self._loads[process] = each.load()
 
@@ -167,9 +217,17 @@ class _Plan(Application):
         return min((each for each in processes if self._is_new_pair(task, each)), key=load_of, default=best)
 
     def _is_new_pair(self, task: int, process: int) -> bool:
-        """Whether it has a task that is together with this one nowhere."""
+        """Whether it has a task that was nowhere together with this one when the later of both came.
+
+        Quirk: whom racks brought together, or parted, does not count.
+        """
         holders = [self.processes[each] for each in self._holders[task]]
-        each = self.processes[process]
+        each, home = self.processes[process], self._given_to.get(task)
         return any(
-            not any(holder.has(other) for holder in holders) for other in chain(each.active, each.standby)
+            self._given_to[other] != home
+            and not any(
+                other in holder.standby or (task in holder.standby and other in holder.active)
+                for holder in holders
+            )
+            for other in chain(each.active, each.standby)
         )

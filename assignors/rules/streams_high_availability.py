@@ -21,11 +21,14 @@ from assignors.rules.streams_application import (
     hash_order,
     name_of,
 )
+from assignors.rules.streams_racks import STATELESS, Exchange, RackSettings
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
 from partitioning.kit.limits import MAX_OFFSET
 
+_TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
+"""Where none is configured."""
 _UNKNOWN = -3
 """An offset sum that is none: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
 
@@ -38,10 +41,14 @@ class StreamsHighAvailabilityAssignor:
         acceptable_recovery_lag: `acceptable.recovery.lag`; 2**63 - 1: every process counts as caught up.
         rack_aware_assignment_tags: `rack.aware.assignment.tags`: standby tasks go to processes whose values
             of these tags differ.
-        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`; "none" is the only one here.
+        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`: "none"; "min_traffic" or
+            "balance_subtopology": tasks go to racks of their partitions, if all processes and partitions
+            have some.
+        rack_aware_assignment_traffic_cost: `rack.aware.assignment.traffic_cost`, by default 10.
+        rack_aware_assignment_non_overlap_cost: `rack.aware.assignment.non_overlap_cost`, by default 1.
 
     Raises:
-        InvalidConfigError: a setting that Kafka Streams refuses, or a rack-aware strategy.
+        InvalidConfigError: a setting that Kafka Streams refuses.
     """
 
     name: ClassVar[str] = "streams-high-availability"
@@ -53,12 +60,14 @@ class StreamsHighAvailabilityAssignor:
         acceptable_recovery_lag: int = 10_000,
         rack_aware_assignment_tags: Sequence[str] = (),
         rack_aware_assignment_strategy: str = "none",
+        rack_aware_assignment_traffic_cost: int | None = None,
+        rack_aware_assignment_non_overlap_cost: int | None = None,
     ) -> None:
-        if rack_aware_assignment_strategy != "none":
-            raise InvalidConfigError(
-                f"rack_aware_assignment_strategy {rack_aware_assignment_strategy!r} is not computed here; "
-                'give "none"'
-            )
+        self._racks = RackSettings(
+            rack_aware_assignment_strategy,
+            rack_aware_assignment_traffic_cost,
+            rack_aware_assignment_non_overlap_cost,
+        ).check()
         for name, value, least, most in (
             ("max_warmup_replicas", max_warmup_replicas, 1, 2**31 - 1),
             ("acceptable_recovery_lag", acceptable_recovery_lag, 0, MAX_OFFSET),
@@ -79,9 +88,9 @@ class StreamsHighAvailabilityAssignor:
             AssignorError: there are tasks but no members, or a stateful task has no end offset, where the JVM
                 throws.
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an offset that
-                cannot be.
+                cannot be; racks count, but not all topics are given.
         """
-        plan = _Plan(group, self._acceptable_lag, self._warmup_replicas)
+        plan = _Plan(group, self._acceptable_lag, self._warmup_replicas, self._racks)
         plan.assign_stateful()
         if group.standby_replicas:
             plan.assign_standby(group.standby_replicas, self._tags)
@@ -95,7 +104,9 @@ _standby: Callable[[Process], set[int]] = attrgetter("standby")
 
 
 class _Plan(Application):
-    def __init__(self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int) -> None:
+    def __init__(
+        self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int, racks: RackSettings
+    ) -> None:
         super().__init__(group)
         if self.tasks and not group.members:
             raise AssignorError(
@@ -124,11 +135,25 @@ class _Plan(Application):
                 # Quirk: state ahead of its changelog counts as none.
                 self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
+        self._exchange = Exchange(self, racks.strategy, range(len(self.processes)))
+        self._costs = (
+            _TRAFFIC_COST if racks.traffic_cost is None else racks.traffic_cost,
+            _NON_OVERLAP_COST if racks.non_overlap_cost is None else racks.non_overlap_cost,
+        )
+        self._sources = self._exchange.crossings(lambda each: each.source_topics)
+        self._changelogs = self._exchange.crossings(lambda each: each.changelog_topics)
+        # Without racks of changelogs no active task moves either, where there are standby tasks.
+        if (group.standby_replicas and self._changelogs is None) or any(
+            len(set(each.racks)) > 1 for each in self.processes
+        ):
+            self._sources = self._changelogs = None
+
     def assign_stateful(self) -> None:
         """1. Stateful tasks in turn, then from process to process until loads per thread are even."""
         for task, process in zip(self._ends, cycle(self.processes), strict=False):
             process.active.add(task)
         self._balance(_active)
+        self._exchange.active(list(self._ends), self._sources, self._costs)
 
     def assign_standby(self, replicas: int, tags: Collection[str]) -> None:
         """2. Each replica to the least loaded process without the task; all this ignores who has state."""
@@ -140,6 +165,9 @@ class _Plan(Application):
                     break
                 self.processes[process].standby.add(task)
         self._balance(_standby, are_tags_kept=bool(tags))
+        if self._sources is not None:
+            can_move = [self._keeps_tags] if tags else []
+            self._exchange.standby(self._changelogs, self._costs, *can_move)
 
     def _assign_by_tags(self, replicas: int, tags: Collection[str]) -> dict[int, int]:
         """`ClientTagAwareStandbyTaskAssignor`: where no value of a tag has the task, as long as there is one.
@@ -235,6 +263,8 @@ class _Plan(Application):
         for task in range(len(self.tasks)):
             if task not in self._ends:
                 min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
+        stateless = [task for task in range(len(self.tasks)) if task not in self._ends]
+        self._exchange.active(stateless, self._sources, STATELESS)
 
     def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
         """`balanceTasksOverThreads`.
@@ -256,6 +286,14 @@ class _Plan(Application):
                         tasks_of(source).remove(task)
                         tasks_of(destination).add(task)
                         moved = True
+
+    def _keeps_tags(self, source: Process, to: Process, task: int) -> bool:
+        """Whether a standby task's processes have as many values of tags if it goes from one to the other."""
+        others = [each for each in self.processes if each.has(task) and each is not source]
+        before, after = (
+            {tag for each in [*others, last] for tag in each.tags.items()} for last in (source, to)
+        )
+        return len(after) >= len(before)
 
     def _movements(self, tasks_of: Callable[[Process], set[int]]) -> list[tuple[int, int, int]]:
         """Tasks with a better prepared process elsewhere: how many are caught up, the task, where it is."""

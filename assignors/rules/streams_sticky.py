@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from assignors.group import check_ids
+from assignors.group import Topic, check_ids
 from assignors.partition_list import PartitionList
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import utf16_key
@@ -27,11 +27,15 @@ class Subtopology:
         id: its id, such as "0".
         tasks: how many tasks: the greatest partition count of its source topics.
         stateful: whether it has changelog topics, and so standby tasks.
+        source_topics: the topics that it reads, with racks, for `rack.aware.assignment.strategy`.
+        changelog_topics: the topics of its state, likewise; one may be a source topic too.
     """
 
     id: str
     tasks: int
     stateful: bool = False
+    source_topics: Sequence[Topic] = field(default=(), kw_only=True)
+    changelog_topics: Sequence[Topic] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class StreamsMember:
         offsets: the sum of changelog offsets that it reports, by task: state that it has on disk; in a
             classic group -3 where it does not know the sum, and -2 where it runs the task.
         tags: `client.tag.*`, which count in classic groups.
+        rack: `client.rack`, which counts there too.
     """
 
     id: str
@@ -54,6 +59,7 @@ class StreamsMember:
     standby: Sequence[TopicPartition] = field(default=(), kw_only=True)
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict, kw_only=True)
     tags: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    rack: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
