@@ -9,7 +9,7 @@ from itertools import chain
 from typing import ClassVar
 
 from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
-from assignors.rules.streams_racks import STATELESS, Exchange, RackSettings
+from assignors.rules.streams_racks import STATELESS, Exchange, RackAwareAssignor, RackSettings
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_set_capacity
@@ -19,36 +19,15 @@ from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
 
-class StreamsClassicStickyAssignor:
+class StreamsClassicStickyAssignor(RackAwareAssignor):
     """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
 
     Offsets do not count, only whether a process reports one; nor do tags.
 
-    Args:
-        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`: "none"; "min_traffic" or
-            "balance_subtopology": tasks go to racks of their partitions, if all processes and partitions
-            have some. Quirk: and only if both costs are configured.
-        rack_aware_assignment_traffic_cost: `rack.aware.assignment.traffic_cost`.
-        rack_aware_assignment_non_overlap_cost: `rack.aware.assignment.non_overlap_cost`.
-
-    Raises:
-        InvalidConfigError: a setting that Kafka Streams refuses.
+    Racks count as `RackAwareAssignor` says; quirk: only if both costs are configured.
     """
 
     name: ClassVar[str] = "streams-classic-sticky"
-
-    def __init__(
-        self,
-        *,
-        rack_aware_assignment_strategy: str = "none",
-        rack_aware_assignment_traffic_cost: int | None = None,
-        rack_aware_assignment_non_overlap_cost: int | None = None,
-    ) -> None:
-        self._racks = RackSettings(
-            rack_aware_assignment_strategy,
-            rack_aware_assignment_traffic_cost,
-            rack_aware_assignment_non_overlap_cost,
-        ).check()
 
     def assign(
         self, group: StreamsGroup, *, standby_order: Sequence[TopicPartition] | None = None
@@ -103,8 +82,9 @@ class _Plan(Application):
         traffic_cost, non_overlap_cost = racks.traffic_cost, racks.non_overlap_cost
         is_off = traffic_cost is None or non_overlap_cost is None
         self._exchange = Exchange(self, "none" if is_off else racks.strategy, self._clients)
+        self._is_balanced = racks.strategy == "balance_subtopology"
         self._costs = (traffic_cost or 0, non_overlap_cost or 0)
-        self._given_to: dict[int, int] = {}
+        self._before: list[set[int]] = []
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
         for process in self._clients:
@@ -139,6 +119,7 @@ class _Plan(Application):
 
     def exchange_active(self) -> None:
         """Stateful tasks, then stateless ones; changelogs count here too."""
+        self._before = [set(each.active) for each in self.processes]
         crossings = self._exchange.crossings(lambda each: (*each.source_topics, *each.changelog_topics))
         stateful = set(self.stateful.values())
         self._exchange.active(sorted(stateful), crossings, self._costs)
@@ -151,7 +132,7 @@ class _Plan(Application):
     def exchange_standby(self) -> None:
         """Whatever their tags are: Kafka Streams compares those of a process with themselves."""
         crossings = self._exchange.crossings(lambda each: each.changelog_topics)
-        self._exchange.standby(crossings, self._costs, is_balanced=True)
+        self._exchange.standby(crossings, self._costs, is_balanced=self._is_balanced)
 
     def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
         """4. Standby tasks as active ones in step 3, among the processes without the task."""
@@ -184,11 +165,7 @@ class _Plan(Application):
 
     def _give(self, task: int, process: int, *, is_standby: bool = False) -> None:
         each = self.processes[process]
-        if is_standby:
-            each.standby.add(task)
-        else:
-            each.active.add(task)
-            self._given_to[task] = process
+        (each.standby if is_standby else each.active).add(task)
         self._holders[task].append(process)
         self._loads[process] = each.load()
 
@@ -222,9 +199,10 @@ class _Plan(Application):
         Quirk: whom racks brought together, or parted, does not count.
         """
         holders = [self.processes[each] for each in self._holders[task]]
-        each, home = self.processes[process], self._given_to.get(task)
+        home = next((some for some in self._before if task in some), ())
+        each = self.processes[process]
         return any(
-            self._given_to[other] != home
+            other not in home
             and not any(
                 other in holder.standby or (task in holder.standby and other in holder.active)
                 for holder in holders

@@ -21,7 +21,7 @@ from assignors.rules.streams_application import (
     hash_order,
     name_of,
 )
-from assignors.rules.streams_racks import STATELESS, Exchange, RackSettings
+from assignors.rules.streams_racks import STATELESS, Exchange, RackAwareAssignor, RackSettings
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
@@ -33,7 +33,7 @@ _UNKNOWN = -3
 """An offset sum that is none: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
 
 
-class StreamsHighAvailabilityAssignor:
+class StreamsHighAvailabilityAssignor(RackAwareAssignor):
     """Kafka Streams' default in classic groups: even loads, but a task runs where its state is caught up.
 
     Args:
@@ -41,11 +41,8 @@ class StreamsHighAvailabilityAssignor:
         acceptable_recovery_lag: `acceptable.recovery.lag`; 2**63 - 1: every process counts as caught up.
         rack_aware_assignment_tags: `rack.aware.assignment.tags`: standby tasks go to processes whose values
             of these tags differ.
-        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`: "none"; "min_traffic" or
-            "balance_subtopology": tasks go to racks of their partitions, if all processes and partitions
-            have some.
-        rack_aware_assignment_traffic_cost: `rack.aware.assignment.traffic_cost`, by default 10.
-        rack_aware_assignment_non_overlap_cost: `rack.aware.assignment.non_overlap_cost`, by default 1.
+        rack_aware_assignment_strategy: like its costs as `RackAwareAssignor` has it; these are 10 and 1 where
+            they are not given.
 
     Raises:
         InvalidConfigError: a setting that Kafka Streams refuses.
@@ -63,11 +60,11 @@ class StreamsHighAvailabilityAssignor:
         rack_aware_assignment_traffic_cost: int | None = None,
         rack_aware_assignment_non_overlap_cost: int | None = None,
     ) -> None:
-        self._racks = RackSettings(
-            rack_aware_assignment_strategy,
-            rack_aware_assignment_traffic_cost,
-            rack_aware_assignment_non_overlap_cost,
-        ).check()
+        super().__init__(
+            rack_aware_assignment_strategy=rack_aware_assignment_strategy,
+            rack_aware_assignment_traffic_cost=rack_aware_assignment_traffic_cost,
+            rack_aware_assignment_non_overlap_cost=rack_aware_assignment_non_overlap_cost,
+        )
         for name, value, least, most in (
             ("max_warmup_replicas", max_warmup_replicas, 1, 2**31 - 1),
             ("acceptable_recovery_lag", acceptable_recovery_lag, 0, MAX_OFFSET),

@@ -1,8 +1,7 @@
 """Tasks in the racks of their partitions (KIP-925), as kafka-streams 4.3.1 moves them in classic groups.
 
-A task costs `rack.aware.assignment.traffic_cost` for each of its partitions that no replica has in the rack of
-its process, and `rack.aware.assignment.non_overlap_cost` where it was not before. Processes exchange tasks
-until no exchange costs less, so each keeps its number of them.
+A task costs `traffic_cost` for each of its partitions without a replica in the rack of its process, and
+`non_overlap_cost` where it was not before. Processes exchange tasks, so each keeps its number of them.
 """
 
 import math
@@ -19,38 +18,57 @@ from assignors.rules.streams_application import Application, Process
 from assignors.rules.streams_sticky import Subtopology
 from partitioning.errors import InvalidConfigError, InvalidGroupError
 
+Crossings: TypeAlias = NDArray[np.int64] | None
+
+STATELESS = (1, 0)
+"""What traffic and another place cost for a stateless task, whatever is configured."""
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 _INT = 2**31
 _STANDBY_ROUNDS = 4
 """`STANDBY_OPTIMIZER_MAX_ITERATION`."""
 
-STATELESS = (1, 0)
-"""What the traffic and another place of a stateless task cost, whatever is configured."""
-
-Crossings: TypeAlias = NDArray[np.int64] | None
-
 
 class RackSettings(NamedTuple):
     """`rack.aware.assignment.strategy`, `.traffic_cost` and `.non_overlap_cost`; None: not configured."""
 
-    strategy: str = "none"
-    traffic_cost: int | None = None
-    non_overlap_cost: int | None = None
+    strategy: str
+    traffic_cost: int | None
+    non_overlap_cost: int | None
 
-    def check(self) -> "RackSettings":
-        """These settings, if Kafka Streams accepts them.
 
-        Raises:
-            InvalidConfigError: it does not.
-        """
-        if self.strategy not in _STRATEGIES:
+class RackAwareAssignor:
+    """A strategy of Kafka Streams that can move tasks to the racks of their partitions.
+
+    Args:
+        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`: "none"; "min_traffic" or
+            "balance_subtopology": tasks go to racks of their partitions, if all processes and partitions
+            have some.
+        rack_aware_assignment_traffic_cost: `rack.aware.assignment.traffic_cost`.
+        rack_aware_assignment_non_overlap_cost: `rack.aware.assignment.non_overlap_cost`.
+
+    Raises:
+        InvalidConfigError: a setting that Kafka Streams refuses.
+    """
+
+    def __init__(
+        self,
+        *,
+        rack_aware_assignment_strategy: str = "none",
+        rack_aware_assignment_traffic_cost: int | None = None,
+        rack_aware_assignment_non_overlap_cost: int | None = None,
+    ) -> None:
+        self._racks = RackSettings(
+            rack_aware_assignment_strategy,
+            rack_aware_assignment_traffic_cost,
+            rack_aware_assignment_non_overlap_cost,
+        )
+        if self._racks.strategy not in _STRATEGIES:
             raise InvalidConfigError(
-                f"rack_aware_assignment_strategy is {self.strategy!r}; give one of {', '.join(_STRATEGIES)}"
+                f"rack_aware_assignment_strategy is {self._racks.strategy!r}; give one of "
+                f"{', '.join(_STRATEGIES)}"
             )
-        for name, cost in self._asdict().items():
-            if isinstance(cost, int) and not -_INT <= cost < _INT:
-                raise InvalidConfigError(f"rack_aware_assignment_{name} is {cost}; give a 32-bit integer")
-        return self
+        if not all(-_INT <= (cost or 0) < _INT for cost in self._racks[1:]):
+            raise InvalidConfigError("give costs of rack_aware_assignment that are 32-bit integers")
 
 
 class Exchange:
@@ -58,8 +76,7 @@ class Exchange:
 
     Args:
         application: its tasks and processes.
-        strategy: "none", "min_traffic", or "balance_subtopology", by which a process also keeps about its
-            share of each subtopology.
+        strategy: with "balance_subtopology" a process also keeps about its share of each subtopology.
         order: the places of processes in the order of Java's graph.
 
     Raises:
@@ -67,13 +84,11 @@ class Exchange:
     """
 
     def __init__(self, application: Application, strategy: str, order: Sequence[int]) -> None:
-        self._tasks = application.tasks
-        self._subtopologies = application.subtopologies
+        self._application = application
         self._processes = application.processes
+        self._strategy = strategy
         self._order = order
-        self._is_balanced = strategy == "balance_subtopology"
-        self._is_enabled = strategy != "none"
-        for each in self._subtopologies if self._is_enabled else ():
+        for each in application.subtopologies if strategy != "none" else ():
             for name, topics in ("source", each.source_topics), ("changelog", each.changelog_topics):
                 most = max((topic.partitions for topic in topics), default=0)
                 if most < each.tasks and (each.stateful or name == "source"):
@@ -83,19 +98,20 @@ class Exchange:
                     )
 
     def crossings(self, topics_of: Callable[[Subtopology], Iterable[Topic]]) -> Crossings:
-        """How many partitions of a task have no replica in the rack of a process: of shape (tasks, processes).
+        """How many partitions of a task are in no rack of a process: of shape (tasks, processes).
 
         None where a process, or any partition of these topics, has no rack, so that nothing is exchanged.
         """
-        if not self._is_enabled or not all(each.racks[0] for each in self._processes):
+        if self._strategy == "none" or not all(each.racks[0] for each in self._processes):
             return None
         rows = []
-        topics = {each.id: {topic.name: topic for topic in topics_of(each)} for each in self._subtopologies}
-        for task in self._tasks:
+        subtopologies = self._application.subtopologies
+        topics = {each.id: {topic.name: topic for topic in topics_of(each)} for each in subtopologies}
+        for name, number in self._application.tasks:
             partitions = [
-                topic.racks[task.partition] if topic.racks else ()
-                for topic in topics[task.topic].values()
-                if task.partition < topic.partitions
+                topic.racks[number] if topic.racks else ()
+                for topic in topics[name].values()
+                if number < topic.partitions
             ]
             if not all(partitions):
                 return None
@@ -106,7 +122,8 @@ class Exchange:
         """These tasks go from process to process, all at once (`optimizeActiveTasks`)."""
         if tasks and crossings is not None:
             sets = [self._processes[place].active for place in self._order]
-            self._exchange(tasks, self._order, sets, crossings, costs, is_balanced=self._is_balanced)
+            is_balanced = self._strategy == "balance_subtopology"
+            self._exchange(tasks, crossings[:, self._order], sets, costs, is_balanced=is_balanced)
 
     def standby(
         self,
@@ -116,47 +133,40 @@ class Exchange:
         *,
         is_balanced: bool = False,
     ) -> None:
-        """Two processes in other racks at a time exchange standby tasks, in some rounds.
-
-        `is_balanced`: by "balance_subtopology" if that is the strategy, otherwise by "min_traffic" always.
-        """
-        is_balanced &= self._is_balanced
-        moved = crossings is not None
+        """Two processes in other racks at a time exchange standby tasks (`optimizeStandbyTasks`)."""
         for _ in range(_STANDBY_ROUNDS):
-            if crossings is None or not moved:
-                return
             moved = False
             for pair in combinations(self._order, 2):
                 places = sorted(pair)
                 one, other = (self._processes[place] for place in places)
-                if one.racks[0] == other.racks[0]:
+                if crossings is None or one.racks[0] == other.racks[0]:
                     continue
                 movable = [
                     [task for task in source.standby if not to.has(task) and can_move(source, to, task)]
                     for source, to in ((one, other), (other, one))
                 ]
                 if all(movable):
-                    tasks = sorted(movable[0] + movable[1])
-                    sets = [one.standby, other.standby]
-                    moved |= self._exchange(tasks, places, sets, crossings, costs, is_balanced=is_balanced)
+                    tasks, sets = sorted(chain(*movable)), [one.standby, other.standby]
+                    moved |= self._exchange(tasks, crossings[:, places], sets, costs, is_balanced=is_balanced)
+            if not moved:
+                return
 
     def _exchange(
         self,
         tasks: Sequence[int],
-        places: Sequence[int],
-        sets: Sequence[set[int]],
         crossings: NDArray[np.int64],
+        sets: Sequence[set[int]],
         costs: tuple[int, int],
         *,
         is_balanced: bool,
     ) -> bool:
-        """The cheapest of all ways to place these tasks; whether one moves."""
+        """The tasks of these sets come to the cheapest of them; whether one moves."""
         traffic, elsewhere = costs
         owners = {task: number for number, mine in enumerate(sets) for task in mine}
         before = [owners[task] for task in tasks]
-        cost = crossings[np.ix_(tasks, places)] * traffic + elsewhere
+        cost = crossings[tasks] * traffic + elsewhere
         cost[np.arange(len(tasks)), before] -= elsewhere
-        names = [self._tasks[task].topic for task in tasks]
+        names = [self._application.tasks[task].topic for task in tasks]
         sizes = [len([*some]) for _, some in groupby(names)] if is_balanced else []
         # Java's costs are 32-bit integers.
         after = _Graph(cost.astype(np.int32).tolist(), before, sizes).cheapest()
@@ -178,50 +188,23 @@ class _Graph:
         tasks, processes = len(cost), len(cost[0])
         self._cost = cost
         self._quota = [owners.count(process) for process in range(processes)]
-        groups = np.repeat(np.arange(len(sizes)), sizes).tolist() if sizes else [0] * tasks
+        groups = chain.from_iterable([group] * size for group, size in enumerate(sizes or [tasks]))
         self._first = [1 + tasks + group * processes for group in groups]
         """The node that each task goes to if its process is the first."""
         self._second = self._first[-1] + processes
         self._sink = self._second + (processes if sizes else 0)
-        self._room: dict[int, int] = {}
-        self._at = [first + owner for first, owner in zip(self._first, owners, strict=True)]
-        """The node after each task, 0 as long as it has none."""
-        if sizes:
-            room = [math.ceil(quota / tasks * size) for size in sizes for quota in self._quota]
-            self._room = dict(enumerate(room, 1 + tasks))
-            self._fill()
+        room = [math.ceil(quota / tasks * size) for size in sizes for quota in self._quota]
+        self._room = dict(enumerate(room, 1 + tasks))
+        self._at = [0 if sizes else first + owner for first, owner in zip(self._first, owners, strict=True)]
+        """The node after each task, 0 as long as there is none."""
 
     def cheapest(self) -> list[int]:
         """The process of each task in the flow that Java ends with."""
+        while 0 in self._at:
+            self._follow(self._shortest_way())
         while cycle := self._negative_cycle():
             self._follow(cycle)
         return [node - first for node, first in zip(self._at, self._first, strict=True)]
-
-    def _fill(self) -> None:
-        """The greatest flow as Edmonds and Karp's algorithm makes it: by shortest ways, of these the first.
-
-        Those without a detour are taken one after the other; a search for each of the others.
-        """
-        room, quota = dict(self._room), list(self._quota)
-        for task, first in enumerate(self._first):
-            fits = (each for each, left in enumerate(quota) if left and room[first + each])
-            process = next(fits, None)
-            self._at[task] = 0
-            if process is not None:
-                self._at[task] = first + process
-                room[first + process] -= 1
-                quota[process] -= 1
-        while 0 in self._at:
-            arcs = self._arcs()
-            ways = {0: [0]}
-            queue = deque(ways)
-            while self._sink not in ways:
-                node = queue.popleft()
-                for head, _ in arcs[node]:
-                    if head not in ways:
-                        ways[head] = [*ways[node], head]
-                        queue.append(head)
-            self._follow(ways[self._sink])
 
     def _follow(self, nodes: Sequence[int]) -> None:
         """One unit on this way."""
@@ -246,39 +229,47 @@ class _Graph:
                 arcs[node].append((self._second + process, 0))
             if tasks:
                 arcs[self._second + process].append((node, 0))
-        for process, quota in enumerate(self._quota if self._room else ()):
-            if loads[process] < quota:
+        for process, load in loads.items():
+            if load < self._quota[process]:
                 arcs[self._second + process].append((self._sink, 0))
         return arcs
+
+    def _shortest_way(self) -> list[int]:
+        """From source to sink, for the greatest flow as Edmonds and Karp's algorithm makes it."""
+        arcs = self._arcs()
+        ways = {0: [0]}
+        queue = deque(ways)
+        while self._sink not in ways:
+            node = queue.popleft()
+            for head, _ in arcs[node]:
+                if head not in ways:
+                    ways[head] = [*ways[node], head]
+                    queue.append(head)
+        return ways[self._sink]
 
     def _negative_cycle(self) -> list[int]:
         """The cycle that Java comes upon: Bellman and Ford's algorithm, for one round too long.
 
-        No node comes before itself in these layers of nodes, so Java's order within one does not count.
+        In a layer of nodes no head is a tail, so one step for all its arcs does what Java does one by one.
         """
         arcs = self._arcs()
-        bounds = (1, 1 + len(self._at), self._second, self._sink)
         layers = [
-            [(tail, head, cost) for tail in range(*nodes) for head, cost in arcs[tail]]
-            for nodes in pairwise(bounds)
+            np.array([(tail, head, cost) for tail in range(*nodes) for head, cost in arcs[tail]]).T
+            for nodes in pairwise((1, 1 + len(self._at), self._second, self._sink))
+            if range(*nodes)
         ]
-        steps = [_Layer(layer) for layer in layers if layer]
         distance, previous = np.zeros((2, self._sink + 1), np.int64)
         for _ in range(self._sink + 1):
-            if not any([step.shorten(distance, previous) for step in steps]):
+            shortened = [_shorten(layer, distance, previous) for layer in layers]
+            if not any(shortened):
                 return []
-        late = (
-            (tail, head)
-            for tail, head, cost in chain.from_iterable(layers)
-            if distance[tail] + cost < distance[head]
-        )
-        if (arc := next(late, None)) is None:
+        tails, heads, costs = np.concatenate(layers, axis=1)
+        late = np.flatnonzero(distance[tails] + costs < distance[heads])
+        if not len(late):
             return []
-        node = arc[1]
-        previous[node] = arc[0]
-        visited = set()
-        while node not in visited:
-            visited.add(node)
+        node = int(heads[late[0]])
+        previous[node] = tails[late[0]]
+        for _ in previous:
             node = int(previous[node])
         cycle = [node]
         while len(cycle) == 1 or cycle[-1] != node:
@@ -286,27 +277,14 @@ class _Graph:
         return cycle[::-1]
 
 
-class _Layer:
-    """Arcs of which no head is a tail."""
-
-    def __init__(self, arcs: Sequence[tuple[int, int, int]]) -> None:
-        tails, heads, costs = np.array(arcs, np.int64).T
-        order = np.argsort(heads, kind="stable")
-        self._tails, self._costs = tails[order], costs[order]
-        self._heads, self._starts, self._counts = np.unique(
-            heads[order], return_index=True, return_counts=True
-        )
-        self._places = np.arange(len(arcs))
-
-    def shorten(self, distance: NDArray[np.int64], previous: NDArray[np.int64]) -> bool:
-        """Shorter ways to heads, each by the first of its best arcs; whether there is one."""
-        reach = distance[self._tails] + self._costs
-        best = np.minimum.reduceat(reach, self._starts)
-        is_better = best < distance[self._heads]
-        if not is_better.any():
-            return False
-        places = np.where(reach == best.repeat(self._counts), self._places, len(reach))
-        heads = self._heads[is_better]
-        distance[heads] = best[is_better]
-        previous[heads] = self._tails[np.minimum.reduceat(places, self._starts)[is_better]]
-        return True
+def _shorten(layer: NDArray[np.int64], distance: NDArray[np.int64], previous: NDArray[np.int64]) -> bool:
+    """Shorter ways to heads of these arcs, each by the first of its best ones; whether there is one."""
+    tails, heads, costs = layer
+    reach = distance[tails] + costs
+    best = distance.copy()
+    np.minimum.at(best, heads, reach)
+    rows = np.flatnonzero((reach == best[heads]) & (reach < distance[heads]))[::-1]
+    # Where a head is in several rows, the last one stays, which is Java's first.
+    previous[heads[rows]] = tails[rows]
+    distance[heads[rows]] = reach[rows]
+    return len(rows) > 0

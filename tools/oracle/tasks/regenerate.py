@@ -45,7 +45,12 @@ def _files(tasks: Oracle, broker: Oracle) -> Iterator[tuple[str, Iterator[Json]]
     yield "share-simple", (answered(broker, asked) for asked in share_scenarios("golden", SHARE))
     yield "streams-sticky", streams_answers(broker, "golden", STREAMS)
     for name, lives, scattered, count in (
-        ("streams-high-availability", application_answers, scattered_answers(tasks, HEAP_DECIDES), APPLICATIONS),
+        (
+            "streams-high-availability",
+            application_answers,
+            scattered_answers(tasks, HEAP_DECIDES),
+            APPLICATIONS,
+        ),
         ("streams-classic-sticky", classic_sticky_answers, (), CLASSIC_STICKY),
     ):
         of_kinds = (lives(tasks, f"golden-{kind}", most, kind) for kind, most in KINDS.items())

@@ -115,7 +115,9 @@ class _Life:
         most = rng.choice([4, 8, 15] if self._has_racks else [4, 8, 15, 40])
         self._subtopologies = [
             {"id": str(number), "tasks": rng.randrange(most), "stateful": rng.random() < 0.75}
-            for number in rng.sample(range(13), rng.choice([1, 2, 3, 4] if self._has_racks else [1, 1, 2, 3, 12]))
+            for number in rng.sample(
+                range(13), rng.choice([1, 2, 3, 4] if self._has_racks else [1, 1, 2, 3, 12])
+            )
         ]
         self._zones = rng.choice([1, 2, 3])
         tags = rng.choice([[], [], ["zone"], ["zone", "cluster"]])
