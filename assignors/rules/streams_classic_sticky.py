@@ -9,7 +9,7 @@ from itertools import chain
 from typing import ClassVar
 
 from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
-from assignors.rules.streams_racks import STATELESS, Exchange, RackAwareAssignor, RackSettings
+from assignors.rules.streams_racks import STATELESS, Costs, Exchange, RackAwareAssignor
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_set_capacity
@@ -48,7 +48,7 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
                 tasks; racks count, but not all topics are given.
         """
-        plan = _Plan(group, self._racks)
+        plan = _Plan(group, self._strategy, self._costs)
         plan.assign_active()
         plan.exchange_active()
         if group.standby_replicas:
@@ -63,7 +63,7 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
 
 
 class _Plan(Application):
-    def __init__(self, group: StreamsGroup, racks: RackSettings) -> None:
+    def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
         super().__init__(group)
         count = len(self.tasks)
         # The size of a HashSet of all pairs, a 32-bit integer.
@@ -79,11 +79,8 @@ class _Plan(Application):
         self._holders: list[list[int]] = [[] for _ in self.tasks]
         # Processes are put into one HashMap after the other.
         self._clients = self._order(self._order(self.in_turn))
-        traffic_cost, non_overlap_cost = racks.traffic_cost, racks.non_overlap_cost
-        is_off = traffic_cost is None or non_overlap_cost is None
-        self._exchange = Exchange(self, "none" if is_off else racks.strategy, self._clients)
-        self._is_balanced = racks.strategy == "balance_subtopology"
-        self._costs = (traffic_cost or 0, non_overlap_cost or 0)
+        self._strategy, self._costs = strategy, costs
+        self._exchange = Exchange(self, strategy, self._clients)
         self._before: list[set[int]] = []
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
@@ -132,7 +129,7 @@ class _Plan(Application):
     def exchange_standby(self) -> None:
         """Whatever their tags are: Kafka Streams compares those of a process with themselves."""
         crossings = self._exchange.crossings(lambda each: each.changelog_topics)
-        self._exchange.standby(crossings, self._costs, is_balanced=self._is_balanced)
+        self._exchange.standby(self._strategy, crossings, self._costs)
 
     def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
         """4. Standby tasks as active ones in step 3, among the processes without the task."""

@@ -21,14 +21,12 @@ from assignors.rules.streams_application import (
     hash_order,
     name_of,
 )
-from assignors.rules.streams_racks import STATELESS, Exchange, RackAwareAssignor, RackSettings
+from assignors.rules.streams_racks import STATELESS, Costs, Exchange, RackAwareAssignor
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
 from partitioning.kit.limits import MAX_OFFSET
 
-_TRAFFIC_COST, _NON_OVERLAP_COST = 10, 1
-"""Where none is configured."""
 _UNKNOWN = -3
 """An offset sum that is none: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
 
@@ -49,6 +47,7 @@ class StreamsHighAvailabilityAssignor(RackAwareAssignor):
     """
 
     name: ClassVar[str] = "streams-high-availability"
+    _default_costs = (10, 1)
 
     def __init__(
         self,
@@ -87,7 +86,7 @@ class StreamsHighAvailabilityAssignor(RackAwareAssignor):
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an offset that
                 cannot be; racks count, but not all topics are given.
         """
-        plan = _Plan(group, self._acceptable_lag, self._warmup_replicas, self._racks)
+        plan = _Plan(group, self._acceptable_lag, self._warmup_replicas, self._strategy, self._costs)
         plan.assign_stateful()
         if group.standby_replicas:
             plan.assign_standby(group.standby_replicas, self._tags)
@@ -102,7 +101,7 @@ _standby: Callable[[Process], set[int]] = attrgetter("standby")
 
 class _Plan(Application):
     def __init__(
-        self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int, racks: RackSettings
+        self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int, strategy: str, costs: Costs
     ) -> None:
         super().__init__(group)
         if self.tasks and not group.members:
@@ -132,11 +131,8 @@ class _Plan(Application):
                 # Quirk: state ahead of its changelog counts as none.
                 self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
-        self._exchange = Exchange(self, racks.strategy, range(len(self.processes)))
-        self._costs = (
-            _TRAFFIC_COST if racks.traffic_cost is None else racks.traffic_cost,
-            _NON_OVERLAP_COST if racks.non_overlap_cost is None else racks.non_overlap_cost,
-        )
+        self._exchange = Exchange(self, strategy, range(len(self.processes)))
+        self._costs = costs
         self._sources = self._exchange.crossings(lambda each: each.source_topics)
         self._changelogs = self._exchange.crossings(lambda each: each.changelog_topics)
         # Without racks of changelogs no active task moves either, where there are standby tasks.
@@ -164,7 +160,7 @@ class _Plan(Application):
         self._balance(_standby, are_tags_kept=bool(tags))
         if self._sources is not None:
             can_move = [self._keeps_tags] if tags else []
-            self._exchange.standby(self._changelogs, self._costs, *can_move)
+            self._exchange.standby("min_traffic", self._changelogs, self._costs, *can_move)
 
     def _assign_by_tags(self, replicas: int, tags: Collection[str]) -> dict[int, int]:
         """`ClientTagAwareStandbyTaskAssignor`: where no value of a tag has the task, as long as there is one.

@@ -8,7 +8,7 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, combinations, groupby, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,14 @@ from assignors.rules.streams_sticky import Subtopology
 from partitioning.errors import InvalidConfigError, InvalidGroupError
 
 Crossings: TypeAlias = NDArray[np.int64] | None
+Costs: TypeAlias = tuple[int, int]
+"""Of a partition in another rack, and of another place: `rack.aware.assignment.traffic_cost` and so on."""
 
-STATELESS = (1, 0)
-"""What traffic and another place cost for a stateless task, whatever is configured."""
+STATELESS: Costs = (1, 0)
+"""Those of a stateless task, whatever is configured."""
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
-_INT = 2**31
 _STANDBY_ROUNDS = 4
 """`STANDBY_OPTIMIZER_MAX_ITERATION`."""
-
-
-class RackSettings(NamedTuple):
-    """`rack.aware.assignment.strategy`, `.traffic_cost` and `.non_overlap_cost`; None: not configured."""
-
-    strategy: str
-    traffic_cost: int | None
-    non_overlap_cost: int | None
 
 
 class RackAwareAssignor:
@@ -50,6 +43,9 @@ class RackAwareAssignor:
         InvalidConfigError: a setting that Kafka Streams refuses.
     """
 
+    _default_costs: ClassVar[Costs | None] = None
+    """None: nothing moves unless both are configured."""
+
     def __init__(
         self,
         *,
@@ -57,18 +53,21 @@ class RackAwareAssignor:
         rack_aware_assignment_traffic_cost: int | None = None,
         rack_aware_assignment_non_overlap_cost: int | None = None,
     ) -> None:
-        self._racks = RackSettings(
-            rack_aware_assignment_strategy,
-            rack_aware_assignment_traffic_cost,
-            rack_aware_assignment_non_overlap_cost,
-        )
-        if self._racks.strategy not in _STRATEGIES:
+        self._strategy = rack_aware_assignment_strategy
+        if self._strategy not in _STRATEGIES:
             raise InvalidConfigError(
-                f"rack_aware_assignment_strategy is {self._racks.strategy!r}; give one of "
-                f"{', '.join(_STRATEGIES)}"
+                f"rack_aware_assignment_strategy is {self._strategy!r}; give one of {', '.join(_STRATEGIES)}"
             )
-        if not all(-_INT <= (cost or 0) < _INT for cost in self._racks[1:]):
+        costs = [rack_aware_assignment_traffic_cost, rack_aware_assignment_non_overlap_cost]
+        if not all(-(2**31) <= (cost or 0) < 2**31 for cost in costs):
             raise InvalidConfigError("give costs of rack_aware_assignment that are 32-bit integers")
+        if self._default_costs is None and None in costs:
+            self._strategy = "none"
+        traffic, elsewhere = (
+            default if cost is None else cost
+            for cost, default in zip(costs, self._default_costs or STATELESS, strict=True)
+        )
+        self._costs: Costs = (traffic, elsewhere)
 
 
 class Exchange:
@@ -118,20 +117,18 @@ class Exchange:
             rows.append([sum(each.racks[0] not in some for some in partitions) for each in self._processes])
         return np.array(rows, np.int64)
 
-    def active(self, tasks: Sequence[int], crossings: Crossings, costs: tuple[int, int]) -> None:
+    def active(self, tasks: Sequence[int], crossings: Crossings, costs: Costs) -> None:
         """These tasks go from process to process, all at once (`optimizeActiveTasks`)."""
         if tasks and crossings is not None:
             sets = [self._processes[place].active for place in self._order]
-            is_balanced = self._strategy == "balance_subtopology"
-            self._exchange(tasks, crossings[:, self._order], sets, costs, is_balanced=is_balanced)
+            self._exchange(self._strategy, tasks, crossings[:, self._order], costs, sets)
 
     def standby(
         self,
+        strategy: str,
         crossings: Crossings,
-        costs: tuple[int, int],
+        costs: Costs,
         can_move: Callable[[Process, Process, int], bool] = lambda *_: True,
-        *,
-        is_balanced: bool = False,
     ) -> None:
         """Two processes in other racks at a time exchange standby tasks (`optimizeStandbyTasks`)."""
         for _ in range(_STANDBY_ROUNDS):
@@ -147,18 +144,17 @@ class Exchange:
                 ]
                 if all(movable):
                     tasks, sets = sorted(chain(*movable)), [one.standby, other.standby]
-                    moved |= self._exchange(tasks, crossings[:, places], sets, costs, is_balanced=is_balanced)
+                    moved |= self._exchange(strategy, tasks, crossings[:, places], costs, sets)
             if not moved:
                 return
 
     def _exchange(
         self,
+        strategy: str,
         tasks: Sequence[int],
         crossings: NDArray[np.int64],
+        costs: Costs,
         sets: Sequence[set[int]],
-        costs: tuple[int, int],
-        *,
-        is_balanced: bool,
     ) -> bool:
         """The tasks of these sets come to the cheapest of them; whether one moves."""
         traffic, elsewhere = costs
@@ -167,7 +163,7 @@ class Exchange:
         cost = crossings[tasks] * traffic + elsewhere
         cost[np.arange(len(tasks)), before] -= elsewhere
         names = [self._application.tasks[task].topic for task in tasks]
-        sizes = [len([*some]) for _, some in groupby(names)] if is_balanced else []
+        sizes = [len([*some]) for _, some in groupby(names)] if strategy == "balance_subtopology" else []
         # Java's costs are 32-bit integers.
         after = _Graph(cost.astype(np.int32).tolist(), before, sizes).cheapest()
         for task, source, destination in zip(tasks, before, after, strict=True):

@@ -108,9 +108,9 @@ ROWS = [
         STREAMS,
     ),
     (
-        "assignors/rules/streams_classic_sticky.py",
-        "is_off = traffic_cost is None or non_overlap_cost is None",
-        "is_off = traffic_cost is None",
+        "assignors/rules/streams_racks.py",
+        "if self._default_costs is None and None in costs:",
+        "if self._default_costs is None and costs[0] is None:",
         STREAMS_RACKS,
     ),
     (
