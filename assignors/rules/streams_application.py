@@ -88,6 +88,7 @@ class Application:
         numbers = {task: number for number, task in enumerate(self.tasks)}
         stateful = {each.id for each in self.subtopologies if each.stateful}
         self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
+        self.stateless = [number for task, number in numbers.items() if task.topic not in stateful]
         # The leader looks at its members in the order of a HashMap.
         by_id = {member.id: member for member in group.members}
         members = [by_id[name] for name in hash_map_keys(list(by_id))]

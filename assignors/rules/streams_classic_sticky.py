@@ -118,10 +118,8 @@ class _Plan(Application):
         """Stateful tasks, then stateless ones; changelogs count here too."""
         self._before = [set(each.active) for each in self.processes]
         crossings = self._exchange.crossings(lambda each: (*each.source_topics, *each.changelog_topics))
-        stateful = set(self.stateful.values())
-        self._exchange.active(sorted(stateful), crossings, self._costs)
-        stateless = [task for task in range(len(self.tasks)) if task not in stateful]
-        self._exchange.active(stateless, crossings, STATELESS)
+        self._exchange.active(list(self.stateful.values()), crossings, self._costs)
+        self._exchange.active(self.stateless, crossings, STATELESS)
         for process, each in enumerate(self.processes):
             for task in each.active:
                 self._holders[task] = [process]

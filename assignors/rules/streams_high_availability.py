@@ -133,13 +133,12 @@ class _Plan(Application):
 
         self._exchange = Exchange(self, strategy, range(len(self.processes)))
         self._costs = costs
-        self._sources = self._exchange.crossings(lambda each: each.source_topics)
-        self._changelogs = self._exchange.crossings(lambda each: each.changelog_topics)
+        sources = self._exchange.crossings(lambda each: each.source_topics)
+        changelogs = self._exchange.crossings(lambda each: each.changelog_topics)
         # Without racks of changelogs no active task moves either, where there are standby tasks.
-        if (group.standby_replicas and self._changelogs is None) or any(
-            len(set(each.racks)) > 1 for each in self.processes
-        ):
-            self._sources = self._changelogs = None
+        is_known = sources is not None and (changelogs is not None or not group.standby_replicas)
+        is_on = is_known and all(len(set(each.racks)) == 1 for each in self.processes)
+        self._sources, self._changelogs = (sources, changelogs) if is_on else (None, None)
 
     def assign_stateful(self) -> None:
         """1. Stateful tasks in turn, then from process to process until loads per thread are even."""
@@ -158,9 +157,12 @@ class _Plan(Application):
                     break
                 self.processes[process].standby.add(task)
         self._balance(_standby, are_tags_kept=bool(tags))
-        if self._sources is not None:
-            can_move = [self._keeps_tags] if tags else []
-            self._exchange.standby("min_traffic", self._changelogs, self._costs, *can_move)
+        self._exchange.standby(
+            "min_traffic",
+            self._changelogs,
+            self._costs,
+            lambda *move: not tags or self._keeps_tags(*move),
+        )
 
     def _assign_by_tags(self, replicas: int, tags: Collection[str]) -> dict[int, int]:
         """`ClientTagAwareStandbyTaskAssignor`: where no value of a tag has the task, as long as there is one.
@@ -253,11 +255,9 @@ class _Plan(Application):
 
     def assign_stateless(self) -> None:
         """5. Each to the process with the fewest active tasks per thread."""
-        for task in range(len(self.tasks)):
-            if task not in self._ends:
-                min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
-        stateless = [task for task in range(len(self.tasks)) if task not in self._ends]
-        self._exchange.active(stateless, self._sources, STATELESS)
+        for task in self.stateless:
+            min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
+        self._exchange.active(self.stateless, self._sources, STATELESS)
 
     def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
         """`balanceTasksOverThreads`.

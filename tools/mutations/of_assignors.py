@@ -121,8 +121,8 @@ ROWS = [
     ),
     (
         "assignors/rules/streams_high_availability.py",
-        "(group.standby_replicas and self._changelogs is None) or any(",
-        "any(",
+        " and (changelogs is not None or not group.standby_replicas)",
+        "",
         STREAMS_RACKS,
     ),
     (
