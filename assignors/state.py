@@ -112,6 +112,25 @@ class GroupState:
         return counts
 
     @property
+    def counts_by_topic(self) -> dict[str, int]:
+        """The same by topic name."""
+        return dict(zip(self.topics, self.highest_counts.tolist(), strict=True))
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Topic and number of each row."""
+        names = (self.topics[topic] for topic in self.topic.tolist())
+        return list(zip(names, self.partition.tolist(), strict=True))
+
+    @property
+    def lag_by_place(self) -> dict[tuple[str, int], int]:
+        """The lag of each partition by topic and number, where it is known."""
+        if self.lag is None:
+            return {}
+        rows = zip(self.places, self.lag.tolist(), strict=True)
+        return {place: lag for place, lag in rows if lag != UNKNOWN_LAG}
+
+    @property
     def assignment(self) -> Assignment:
         """What the members have, as the answer to their last rebalance."""
         order = np.argsort(self.member, kind="stable")

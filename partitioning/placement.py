@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from partitioning.errors import BrokenPluginError, InvalidKeyError, MisplacedRecordError, UnknownStrategyError
 from partitioning.hashing import HASHES
-from partitioning.hashing.modulo import SignRule, partition_of, partitions_of
+from partitioning.hashing.modulo import partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
 from partitioning.keys import KeyColumn, Keys, advice, key_column
-from partitioning.profiles import PROFILES, Profile, find_profile
+from partitioning.profiles import PROFILES, Profile, Rule, find_profile
 from partitioning.registry import call_plug_in
 from partitioning.topic_partition import checked_partition_count
 
@@ -74,6 +74,13 @@ def _plug_in(name: str) -> PlacesByKey:
 
 
 _Rule: TypeAlias = Callable[[Any, int], int | None]
+
+LIBRDKAFKA = {
+    Rule("murmur2", "mask"): "murmur2",
+    Rule("fnv1a", "absolute"): "fnv1a",
+    Rule("crc32", "unsigned"): "consistent",
+}
+"""librdkafka's names of the rules that it has."""
 
 UNKEYED = -1
 """What a column of partitions holds where the scalar function gives None."""
@@ -208,17 +215,13 @@ def _check_key(key: object) -> None:
 def _native_rule(profile: Profile) -> _Rule | None:
     """The function of librdkafka that is exactly this rule, if there is one."""
     try:
-        from confluent_kafka import consistent, fnv1a, murmur2  # noqa: PLC0415 - optional, slow to import
+        import confluent_kafka  # noqa: PLC0415 - optional, slow to import
     except ImportError:
         return None
-    if profile.empty != "hashed":
+    if profile.empty != "hashed" or profile.rule not in LIBRDKAFKA:
         return None
-    functions: dict[tuple[str, SignRule], _Rule] = {
-        ("murmur2", "mask"): murmur2,
-        ("fnv1a", "absolute"): fnv1a,
-        ("crc32", "unsigned"): consistent,
-    }
-    return functions.get((profile.hash, profile.sign))
+    function: _Rule = getattr(confluent_kafka, LIBRDKAFKA[profile.rule])
+    return function
 
 
 # The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError

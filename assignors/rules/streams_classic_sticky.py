@@ -100,7 +100,7 @@ class _Plan(Application):
         unassigned = self._all_tasks()
         for task in self.task_set(self._previous_active):
             if self._give_if_room(task, [self._previous_active[task]], per_thread):
-                unassigned.remove(task)
+                unassigned.discard(task)
 
         # 2. Then to one that has state of it, within its share too.
         rest = [

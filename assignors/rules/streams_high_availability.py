@@ -191,7 +191,7 @@ class _Plan(Application):
                     self.processes[last].standby.add(task)
                     left[task] -= 1
             if not left[task]:
-                missing.remove(task)
+                missing.discard(task)
         return {task: left[task] for task in missing}
 
     def _least_loaded_without(self, task: int, excluded: Collection[int] = ()) -> int | None:

@@ -12,7 +12,7 @@ from assignors.state import GroupState
 from copartition.groups.snapshot import Step
 from copartition.reports.json import dump, milliseconds, utc_time
 from copartition.watch import Change, Kind, Watch
-from copartition.words import count, duration, partition_ranges, visible
+from copartition.words import Table, count, duration, partition_ranges, visible
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ _VERDICTS = {True: "agrees", False: "differs", None: ""}
 
 def print_replay(replay: Replay, console: Console) -> None:
     """A line an event, then which partitions differ, what is missing and what was assumed."""
-    from copartition.reports.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+    from copartition.reports.grid import cell, note, print_table  # noqa: PLC0415 - JSON does without rich
 
     head = (
         replay.group or "a group",
@@ -171,10 +171,7 @@ def print_replay(replay: Replay, console: Console) -> None:
     )
     console.print(cell("   ".join(head), "bold"))
     if replay.compared:
-        rows = table(_COLUMNS)
-        for change in replay.compared:
-            rows.add_row(*map(cell, _row(change)))
-        console.print(indent(rows))
+        print_table(Table(_COLUMNS, [*map(_row, replay.compared)]), console)
         console.print(note(f"the model's times are the median, and the range, of {replay.runs} runs"))
     else:
         console.print(note("nothing happened that can be replayed"))

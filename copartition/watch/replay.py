@@ -98,8 +98,7 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
-        rows = zip(state.topic.tolist(), state.partition.tolist(), strict=True)
-        member = [place.get(had.get((state.topics[topic], number)) or "", -1) for topic, number in rows]
+        member = [place.get(had.get(partition) or "", -1) for partition in state.places]
         # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
@@ -131,8 +130,7 @@ class Episode:
         """The longest time that the simulated coordinator named no owner of a partition there was before."""
         line = result.timeline
         counts = zip(line.topics, line.first.tolist(), strict=False)
-        state = self.steps[0].step.state
-        there = dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
+        there = self.steps[0].step.state.counts_by_topic
         named = np.zeros(int(line.first[-1]), np.bool_)
         for topic, first in counts:
             named[first : first + there.get(topic, 0)] = True
@@ -147,11 +145,8 @@ class Episode:
 
     def _counts(self) -> dict[str, int]:
         """The partitions of each topic before; of one that nobody read then, after."""
-        counts: dict[str, int] = {}
-        for named in (self.steps[-1], self.steps[0]):
-            state = named.step.state
-            counts |= dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
-        return counts
+        before, after = self.steps[0].step.state, self.steps[-1].step.state
+        return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self) -> dict[str, Consumer]:
         """Each member as a consumer. A static one that left has been dropped by the coordinator just then."""
@@ -207,11 +202,7 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
 def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
     """Who has each partition of a state whose members have these names."""
     owners = [*names, None]
-    columns = (state.topic.tolist(), state.partition.tolist(), state.member.tolist())
-    return {
-        (state.topics[topic], partition): owners[member]
-        for topic, partition, member in zip(*columns, strict=True)
-    }
+    return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
 
 
 SEEDS = 20

@@ -61,7 +61,7 @@ class Tree(NamedTuple):
         hash_of = dict(zip(self.rows, self.spread, strict=True)).__getitem__
         rank_of = dict(zip(self.rows, ranks, strict=True)).__getitem__
         table = _Excerpt(lengths[0], hash_of, rank_of)
-        put = table.add if self.insert == "tail" else table.compute_if_absent
+        put = table.add if self.insert == "tail" else table.add_first
         stage = 0
         for row in self.rows:
             while stage + 1 < len(starts) and starts[stage + 1] <= row:

@@ -1,11 +1,14 @@
 """Group.next: what members carry from one rebalance to the next."""
 
 import re
+from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
 
 from assignors.group import Assignment, Group, Member, StickyUserData, Topic
+from assignors.registry import get_assignor
 from partitioning.errors import InvalidGroupError
 from partitioning.topic_partition import TopicPartition
 
@@ -85,6 +88,38 @@ def test_members_that_leave_are_gone_and_those_that_join_come_last(group, assign
     assert members[1] is new
 
 
+def test_a_strategy_may_list_members_in_its_own_order():
+    group = Group([Topic("t", 4)], [Member(name, ["t"]) for name in "abc"])
+    listed = Assignment.of({"c": [("t", 3), ("t", 0)], "a": [("t", 1)], "b": [("t", 2)]})
+    every, rest = group.next(listed).members, group.next(listed, leave=["a"]).members
+    assert [(each.id, each.owned) for each in every] == [
+        ("a", [("t", 1)]),
+        ("b", [("t", 2)]),
+        ("c", [("t", 0), ("t", 3)]),
+    ]
+    assert list(rest) == list(every[1:])
+    assert rest[1].user_data.partitions == listed["c"]
+
+
+@pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_strategy_reads_columns_as_it_reads_members(strategy, seed):
+    random, names = Random(seed), ["t", "u", "v"]
+    topics = [Topic(name, random.randint(1, 9), racks=None) for name in names]
+    group = Group(topics, [Member(f"m{number}", names, rack="r") for number in range(5)])
+    assignor = get_assignor(strategy)
+    for turn in range(6):
+        subscribed = names if turn < 3 else random.sample(names, 2)
+        leave = random.sample([member.id for member in group.members], random.randint(0, 2))
+        joins = [Member(f"n{turn}", subscribed, owned=[TopicPartition("t", 0)][:turn], generation=turn)]
+        group = group.next(assignor.assign(group), leave=leave, join=joins)
+        read = replace(group, members=[*group.members])
+        assert group == read
+        answers = [get_assignor(strategy).assign(each) for each in (group, read)]
+        assert dict(answers[0]) == dict(answers[1])
+        assert answers[0].transferring == answers[1].transferring
+
+
 def test_topics_can_grow(group, assignment):
     grown = [Topic("orders", 4), Topic("clicks", 3)]
     assert group.next(assignment, topics=grown).topics == grown
@@ -157,3 +192,14 @@ def test_an_owned_partition_may_have_any_integer_for_its_number(number):
 def test_racks_given_as_text_are_refused():
     with pytest.raises(InvalidGroupError, match="the racks of t-1 are the text 'r1'"):
         Topic("t", 2, racks=[["r1"], "r1"])
+
+
+@pytest.mark.parametrize("generation", [True, 1.0, "1"])
+def test_a_generation_is_a_whole_number(generation):
+    refused = pytest.raises(
+        InvalidGroupError, match=f"generation in the group is {generation!r}; give an integer"
+    )
+    with refused:
+        Group([Topic("clicks", 3)], [], generation=generation)
+    with refused:
+        Group([Topic("clicks", 3)], [Member("a", ["clicks"], generation=generation)])

@@ -268,8 +268,8 @@ ROWS = [
     ),
     (
         "copartition/simulation/group/classic_group.py",
-        "if not consumer.static:  # a static",
-        "if True:  # a static",
+        "if consumer.static:  # it stays",
+        "if False:  # it stays",
         "tests/copartition/simulation/group/test_coordinator.py",
     ),
     (
@@ -283,6 +283,12 @@ ROWS = [
         "deepcopy(before.assignor) if self._shared else",
         "",
         "tests/copartition/simulation/test_ends.py",
+    ),
+    (
+        "copartition/simulation/group/consumer_client.py",
+        "self._plans.append(self._timers.at(self._world.now_ms, self._join))",
+        "self._join()",
+        "tests/copartition/simulation/group/test_clients.py",
     ),
     (
         "copartition/simulation/outcome/phases.py",

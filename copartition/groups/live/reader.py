@@ -1,4 +1,4 @@
-"""A live group read again and again: its members, topics and lag as columns."""
+"""A live group read once, or again and again: its members, topics and lag as columns."""
 
 from __future__ import annotations
 
@@ -122,6 +122,29 @@ def _uuid(identifier: Any) -> uuid.UUID:
     """Java's two signed halves as a UUID."""
     high = identifier.get_most_significant_bits() & _64_BITS
     return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))
+
+
+def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupState | None]:
+    """The group as its coordinator describes it, and its target assignment where it has one (KIP-848).
+
+    Asks for the cluster's topics, the group, its committed offsets and the ends of the partitions.
+
+    Args:
+        group: group id.
+        config: librdkafka settings; `bootstrap.servers` at least.
+
+    Raises:
+        SourceError: no `bootstrap.servers`, a setting that librdkafka refuses, no broker that answers, one
+            that refuses us, or no such group.
+        MissingDependencyError: confluent-kafka is not installed.
+    """
+    cluster = connect(group, config)
+    described = with_subscriptions(cluster, describe_group(cluster, group))
+    lags, unread = read_lags(cluster, group)
+    topics = read_topics(
+        cluster, {*described.topics, *(topic for topic, _ in lags)}, with_racks=described.has_racks
+    )
+    return states(described, topics, lags, (*topics.warnings, *unread))
 
 
 _TOPICS_FOR_S = 60.0

@@ -174,6 +174,7 @@ class ClassicGroup:
     def speaks(self, member: int) -> bool:
         """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
         self._forget_session(member)
+        self._joined_ms = None
         if self.state is State.COMPLETING and member == self.leader.member and self._answer.is_done:
             self._complete()
             return False
@@ -201,10 +202,6 @@ class ClassicGroup:
         if self.state is State.PREPARING:
             return bool(self._members.joins_ms[member] <= self._world.now_ms)
         return self.state is State.COMPLETING
-
-    def look_again(self) -> None:
-        """Members have other times of joining than before."""
-        self._joined_ms = None
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Nobody is answered until then; sessions begin anew when the group is loaded."""
@@ -270,15 +267,15 @@ class ClassicGroup:
         late = members.rows[members.joins_ms[members.rows] > now_ms]
         for member in late.tolist():
             consumer = self._world.memberships.consumers[member]
+            if consumer.static and not members.alive[member]:
+                continue
             text = f"{consumer.name} did not rejoin in time"
-            if not consumer.static:  # a static one stays, to be missed when its session is over
-                cause = self._world.partitions.cause(text)
-                self._on_expelled(member, cause)
-                self.drop(member, text, cause)
-            elif members.alive[member]:
-                cause = self._world.partitions.cause(text)
-                self._on_expelled(member, cause)
+            cause = self._world.partitions.cause(text)
+            self._on_expelled(member, cause)
+            if consumer.static:  # it stays, to be missed when its session is over
                 self.fall_silent(member, now_ms, cause)
+            else:
+                self.drop(member, text, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():

@@ -24,7 +24,7 @@ from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
-from copartition.simulation.inputs.events import Consumer
+from copartition.simulation.inputs.events import REFUSED, Consumer
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.errors import ScenarioError
 
@@ -412,7 +412,7 @@ class ClassicProtocol:
         else:
             heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
             self._group.fall_silent(member, heard_ms, cause)
-        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _on_expelled(self, member: int, cause: int) -> None:
         """The barrier waited long enough for a batch; its application works on and knows nothing."""
@@ -422,14 +422,16 @@ class ClassicProtocol:
         consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
         had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)
         self._world.partitions.zombie(had, member, now_ms, polls_ms, reads=False)
-        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
-    def _return(self, consumer: int, member: int) -> None:
-        if member not in self._members:
-            self._world.note(
-                "commit-refused", self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID"
-            )
-        self._arrive(consumer, self._world.now_ms)
+    def _return(self, consumer: int, member: int, had: NDArray[np.int32]) -> None:
+        """It commits what it had, and then joins again, unless the refused commit ends its process."""
+        now_ms = self._world.now_ms
+        if len(had) and member not in self._members:
+            self._world.note(REFUSED, self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID")
+        self._plans.setdefault(consumer, []).append(
+            self._timers.at(now_ms, lambda: self._arrive(consumer, now_ms))
+        )
 
     def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
         """A process goes on as if nothing had been; whether it may, its next request tells it."""
@@ -441,10 +443,9 @@ class ClassicProtocol:
             self._members.base_ms[member] = now_ms
             if self._group.speaks(member):
                 self._notifier.notify(member, now_ms + self._costs.network_ms)
-                self._group.look_again()
             self._resume(member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])
         partitions.zombie(had, member, now_ms, told_ms, reads=True)
-        self._plan(consumer, told_ms, lambda: self._return(consumer, member))
+        self._plan(consumer, told_ms, lambda: self._return(consumer, member, had))

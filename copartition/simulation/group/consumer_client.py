@@ -22,6 +22,7 @@ from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import DONE, Timer, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
+from copartition.simulation.inputs.events import REFUSED
 from copartition.simulation.outcome.timeline import Phase
 
 
@@ -261,7 +262,8 @@ class Client:
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
         self.stands_ms = self._world.now_ms
-        self._join()
+        # Whatever a refused commit does to the process, it does before that joins.
+        self._plans.append(self._timers.at(self._world.now_ms, self._join))
 
     def _polls_ms(self) -> float:
         now_ms = self._world.now_ms
@@ -347,7 +349,7 @@ class Client:
     def _return(self) -> None:
         name = self.configured.name
         if len(self._had):
-            self._world.note("commit-refused", name, error=Error.UNKNOWN_MEMBER_ID.name)
+            self._world.note(REFUSED, name, error=Error.UNKNOWN_MEMBER_ID.name)
         if self._is_member and self.configured.static:
             self._coordinator.leave_for_a_while(self.member)
         elif self._is_member:

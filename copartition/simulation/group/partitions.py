@@ -109,11 +109,6 @@ class Partitions:
         self._catch_up()
         return self._flow
 
-    @property
-    def unread(self) -> int:
-        """Partitions that exist and nobody reads by now."""
-        return self.now.unread
-
     def topic(self, name: str) -> int:
         """A topic's number."""
         return self._number[name]
@@ -248,7 +243,7 @@ class Partitions:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
                 if zombie.flow_number is not None and self.flow is not None:
-                    self.flow.lay(zombie.flow_number, at_ms)
+                    self.flow.readers.lay(zombie.flow_number, at_ms)
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""

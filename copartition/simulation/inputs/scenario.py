@@ -11,17 +11,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from os import PathLike
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.group import Topic
-from assignors.registry import check_for_consumers
+from assignors.registry import check_for_consumers, get_assignor
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.durations import Between, Distribution, Milliseconds
 from copartition.simulation.inputs.events import (
+    ANYONE,
     EVENT_NAMES,
+    REFUSED,
     Autoscaler,
     ByName,
     Condition,
@@ -50,7 +53,8 @@ from copartition.simulation.inputs.kinds import (
     write_condition,
 )
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
-from partitioning.errors import ScenarioError
+from copartition.simulation.inputs.values import read_arguments, read_values
+from partitioning.errors import ScenarioError, UnknownStrategyError
 from partitioning.kit.limits import (
     MAX_GROUP_MEMBERS,
     MAX_SCENARIO_EVENTS,
@@ -145,17 +149,50 @@ class Scenario:
         return find_warnings(self)
 
     @classmethod
-    def from_file(cls, path: str | PathLike[str]) -> "Scenario":
+    def from_file(cls, path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> "Scenario":
         """A scenario from a YAML, TOML or JSON file, by its ending.
+
+        Args:
+            path: the file.
+            changes: what it says differently: settings by Kafka's names, or fields by their path
+                (`load.rate`), and their values as JSON; what is no JSON is text.
 
         Raises:
             ScenarioError: the file cannot be read or does not say what it must; the message carries the path
                 to the fault, such as `$.events[0].at_ms`.
             MissingDependencyError: msgspec or PyYAML is not installed.
         """
-        from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - needs msgspec
+        file = Path(path)
+        try:
+            return cls.from_dict(read_values(file, changes or {}, kinds_of(cls)), file.stem)
+        except OSError as error:
+            raise ScenarioError(f"{file}: {error.strerror or error}") from error
+        except ScenarioError as error:
+            raise ScenarioError(f"{file}: {error.args[0]}", path=error.path) from error
+        except ValueError as error:
+            raise ScenarioError(f"{file}: {error}") from error
 
-        return read_scenario(path)
+    @classmethod
+    def from_dict(cls, values: Any, name: str = "scenario") -> "Scenario":
+        """The scenario that values of a file describe, as `json.loads` gives them.
+
+        It is called `name` where they have none; in a `ScenarioError` `path` leads to the fault in them.
+        """
+        arguments, places = read_arguments(values, kinds_of(cls))
+        try:
+            scenario = cls(**{"name": name, **arguments})
+            _check_registered(scenario)
+        except ScenarioError as error:
+            path = re.sub(r"^\$\.consumers\[(\d+)\]", lambda match: places[int(match[1])], error.path or "$")
+            raise ScenarioError(error.args[0], path=path) from error
+        return scenario
+
+
+class CapturedScenario(NamedTuple):
+    """A scenario, and in `assumed` what the group that it is made of does not show; nothing for a file's."""
+
+    scenario: Scenario
+    assumed: tuple[str, ...] = ()
 
 
 BROKER_SIDE = frozenset({UniformAssignor.name, BrokerRangeAssignor.name})
@@ -272,15 +309,24 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
         )
 
 
+def _check_registered(scenario: Scenario) -> None:
+    """Refuse strategies that there are not; in a scenario made in Python, one may be registered later."""
+    named = {scenario.assignor: "$.assignor"}
+    for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
+        for number, each in enumerate(consumers_or_events):
+            inner = each.consumer if isinstance(each, Join) else each
+            for turn, name in enumerate(getattr(inner, "assignors", None) or ()):
+                named.setdefault(name, f"{path}[{number}].assignors[{turn}]")
+    for name, path in named.items():
+        try:
+            get_assignor(name)
+        except UnknownStrategyError as error:
+            raise ScenarioError(str(error), path=path) from error
+
+
 def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path: str) -> None:
-    if isinstance(when := event.at_ms, Condition):
-        check_fields(when, f"{path}.when")
-        if (when.above is None) == (when.below is None):
-            raise ScenarioError("a condition has one limit, above or below", path=f"{path}.when")
-        if when.figure in {"lag", "partition_lag"} and scenario.load is None:
-            raise ScenarioError(
-                f"{when.figure} is known only where the scenario has a load", path=f"{path}.when"
-            )
+    if isinstance(event.at_ms, Condition):
+        _check_condition(event.at_ms, event, scenario, f"{path}.when")
     match event:
         case Join(consumer=consumer):
             _check_consumer(consumer, topics, f"{path}.consumer")
@@ -295,6 +341,20 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
         case Autoscaler():
             _check_autoscaler(event, scenario, path)
     _check_strategies(getattr(event, "assignors", None), f"{path}.assignors")
+
+
+def _check_condition(when: Condition, event: Event, scenario: Scenario, path: str) -> None:
+    check_fields(when, path)
+    fault = None
+    if when.figure == REFUSED:
+        if when != Condition(REFUSED) or not isinstance(event, ByName):
+            fault = f"{REFUSED} has no limit and no time, and is for an event of one consumer"
+    elif (when.above is None) == (when.below is None):
+        fault = "a condition has one limit, above or below"
+    elif when.figure in {"lag", "partition_lag"} and scenario.load is None:
+        fault = f"{when.figure} is known only where the scenario has a load"
+    if fault:
+        raise ScenarioError(fault, path=path)
 
 
 def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
@@ -484,7 +544,7 @@ class _Course:
                 consumer = self._consumers.get(event.consumer)
                 if consumer is not None:
                     check_instance(event, number, consumer)
-                elif not makes_names:
+                elif not makes_names and event.consumer != ANYONE:
                     raise no_consumer(event, number, self._consumers)
 
     def _doubt(self, event: Event) -> None:
@@ -493,9 +553,9 @@ class _Course:
             self._unsure_topics.add(event.topic)
         elif isinstance(event, Join):
             self._unsure_consumers.add(event.consumer.name)
-        elif isinstance(event, ByName):
+        elif isinstance(event, ByName) and event.consumer != ANYONE:
             self._unsure_consumers.add(event.consumer)
-        elif isinstance(event, GroupWide):
+        elif isinstance(event, ByName | GroupWide):
             self._membership_unknown = True
 
     def _apply(self, at_ms: float, event: Event, number: int) -> None:

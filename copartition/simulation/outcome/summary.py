@@ -44,7 +44,7 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         compute_ms=float(by_phase[Phase.COMPUTING]),
         handover_ms=float(by_phase[Phase.HANDOVER]),
         moved_partitions=sum(rebalance.moved for rebalance in rebalances),
-        unassigned_partitions=partitions.unread,
+        unassigned_partitions=partitions.now.unread,
         double_read_ms=double_read_ms,
         peak_lag=None if records is None else float(records.lag.max(initial=0)),
         recovery_ms=None if records is None else float(records.recovery_ms.max(initial=0)),
@@ -98,7 +98,7 @@ def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[flo
 def _is_forsaken(world: World) -> bool:
     """Whether a partition that some consumer of the run subscribes to is not read, and never will be."""
     partitions = world.partitions
-    if not partitions.unread:
+    if not partitions.now.unread:
         return False
     wanted = {
         name for consumer in world.consumers for name in subscription(consumer, world, partitions.counts)

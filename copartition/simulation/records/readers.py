@@ -227,7 +227,7 @@ class Readers:
         # Where consumers were when they lost a partition without giving it up.
         self._left: dict[tuple[int, int], tuple[float, float]] = {}
         self._zombies: list[_Zombie] = []
-        self._consumers = Consumers(float(load.capacity))
+        self.consumers = Consumers(float(load.capacity))
         self.outages = Outages(size)
         self.transactions = OpenTransactions()
         self.group_curve = GroupCurve()
@@ -239,19 +239,11 @@ class Readers:
         self.outages.begin(slots, np.zeros(len(slots)), at)
         self.group_curve.bends(at, self._rate[slots])
 
-    def has_committed(self, consumer: int, at: float) -> None:
-        """A consumer that reads at time 0 began its commit interval at this time, before it."""
-        self._consumers.has_committed(consumer, at)
-
     def has_read(self, slots: Slots, consumer: NDArray[np.integer]) -> None:
         """These consumers had read these partitions before time 0, too, and not committed all of it."""
         if not self._before:
-            uncommitted_ms = np.minimum(-self._consumers.since[consumer], self._settled_ms)
+            uncommitted_ms = np.minimum(-self.consumers.since[consumer], self._settled_ms)
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
-
-    def has_capacity(self, consumer: int, capacity: float) -> None:
-        """A consumer can process so many records a second, other than by default."""
-        self._consumers.has_capacity(consumer, capacity)
 
     def haunt(self, consumer: int, start: float, end: float) -> int:
         """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""
@@ -259,7 +251,7 @@ class Readers:
         return HAUNTED + len(self._zombies) - 1
 
     def lay(self, kind: int, at: float) -> None:
-        """That zombie reads no longer than this."""
+        """That zombie reads no longer than this: its process ends before it was to hear that it is out."""
         self._zombies[kind - HAUNTED].end = at
 
     def levels(self, at: float) -> Floats:
@@ -277,7 +269,7 @@ class Readers:
 
     def happen(self, now: Round) -> None:
         """Let a round happen."""
-        consumers = self._consumers
+        consumers = self.consumers
         consumers.enter(now.consumer, now.at)
         if self._commits_on_revoke and now.kind == GIVEN_UP:
             consumers.commits[now.consumer[self._reader[now.partition] >= 0]] = True
@@ -295,7 +287,7 @@ class Readers:
 
     def balance(self, at: float) -> Balance:
         """The state of everything then, which counts as a change of everything."""
-        consumers = self._consumers
+        consumers = self.consumers
         consumers.enter_all(at)
         self.curves.capacity = consumers.capacity
         self._settle()
@@ -324,12 +316,12 @@ class Readers:
             self._rate[slots],
             self._reader[slots],
             self._drained[slots],
-            self._consumers.capacity,
+            self.consumers.capacity,
         )
 
     def _settle(self) -> None:
         """Bring what the consumers concerned read up to their time."""
-        consumers = self._consumers
+        consumers = self.consumers
         slots = consumers.touched[self._reader].nonzero()[0]
         if not len(slots):
             return
@@ -359,7 +351,7 @@ class Readers:
     ) -> Floats:
         """What is processed and not committed of these partitions, as `_uncommitted`."""
         behind, rate, reader, drained, capacity = sharing
-        consumers = self._consumers
+        consumers = self.consumers
         commits = consumers.commits[reader]
         if commits.all() or (self._before and not self._limited):
             return np.zeros(len(slots))
@@ -405,7 +397,7 @@ class Readers:
         self._reader[slots] = -1
         self._drained[slots] = np.inf
         self.outages.begin(slots, self._behind[slots], at)
-        self._consumers.bend(consumer, self._rate[slots] * ~stood)
+        self.consumers.bend(consumer, self._rate[slots] * ~stood)
         if kind == GIVEN_UP:
             if self._left:
                 for key in zip(slots.tolist(), consumer.tolist(), strict=True):
@@ -423,7 +415,7 @@ class Readers:
             self._lose(now)
 
     def _leave_open(self, now: Round) -> None:
-        until = self._consumers.last_tick(self._interval)[now.consumer] + self._timeout
+        until = self.consumers.last_tick(self._interval)[now.consumer] + self._timeout
         self._deadline[now.partition] = until
         begun = self._uncommitted[now.partition] > 0
         self.transactions.leave_open(now.partition[begun], now.consumer[begun], now.at[begun], until[begun])
@@ -449,7 +441,7 @@ class Readers:
     def _read(self, now: Round) -> None:
         """They are read from now on."""
         slots, consumer, at, _ = now
-        consumers = self._consumers
+        consumers = self.consumers
         fresh = self._reader[slots] < 0
         stood, stood_since = self._standing[slots], self._since[slots]
         self._wait(slots, at)
@@ -487,7 +479,7 @@ class Readers:
             again = now.take(replaced)
             self._stop(again._replace(kind=DROPPED))
             self._read(again._replace(kind=READ))
-            self._consumers.clock[again.consumer] = again.at
+            self.consumers.clock[again.consumer] = again.at
         stands = self._standing[now.partition] == now.consumer
         if stands.any():
             self._wait(now.partition[stands], now.at[stands])
@@ -516,15 +508,15 @@ class Readers:
 
     def _begin(self) -> None:
         """Let the consumers concerned share their capacity among what they read now."""
-        slots = self._consumers.touched[self._reader].nonzero()[0]
+        slots = self.consumers.touched[self._reader].nonzero()[0]
         if not len(slots):
-            self._consumers.rest(self.group_curve)
+            self.consumers.rest(self.group_curve)
             return
         behind, rate, reader = self._behind[slots], self._rate[slots], self._reader[slots]
         if self._limited:
             self.outages.note_level(slots, behind, self._since[slots])
-        self._drained[slots] = drain_times(behind, rate, reader, self._consumers.capacity)
-        self._consumers.begin(self.group_curve, reader, behind, rate)
+        self._drained[slots] = drain_times(behind, rate, reader, self.consumers.capacity)
+        self.consumers.begin(self.group_curve, reader, behind, rate)
 
 
 class _Zombie:

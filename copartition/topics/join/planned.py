@@ -23,7 +23,7 @@ from copartition.topics.join.writers import (
 )
 from copartition.words import count, list_names
 from partitioning.errors import InvalidConfigError
-from partitioning.growth import expected_share
+from partitioning.growth import check_growth, expected_share
 from partitioning.keys import key_column
 from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
@@ -234,7 +234,7 @@ def plan_growth(
             raise InvalidConfigError(
                 f"no join has the topic {topic}, which is to grow; did you mean {', '.join(near)}?"
             )
-        expected_share(counts[topic], partitions)  # refuses what cannot be
+        check_growth(counts[topic], partitions)
     after = {topic: plan.get(topic, counts[topic]) for topic in topics}
     planned = tuple(
         PlannedJoin(

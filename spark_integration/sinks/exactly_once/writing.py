@@ -123,7 +123,7 @@ class _Attempt:
         self._last: Entry | None = None
         # Warnings would be about settings that are a producer's own.
         group = {"group.id": ledger_group(target.app_id), "enable.auto.commit": False, "log_level": 3}
-        self._deliveries = Deliveries(target.config, DeliveryError, "or more records")
+        self._deliveries = Deliveries(target.config, "or more records")
         own = {
             "transactional.id": transactional_id(target.app_id, target.topic, partition),
             "delivery.report.only.error": True,

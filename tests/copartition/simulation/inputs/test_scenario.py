@@ -33,7 +33,7 @@ from copartition.simulation import (
     StatefulSetRoll,
     Uniform,
 )
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.file import scenario_to_dict
 from partitioning.errors import ScenarioError
 
 GROUP = Scenario((Topic("orders", 4),), (Consumer("a"), Consumer("b")))
@@ -95,6 +95,10 @@ def fault_of(make):
         ([Leave(LAG, "a")], "[0].when", "lag is known only where the scenario has a load"),
         ([Leave(Condition("members"), "a")], "[0].when", "one limit"),
         ([Leave(Condition("members", above=1, below=2), "a")], "[0].when", "one limit"),
+        ([Leave(Condition("commit-refused", above=1), "a")], "[0].when", "has no limit and no time"),
+        ([ScaleTo(Condition("commit-refused"), 1)], "[0].when", "is for an event of one consumer"),
+        ([Leave(Condition("commit-refused"), "*")], "[0]", "give until_ms"),
+        ([Leave(5, "*")], "[0].consumer", "consumer '*' is not running at that time"),
         ([Leave(Condition("members", above=NAN), "a")], "[0].when.above", "above is nan"),
         ([Leave(Condition("lagg", above=1), "a")], "[0].when.figure", "did you mean 'lag'?"),
         ([Leave(Condition("members", above=1), "a")], "[0]",
@@ -120,6 +124,8 @@ def test_an_event_that_cannot_happen_is_named(events, place, fault):
 
 UNCERTAIN = {
     "a condition": [Leave(Condition("members", above=1), "a"), Join(5, Consumer("a"))],
+    "a commit that may be refused": [Crash(Condition("commit-refused"), "a"), Join(5, Consumer("a"))],
+    "a commit of anyone": [Crash(Condition("commit-refused"), "*"), Join(5, Consumer("a"))],
     "a condition for all": [ScaleTo(Condition("members", above=1), 0), Join(5, Consumer("a"))],
     "a join that may come": [Join(Condition("members", above=1), Consumer("n")), Leave(5, "n")],
     "a drawn duration": [Restart(1, "a", Uniform(1, 9)), Leave(5, "a")],
@@ -220,7 +226,7 @@ def test_numbers_of_numpy_are_numbers():
     events = (Grow(np.float32(5), "orders", np.int64(9)), Stall(np.int32(6), "a", np.float64(7)))
     scenario = replace(GROUP, events=events, seed=np.uint64(3), load=Load(np.float32(0.5)))
     written = json.loads(json.dumps(scenario_to_dict(scenario)))
-    assert scenario_from_dict(written) == scenario
+    assert Scenario.from_dict(written) == scenario
 
 
 @pytest.mark.parametrize(

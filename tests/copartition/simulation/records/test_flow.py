@@ -58,7 +58,7 @@ def test_what_is_not_read_again_is_no_duplicate_yet():
 )
 def test_what_was_read_before_time_0_and_not_committed_is_read_again(options, leaves, duplicates):
     told = flow(**options)
-    told.has_committed(0, -3_000)
+    told.readers.consumers.has_committed(0, -3_000)
     told.reads([0], 0, 0)
     told.has_read([0], np.array([0]))
     told.stops([0], 1_000, committed=leaves)
@@ -251,7 +251,7 @@ def test_a_zombie_whose_process_ends_reads_no_more():
     told.stops([0], 10_000, committed=False)
     told.reads([0], 1, 10_000)
     zombie = told.zombie([0], 0, 20_000, 22_000)
-    told.lay(zombie, 20_500)
+    told.readers.lay(zombie, 20_500)
     assert told.result(40_000).duplicates == [150]
 
 
