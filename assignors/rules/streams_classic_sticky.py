@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import ClassVar
 
-from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
-from assignors.rules.streams_racks import STATELESS, Costs, Exchange, RackAwareAssignor
+from assignors.rules.streams_application import RUNNING, ProcessAssignment, hash_order
+from assignors.rules.streams_racks import STATELESS, Costs, RackAwareApplication, RackAwareAssignor
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_set_capacity
@@ -62,9 +62,9 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
         return plan.answer()
 
 
-class _Plan(Application):
+class _Plan(RackAwareApplication):
     def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
-        super().__init__(group)
+        super().__init__(group, strategy, costs)
         count = len(self.tasks)
         # The size of a HashSet of all pairs, a 32-bit integer.
         if count * (count - 1) & 1 << 31:
@@ -78,9 +78,7 @@ class _Plan(Application):
         self._loads = [0.0] * len(self.processes)
         self._holders: list[list[int]] = [[] for _ in self.tasks]
         # Processes are put into one HashMap after the other.
-        self._clients = self._order(self._order(self.in_turn))
-        self._strategy, self._costs = strategy, costs
-        self._exchange = Exchange(self, strategy, self._clients)
+        self.order = self._clients = self._order(self._order(self.in_turn))
         self._before: list[set[int]] = []
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
@@ -117,17 +115,17 @@ class _Plan(Application):
     def exchange_active(self) -> None:
         """Stateful tasks, then stateless ones; changelogs count here too."""
         self._before = [set(each.active) for each in self.processes]
-        crossings = self._exchange.crossings(lambda each: (*each.source_topics, *each.changelog_topics))
-        self._exchange.active(list(self.stateful.values()), crossings, self._costs)
-        self._exchange.active(self.stateless, crossings, STATELESS)
+        crossings = self.crossings(lambda each: (*each.source_topics, *each.changelog_topics))
+        self.exchange_tasks(list(self.stateful.values()), crossings, self.costs)
+        self.exchange_tasks(self.stateless, crossings, STATELESS)
         for process, each in enumerate(self.processes):
             for task in each.active:
                 self._holders[task] = [process]
 
     def exchange_standby(self) -> None:
         """Whatever their tags are: Kafka Streams compares those of a process with themselves."""
-        crossings = self._exchange.crossings(lambda each: each.changelog_topics)
-        self._exchange.standby(self._strategy, crossings, self._costs)
+        crossings = self.crossings(lambda each: each.changelog_topics)
+        self.exchange_standby_tasks(self.strategy, crossings)
 
     def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
         """4. Standby tasks as active ones in step 3, among the processes without the task."""

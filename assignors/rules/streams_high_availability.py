@@ -15,13 +15,12 @@ from typing import ClassVar
 
 from assignors.rules.streams_application import (
     RUNNING,
-    Application,
     Process,
     ProcessAssignment,
     hash_order,
     name_of,
 )
-from assignors.rules.streams_racks import STATELESS, Costs, Exchange, RackAwareAssignor
+from assignors.rules.streams_racks import STATELESS, Costs, RackAwareApplication, RackAwareAssignor
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
@@ -99,11 +98,11 @@ _active: Callable[[Process], set[int]] = attrgetter("active")
 _standby: Callable[[Process], set[int]] = attrgetter("standby")
 
 
-class _Plan(Application):
+class _Plan(RackAwareApplication):
     def __init__(
         self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int, strategy: str, costs: Costs
     ) -> None:
-        super().__init__(group)
+        super().__init__(group, strategy, costs)
         if self.tasks and not group.members:
             raise AssignorError(
                 f"nobody can run task {name_of(self.tasks[0])}: the group has no members",
@@ -131,10 +130,8 @@ class _Plan(Application):
                 # Quirk: state ahead of its changelog counts as none.
                 self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
-        self._exchange = Exchange(self, strategy, range(len(self.processes)))
-        self._costs = costs
-        sources = self._exchange.crossings(lambda each: each.source_topics)
-        changelogs = self._exchange.crossings(lambda each: each.changelog_topics)
+        sources = self.crossings(lambda each: each.source_topics)
+        changelogs = self.crossings(lambda each: each.changelog_topics)
         # Without racks of changelogs no active task moves either, where there are standby tasks.
         is_known = sources is not None and (changelogs is not None or not group.standby_replicas)
         is_on = is_known and all(len(set(each.racks)) == 1 for each in self.processes)
@@ -145,7 +142,7 @@ class _Plan(Application):
         for task, process in zip(self._ends, cycle(self.processes), strict=False):
             process.active.add(task)
         self._balance(_active)
-        self._exchange.active(list(self._ends), self._sources, self._costs)
+        self.exchange_tasks(list(self._ends), self._sources, self.costs)
 
     def assign_standby(self, replicas: int, tags: Collection[str]) -> None:
         """2. Each replica to the least loaded process without the task; all this ignores who has state."""
@@ -157,11 +154,8 @@ class _Plan(Application):
                     break
                 self.processes[process].standby.add(task)
         self._balance(_standby, are_tags_kept=bool(tags))
-        self._exchange.standby(
-            "min_traffic",
-            self._changelogs,
-            self._costs,
-            lambda *move: not tags or self._keeps_tags(*move),
+        self.exchange_standby_tasks(
+            "min_traffic", self._changelogs, lambda *move: not tags or self._keeps_tags(*move)
         )
 
     def _assign_by_tags(self, replicas: int, tags: Collection[str]) -> dict[int, int]:
@@ -257,7 +251,7 @@ class _Plan(Application):
         """5. Each to the process with the fewest active tasks per thread."""
         for task in self.stateless:
             min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
-        self._exchange.active(self.stateless, self._sources, STATELESS)
+        self.exchange_tasks(self.stateless, self._sources, STATELESS)
 
     def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
         """`balanceTasksOverThreads`.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from assignors.group import Topic
 from assignors.rules.streams_application import Application, Process
-from assignors.rules.streams_sticky import Subtopology
+from assignors.rules.streams_sticky import StreamsGroup, Subtopology
 from partitioning.errors import InvalidConfigError, InvalidGroupError
 
 Crossings: TypeAlias = NDArray[np.int64] | None
@@ -70,24 +70,20 @@ class RackAwareAssignor:
         self._costs: Costs = (traffic, elsewhere)
 
 
-class Exchange:
-    """What processes of an application exchange with each other.
-
-    Args:
-        application: its tasks and processes.
-        strategy: with "balance_subtopology" a process also keeps about its share of each subtopology.
-        order: the places of processes in the order of Java's graph.
+class RackAwareApplication(Application):
+    """An application whose processes exchange tasks.
 
     Raises:
-        InvalidGroupError: a subtopology without the topics that its tasks read, or write their state to.
+        InvalidGroupError: where racks count, a subtopology without the topics that its tasks read, or write
+            their state to.
     """
 
-    def __init__(self, application: Application, strategy: str, order: Sequence[int]) -> None:
-        self._application = application
-        self._processes = application.processes
-        self._strategy = strategy
-        self._order = order
-        for each in application.subtopologies if strategy != "none" else ():
+    def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
+        super().__init__(group)
+        self.strategy, self.costs = strategy, costs
+        self.order: Sequence[int] = range(len(self.processes))
+        """The places of processes in the order of Java's graph."""
+        for each in self.subtopologies if strategy != "none" else ():
             for name, topics in ("source", each.source_topics), ("changelog", each.changelog_topics):
                 most = max((topic.partitions for topic in topics), default=0)
                 if most < each.tasks and (each.stateful or name == "source"):
@@ -101,12 +97,11 @@ class Exchange:
 
         None where a process, or any partition of these topics, has no rack, so that nothing is exchanged.
         """
-        if self._strategy == "none" or not all(each.racks[0] for each in self._processes):
+        if self.strategy == "none" or not all(each.racks[0] for each in self.processes):
             return None
         rows = []
-        subtopologies = self._application.subtopologies
-        topics = {each.id: {topic.name: topic for topic in topics_of(each)} for each in subtopologies}
-        for name, number in self._application.tasks:
+        topics = {each.id: {topic.name: topic for topic in topics_of(each)} for each in self.subtopologies}
+        for name, number in self.tasks:
             partitions = [
                 topic.racks[number] if topic.racks else ()
                 for topic in topics[name].values()
@@ -114,28 +109,27 @@ class Exchange:
             ]
             if not all(partitions):
                 return None
-            rows.append([sum(each.racks[0] not in some for some in partitions) for each in self._processes])
+            rows.append([sum(each.racks[0] not in some for some in partitions) for each in self.processes])
         return np.array(rows, np.int64)
 
-    def active(self, tasks: Sequence[int], crossings: Crossings, costs: Costs) -> None:
+    def exchange_tasks(self, tasks: Sequence[int], crossings: Crossings, costs: Costs) -> None:
         """These tasks go from process to process, all at once (`optimizeActiveTasks`)."""
         if tasks and crossings is not None:
-            sets = [self._processes[place].active for place in self._order]
-            self._exchange(self._strategy, tasks, crossings[:, self._order], costs, sets)
+            sets = [self.processes[place].active for place in self.order]
+            self._exchange(self.strategy, tasks, crossings[:, self.order], costs, sets)
 
-    def standby(
+    def exchange_standby_tasks(
         self,
         strategy: str,
         crossings: Crossings,
-        costs: Costs,
         can_move: Callable[[Process, Process, int], bool] = lambda *_: True,
     ) -> None:
         """Two processes in other racks at a time exchange standby tasks (`optimizeStandbyTasks`)."""
         for _ in range(_STANDBY_ROUNDS):
             moved = False
-            for pair in combinations(self._order, 2):
+            for pair in combinations(self.order, 2):
                 places = sorted(pair)
-                one, other = (self._processes[place] for place in places)
+                one, other = (self.processes[place] for place in places)
                 if crossings is None or one.racks[0] == other.racks[0]:
                     continue
                 movable = [
@@ -144,7 +138,7 @@ class Exchange:
                 ]
                 if all(movable):
                     tasks, sets = sorted(chain(*movable)), [one.standby, other.standby]
-                    moved |= self._exchange(strategy, tasks, crossings[:, places], costs, sets)
+                    moved |= self._exchange(strategy, tasks, crossings[:, places], self.costs, sets)
             if not moved:
                 return
 
@@ -162,7 +156,7 @@ class Exchange:
         before = [owners[task] for task in tasks]
         cost = crossings[tasks] * traffic + elsewhere
         cost[np.arange(len(tasks)), before] -= elsewhere
-        names = [self._application.tasks[task].topic for task in tasks]
+        names = [self.tasks[task].topic for task in tasks]
         sizes = [len([*some]) for _, some in groupby(names)] if strategy == "balance_subtopology" else []
         # Java's costs are 32-bit integers.
         after = _Graph(cost.astype(np.int32).tolist(), before, sizes).cheapest()
