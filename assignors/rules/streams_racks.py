@@ -210,17 +210,16 @@ class _Graph:
             arcs[task] += [(node, each) for node, each in enumerate(cost, first) if node != at]
             if at:
                 arcs[at].append((task, -cost[at - first]))
-        loads: Counter[int] = Counter()
+        loads = Counter(at - first for at, first in zip(self._at, self._first, strict=True) if at)
         for node, room in self._room.items():
             process = (node - self._second) % len(self._quota)
             tasks = len(arcs[node])
-            loads[process] += tasks
             if tasks < room:
                 arcs[node].append((self._second + process, 0))
             if tasks:
                 arcs[self._second + process].append((node, 0))
-        for process, load in loads.items():
-            if load < self._quota[process]:
+        for process, quota in enumerate(self._quota):
+            if loads[process] < quota:
                 arcs[self._second + process].append((self._sink, 0))
         return arcs
 
@@ -261,8 +260,8 @@ class _Graph:
         previous[node] = tails[late[0]]
         for _ in previous:
             node = int(previous[node])
-        cycle = [node]
-        while len(cycle) == 1 or cycle[-1] != node:
+        cycle = [node, int(previous[node])]
+        while cycle[-1] != node:
             cycle.append(int(previous[cycle[-1]]))
         return cycle[::-1]
 

@@ -143,10 +143,8 @@ def _streams_group(group: StreamsGroup) -> Json:
         }
         for member in group.members
     ]
-    # Racks are not among what these cases are about.
-    subtopologies = [
-        {name: getattr(each, name) for name in ("id", "tasks", "stateful")} for each in group.subtopologies
-    ]
+    names = ("id", "tasks", "stateful")
+    subtopologies = [{name: getattr(each, name) for name in names} for each in group.subtopologies]
     return {
         "subtopologies": subtopologies,
         "standby_replicas": group.standby_replicas,

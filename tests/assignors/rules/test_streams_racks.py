@@ -142,6 +142,14 @@ def test_topics_that_are_not_there_are_an_error(topics: dict[str, Any], missing:
             )
 
 
+def test_a_process_keeps_its_share_of_each_subtopology() -> None:
+    """All tasks of a subtopology would cost less in one process."""
+    cost, owners = [[0, 9], [0, 9], [9, 0], [9, 0]], [0, 1, 0, 1]
+    assert _Graph(cost, owners, []).cheapest() == [0, 0, 1, 1]
+    balanced = _Graph(cost, owners, [2, 2]).cheapest()
+    assert sorted(balanced[:2]) == sorted(balanced[2:]) == [0, 1]
+
+
 @settings(max_examples=examples(60))
 @given(st.data())
 def test_no_exchange_is_cheaper(data: st.DataObject) -> None:
