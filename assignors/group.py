@@ -214,14 +214,15 @@ class Group:
     def __post_init__(self) -> None:
         check_partitions(sum([topic.partitions for topic in self.topics]), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
-        members = Carried.of(self.members).who
-        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members])
-        generations = [self.generation, *[each.generation for each in members]]
+        members = Carried.of(self.members)
+        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members.who])
+        joining = members.who[members.staying :]
+        generations = [self.generation, *[each.generation for each in joining]]
         if not {*map(type, generations)} <= {int, NoneType}:
             for generation in generations:
                 if not (generation is None or is_integer(generation)):
                     raise InvalidGroupError(f"a generation in the group is {generation!r}; give an integer")
-        for member in members:
+        for member in joining:
             if type(member.owned) is not PartitionList and member.owned:
                 check_numbers(member.owned, member.id)
 
@@ -261,7 +262,7 @@ class Group:
         listed, names, owner, topic, partition = assignment.to_arrays()
         ids = tuple([each.id for each in before.who])
         _check_members(ids, listed, leave)
-        claimed = [each.generation or 0 for each in before.who]
+        claimed = [each.generation or 0 for each in before.who[before.staying :]]
         generation = 1 + max(self.generation, before.generation, *claimed)
         leaving = set(leave)
         staying = [each for each in before.who if each.id not in leaving]

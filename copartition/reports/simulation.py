@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.reports.json import dump, finite
+from copartition.reports.json import attributes_of, dump, finite
 from copartition.simulation import (
     Costs,
     Duration,
@@ -189,9 +189,7 @@ def _json_run(result: SimulationResult) -> dict[str, Any]:
         "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
         "rebalances": [
             {
-                "generation": rebalance.generation,
-                "started_ms": rebalance.started_ms,
-                "completed_ms": rebalance.completed_ms,
+                **attributes_of(rebalance, "generation", "started_ms", "completed_ms"),
                 "causes": list(rebalance.causes),
                 "moved": rebalance.moved,
                 "members": len(rebalance.consumers),
@@ -207,8 +205,7 @@ def _json_scenario(scenario: Scenario) -> dict[str, Any]:
         "scenario": scenario.name,
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
-        "membership": scenario.membership,
-        "purpose": scenario.purpose,
+        **attributes_of(scenario, "membership", "purpose"),
         "assumptions": assumptions(scenario),
         "warnings": list(scenario.warnings),
     }

@@ -10,7 +10,7 @@ from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
 from copartition.groups.snapshot import Step
-from copartition.reports.json import dump, milliseconds, utc_time
+from copartition.reports.json import attributes_of, dump, milliseconds, utc_time
 from copartition.watch import Change, Kind, Watch
 from copartition.words import Table, count, duration, partition_ranges, visible
 from partitioning.errors import CopartitionError
@@ -51,11 +51,7 @@ def change_json(change: Change) -> str:
         "state": state.status,
         "generation_at_least": state.generation,
         "members": len(state.members),
-        "name": change.name,
-        "before": change.before,
-        "after": change.after,
-        "source": change.source,
-        "target": change.target,
+        **attributes_of(change, "name", "before", "after", "source", "target"),
         "partitions": _by_topic(change.partitions),
         "least_ms": milliseconds(change.least_s),
         "most_ms": milliseconds(change.most_s),
@@ -193,11 +189,7 @@ def replay_json(replay: Replay) -> str:
         {
             "format_version": REPLAY_FORMAT_VERSION,
             "kind": "record-replay",
-            "group": replay.group,
-            "assignor": replay.assignor,
-            "steps": replay.steps,
-            "runs": replay.runs,
-            "agrees": replay.agrees,
+            **attributes_of(replay, "group", "assignor", "steps", "runs", "agrees"),
             "events": [_event(change) for change in replay.compared],
             "assumed": list(replay.assumed),
             "warnings": list(replay.warnings),

@@ -20,6 +20,12 @@ from copartition.simulation.group.members import Members, RebalanceNotifier, Sta
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
+from partitioning.kit.words import first_of
+
+FOLLOW_UP = "partitions revoked"
+"""Why a cooperative group rebalances once more, for the causes of the rebalance before."""
+BLAMED = 3
+"""So many causes of one rebalance are named where it stops somebody."""
 
 
 class ClassicGroup:
@@ -52,7 +58,8 @@ class ClassicGroup:
         self._costs = world.scenario.costs
         self._sessions: dict[int, Timer] = {}  # of members that are silent
         self._absence: dict[int, int] = {}  # why they do not read
-        self._causes: list[str] = []
+        self._causes: list[str] = []  # of the rebalance under way
+        self._blamed: list[str] = []  # what `cause` stands for
         self._started_ms = 0.0
         self._deadline_ms = math.inf
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
@@ -243,7 +250,7 @@ class ClassicGroup:
         elif self.state is State.COMPLETING:
             # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
             self._answer.cancel()
-            self.cause = cause
+            self.cause, self._blamed = cause, []
             self._world.partitions.turn(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
             members.joins_ms[members.rows] = math.inf
             members.joins_ms[members.living()] = now_ms + self._costs.network_ms
@@ -252,6 +259,10 @@ class ClassicGroup:
             self.state = State.PREPARING
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
+        if text not in {FOLLOW_UP, *self._blamed}:
+            self._blamed.append(text)
+        if len(self._blamed) > 1:  # whoever stops does so for all of them
+            self._world.partitions.causes[self.cause] = first_of(self._blamed, BLAMED)
         self._joined_ms = None
 
     def pass_barrier(self) -> None:
@@ -294,6 +305,8 @@ class ClassicGroup:
     def _open_barrier(self, cause: int) -> None:
         members, now_ms = self._members, self._world.now_ms
         self.state = State.PREPARING
+        if cause != self.cause:
+            self._blamed = []
         self.cause = cause
         self._causes = []
         self._started_ms = now_ms
@@ -369,7 +382,7 @@ class ClassicGroup:
         if self._world.now_ms < self.down_ms:
             self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
             return
-        self.prepare("partitions revoked", self.cause)
+        self.prepare(FOLLOW_UP, self.cause)
 
     # Sessions.
 

@@ -325,7 +325,7 @@ class ClassicProtocol:
         else:
             consumers[member] = configured
             self._members.eager[member] = any(self._speaks_eager(configured))
-            changed = leader.choose(rows.tolist()) != leader.strategy
+            changed = leader.choose(rows) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
     def _take_over(self, consumer: int, since_ms: float) -> None:
@@ -375,7 +375,7 @@ class ClassicProtocol:
         if self._group.state is not State.STABLE and self._members.eager[member]:
             partitions.notice(member, now_ms, self._group.cause, committed=True)
         else:
-            partitions.resume(member, now_ms)
+            partitions.go_on(partitions.owned(member).tolist(), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
         """A client whose application does not poll in time leaves; gives whether that will happen."""

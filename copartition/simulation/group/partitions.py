@@ -17,6 +17,7 @@ from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
+from partitioning.kit.columns import ranks
 from partitioning.topic_partition import TopicPartition
 
 
@@ -180,28 +181,22 @@ class Partitions:
         """Members stop for a rebalance, each at its time."""
         self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
 
-    def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
-        """What this member has, or nobody where it is -1, and is in one phase, is in another from now on."""
+    def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> NDArray[np.int32]:
+        """What this member has, or nobody where it is -1, and is in one phase, is in another from now on.
+
+        Gives what that is.
+        """
         now = self.now
         partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
             self._do("wait", partitions, at_ms, phase, cause)
+        return partitions
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
         """The group learns that what this member had, or nobody where it is -1, is not read."""
-        now = self.now
-        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
-        if len(partitions):
-            self._do("wait", partitions, at_ms, Phase.PAUSED, cause)
-            if self.flow is not None:
-                self.flow.stops(partitions, at_ms, committed=committed)
-
-    def resume(self, member: int, now_ms: float) -> None:
-        """A member that was away reads again what it was given."""
-        now = self.now
-        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
-        if len(partitions):
-            self._do("resume", partitions, now_ms)
+        partitions = self.wait(member, Phase.UNNOTICED, at_ms, Phase.PAUSED, cause)
+        if self.flow is not None:
+            self.flow.stops(partitions, at_ms, committed=committed)
 
     def start(self, now_ms: float) -> None:
         """Whoever has partitions has opened them long ago."""
@@ -259,10 +254,9 @@ class Partitions:
         if len(member):
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
-            serials = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
+            serials = np.fromiter(map(self._memberships.serials.__getitem__, ids), np.int32, len(ids))
             owner[rows] = serials[member]
-            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
-            position[rows] = np.arange(len(member)) - starts[member]
+            position[rows] = ranks(member)
         return owner, position
 
     def give(

@@ -133,11 +133,11 @@ class Runs:
         It is one that a run had, not one between two runs: where some runs never recover there is nothing
         between. None stands for figures of records without a load.
         """
-        return {name: self._percentile(name, percent) for name in FIGURES}
-
-    def _percentile(self, name: str, percent: float) -> float | None:
-        values = [getattr(summary, name) for summary in self.summaries]
-        return None if values[0] is None else percentile(values, percent)
+        columns = {name: [getattr(summary, name) for summary in self.summaries] for name in FIGURES}
+        return {
+            name: None if values[0] is None else percentile(values, percent)
+            for name, values in columns.items()
+        }
 
     def assert_(self, **expected: str | float) -> None:
         """Hold figures against limits in all runs: `assert_(longest_pause_p95="<5s", duplicates=0)`.

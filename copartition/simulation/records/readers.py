@@ -59,10 +59,6 @@ class Consumers:
         self._make_room(consumer)
         self.capacity[consumer] = capacity
 
-    def enter_all(self, at: float) -> None:
-        """A round begins that concerns everybody."""
-        self.enter(np.arange(len(self.now) - 1), np.full(len(self.now) - 1, at))
-
     def leave(self) -> None:
         """The round is over; what commits in it begins its interval."""
         if self.commits.any():
@@ -288,7 +284,8 @@ class Readers:
     def balance(self, at: float) -> Balance:
         """The state of everything then, which counts as a change of everything."""
         consumers = self.consumers
-        consumers.enter_all(at)
+        everybody = np.arange(len(consumers.now) - 1)
+        consumers.enter(everybody, np.full(len(everybody), at))
         self.curves.capacity = consumers.capacity
         self._settle()
         self._begin()
