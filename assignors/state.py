@@ -146,6 +146,12 @@ class GroupState:
         )
 
     @classmethod
+    def without_partitions(cls, members: tuple[MemberIdentity, ...] = (), **fields: Any) -> "GroupState":
+        """Members that have nothing, or nobody; `fields` are other attributes."""
+        nothing = np.empty(0, np.int32)
+        return cls(members, (), nothing, nothing, nothing, **fields)
+
+    @classmethod
     def of(
         cls, value: "GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]"
     ) -> "GroupState":

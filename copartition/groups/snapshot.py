@@ -274,12 +274,18 @@ class Step(NamedTuple):
     state: GroupState
     target: GroupState | None = None  # what the group is on its way to, if it has targets (KIP-848)
     ends: dict[str, dict[int, int]] | None = None  # the offset of each partition's next record
+    committed: dict[str, dict[int, int]] | None = None  # as it is written; read, `state` has the lag
 
 
 def record_line(step: Step) -> str:
     """The step as a line; each is a snapshot by itself."""
     snapshot = make_snapshot(step.state, step.target)
     snapshot.ends = step.ends or {}
+    snapshot.lag = snapshot.lag or {
+        topic: {number: ends[number] - offset for number, offset in offsets.items() if number in ends}
+        for topic, offsets in (step.committed or {}).items()
+        if (ends := snapshot.ends.get(topic))
+    }
     snapshot.at = datetime.fromtimestamp(step.at, UTC)
     snapshot.since = None if step.since is None else datetime.fromtimestamp(step.since, UTC)
     return msgspec.json.encode(snapshot).decode() + "\n"

@@ -268,6 +268,15 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
                 "also for what it gets later",
                 path=f"$.load.rate.{topic}",
             )
+    first = {topic.name: topic.partitions for topic in scenario.topics}
+    for topic, waiting in (load.waiting if load and isinstance(load.waiting, Mapping) else {}).items():
+        _check_topic(topic, first, f"$.load.waiting.{topic}")
+        if isinstance(waiting, tuple) and len(waiting) != first[topic]:
+            raise ScenarioError(
+                f"{len(waiting):,} numbers of records wait in {topic}; give one for each of the "
+                f"{first[topic]:,} partitions that it has at the start",
+                path=f"$.load.waiting.{topic}",
+            )
     if scenario.capacity_of(Consumer("")) == math.inf:
         for consumer in people:
             if consumer.capacity is not None:

@@ -34,7 +34,7 @@ class RecordsResult:
         lost: records never processed though their offsets were committed.
         consumed: records processed, each counted once.
         waiting: records at the end that nobody has processed.
-        arrived: records that came; `consumed + waiting + lost`.
+        arrived: records that came, or waited at time 0; `consumed + waiting + lost`.
         uncommitted_ms: how long `read_committed` readers of what was made from the partition's records stood
             before an open transaction (the last stable offset did not move), by partition.
         catch_up_ms: how long the partition was read but further behind than before its outage, by partition.
@@ -74,7 +74,14 @@ class Flow:
         assert load is not None, "without a load there are no records"
         rates = scenario.rates
         self._transactional = load.transactions
-        self.readers = Readers(scenario, np.concatenate([np.empty(0), *(rates[topic] for topic in topics)]))
+        there = {topic.name: topic.partitions for topic in scenario.topics}
+        waiting = [load.waiting_of(topic, len(rates[topic]), there.get(topic, 0)) for topic in topics]
+        nothing = np.empty(0)
+        self.readers = Readers(
+            scenario,
+            np.concatenate([nothing, *(rates[topic] for topic in topics)]),
+            np.concatenate([nothing, *waiting]),
+        )
         self._calls = Calls()
         # Who reads each partition after all calls, happened or not, and whether that one stands still.
         self._reader = np.full(int(first[-1]), -1)
@@ -94,7 +101,7 @@ class Flow:
         self._calls.put_in_turn()
 
     def born(self, partitions: Integers, at: float | Floats) -> None:
-        """These partitions exist from now on; records come, and nobody reads them."""
+        """These partitions exist from now on; records wait in them or come, and nobody reads them."""
         slots = np.asarray(partitions, np.intp)
         self.readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
 

@@ -191,10 +191,11 @@ class Readers:
     records a second and times milliseconds, so that whole numbers stay whole.
     """
 
-    def __init__(self, scenario: Scenario, rate: Floats) -> None:
+    def __init__(self, scenario: Scenario, rate: Floats, waiting: Floats) -> None:
         assert scenario.load is not None, "without a load there are no records"
         load = scenario.load
         self._rate = rate
+        self._waiting = 1_000 * waiting  # when each partition is born
         self._rates_differ = bool((rate != rate[:1]).any())
         self._limited = load.capacity < np.inf
         self._interval = scenario.settings.auto_commit_interval_ms
@@ -230,10 +231,19 @@ class Readers:
         self.curves = PartitionCurves()
 
     def born(self, slots: Slots, at: Floats) -> None:
-        """Records come, and nobody reads them."""
+        """Records wait or come, and nobody reads them."""
         self._born[slots] = self._since[slots] = at
-        self.outages.begin(slots, np.zeros(len(slots)), at)
+        waiting = self._behind[slots] = self._waiting[slots]
+        self.outages.begin(slots, waiting, at)
+        self.outages.note_level(slots, waiting, at)
         self.group_curve.bends(at, self._rate[slots])
+        if waiting.any():
+            self.group_curve.jumps(at, waiting)
+
+    def _arrived(self, slots: Slots, at: Floats) -> Floats:
+        """Records that have come to these partitions by then, with what waited when they were born."""
+        came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
+        return self._waiting[slots] + came
 
     def has_read(self, slots: Slots, consumer: NDArray[np.integer]) -> None:
         """These consumers had read these partitions before time 0, too, and not committed all of it."""
@@ -292,7 +302,7 @@ class Readers:
         consumers.leave()
         waiting = ((self._reader < 0) & (self._since <= at)).nonzero()[0]
         self._wait(waiting, np.full(len(waiting), at))
-        arrived = self._rate * np.maximum(at - self._born, 0.0)
+        arrived = self._arrived(np.arange(len(self._rate)), np.full(len(self._rate), at))
         position = arrived - self._behind
         reached, again, lost = self._reached.copy(), self._again.copy(), self._lost.copy()
         for zombie in self._zombies:
@@ -420,7 +430,7 @@ class Readers:
     def _lose(self, now: Round) -> None:
         """The consumers have lost these partitions, which the next reader begins where they are committed."""
         slots, consumer, at, _ = now
-        position = self._rate[slots] * (at - self._born[slots]) - self._behind[slots]
+        position = self._arrived(slots, at) - self._behind[slots]
         uncommitted = self._uncommitted[slots]
         keys = zip(slots.tolist(), consumer.tolist(), strict=True)
         self._left.update(zip(keys, zip(position.tolist(), uncommitted.tolist(), strict=True), strict=True))
@@ -488,7 +498,7 @@ class Readers:
         position, uncommitted = left[has_lost].T
         slots, _, at, kind = now.take(has_lost)
         rate = self._rate[slots] * (not self._before)
-        behind = -uncommitted if self._before else rate * (at - self._born[slots]) - position
+        behind = -uncommitted if self._before else self._arrived(slots, at) - position
         zombie = self._zombies[kind - HAUNTED]
         zombie.wakes(slots, behind, rate, position)
         if self._transactional:
