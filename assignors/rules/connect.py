@@ -21,6 +21,7 @@ from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.hash_codes import TaskId
 from partitioning.java.hash_map import HashMap, HashSet
+from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
 CONNECTOR = "connector:"
@@ -211,10 +212,7 @@ class _Round:
             self._reset_delay()
             self._memory = replace(self._memory, revoked_in_previous=False)
             return [] if candidates else lost
-        empty = HashSet[str]()
-        for worker in self._workers:
-            if not worker.connectors and not worker.tasks:
-                empty.add(worker.id)
+        empty = HashSet([each.id for each in self._workers if not each.all()], capacity=DEFAULT_LENGTH)
         delay_ms = self._max_delay_ms
         if self._now_ms < scheduled_ms:
             delay_ms = min(scheduled_ms - self._now_ms, self._max_delay_ms)

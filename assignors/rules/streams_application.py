@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from assignors.partition_list import PartitionList
-from assignors.rules.streams_sticky import StreamsGroup
+from assignors.rules.streams_sticky import StreamsGroup, members_in_turn
 from partitioning.errors import InvalidGroupError
-from partitioning.java import hash_map_keys, hash_map_order, uuid_hash
 from partitioning.java.hash_codes import rank, spread_hash
-from partitioning.java.hash_map import HashTable
+from partitioning.java.hash_map import HashSet, HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
@@ -89,11 +86,8 @@ class Application:
         stateful = {each.id for each in self.subtopologies if each.stateful}
         self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
         self.stateless = [number for task, number in numbers.items() if task.topic not in stateful]
-        # The leader looks at its members in the order of a HashMap.
-        by_id = {member.id: member for member in group.members}
-        members = [by_id[name] for name in hash_map_keys(list(by_id))]
         in_turn: dict[uuid.UUID, Process] = {}
-        for member in members:
+        for member in members_in_turn(group.members).values():
             key = uuid.UUID(member.process_id)
             process = in_turn.setdefault(key, Process(key, member.tags))
             process.racks.append(member.rack or None)
@@ -131,14 +125,11 @@ class Application:
 
 def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
     """The order of a HashMap or HashSet that some processes were put into, one after the other."""
-    hashes = np.array([uuid_hash(each.id) for each in processes], np.int32)
-    ids = np.array([rank(each.id) for each in processes], np.int64)
 
     @lru_cache(maxsize=1 << 12)
     def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> tuple[int, ...]:
-        places = list(some)
-        order = hash_map_order(hashes[places], capacity=capacity, keys=ids[places])
-        return tuple(places[place] for place in order.tolist())
+        place_of = {processes[place].id: place for place in some}
+        return tuple(place_of[each] for each in HashSet(place_of, capacity=capacity))
 
     return order_of
 

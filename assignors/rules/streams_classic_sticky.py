@@ -78,11 +78,11 @@ class _Plan(RackAwareApplication):
         self._loads = [0.0] * len(self.processes)
         self._holders: list[list[int]] = [[] for _ in self.tasks]
         # Processes are put into one HashMap after the other.
-        self.order = self._clients = self._order(self._order(self.in_turn))
+        self.order = self._order(self._order(self.in_turn))
         self._before: list[set[int]] = []
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
-        for process in self._clients:
+        for process in self.order:
             each = self.processes[process]
             for task, offset in sorted(each.offsets.items()):
                 if offset == RUNNING or task in each.owned:
@@ -108,7 +108,7 @@ class _Plan(RackAwareApplication):
         ]
 
         # 3. The others go where they were, or have state, if that is not loaded more than others.
-        everybody = self._order(self._clients)
+        everybody = self._order(self.order)
         for task in sorted(rest):
             self._give(task, self._best(task, everybody))
 
@@ -131,7 +131,7 @@ class _Plan(RackAwareApplication):
         """4. Standby tasks as active ones in step 3, among the processes without the task."""
         for task in map(self.stateful.__getitem__, order):
             for _ in range(replicas):
-                others = tuple(each for each in self._clients if each not in self._holders[task])
+                others = tuple(each for each in self.order if each not in self._holders[task])
                 if not others:
                     break
                 self._give(task, self._best(task, self._order(others)), is_standby=True)

@@ -15,6 +15,7 @@ from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.collections import PriorityQueue
 from partitioning.java.hash_map import HashMap
+from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.kit.limits import check_members, check_partitions
 from partitioning.topic_partition import TopicPartition
 
@@ -87,6 +88,11 @@ class StreamsGroup:
         check_ids(
             subtopology=[each.id for each in self.subtopologies], member=[each.id for each in self.members]
         )
+
+
+def members_in_turn(members: Sequence[StreamsMember]) -> HashMap[str, StreamsMember]:
+    """By id, in the order in which a coordinator or leader looks at them: that of a HashMap."""
+    return HashMap({member.id: member for member in members}, capacity=DEFAULT_LENGTH)
 
 
 class StreamsAssignment(NamedTuple):
@@ -186,9 +192,7 @@ class _Sticky:
         self._active_quota = _Quota(len(self._tasks), count)
         self._quota = _Quota(len(self._tasks) + len(self._stateful) * group.standby_replicas, count)
         # Quirk: members come in the order of a HashMap, processes in that of another one.
-        by_id: HashMap[str, StreamsMember] = HashMap()
-        for member in group.members:
-            by_id[member.id] = member
+        by_id = members_in_turn(group.members)
         self._process_of = {member.id: member.process_id for member in group.members}
         self._processes: HashMap[str, _Process] = HashMap(capacity=count)
         self._previous_active: dict[TopicPartition, str] = {}

@@ -103,8 +103,8 @@ ROWS = [
     ),
     (
         "assignors/rules/streams_application.py",
-        "for name in hash_map_keys(list(by_id))",
-        "for name in by_id",
+        "for member in members_in_turn(group.members).values():",
+        "for member in group.members:",
         STREAMS,
     ),
     (
