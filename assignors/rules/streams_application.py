@@ -40,8 +40,6 @@ class Process:
     """Of each thread, in the order in which the leader meets them."""
     active: set[int] = field(default_factory=set)
     standby: set[int] = field(default_factory=set)
-    owned: set[int] = field(default_factory=set)
-    """What its members run, of which a strategy sees the partitions too."""
     offsets: dict[int, int] = field(default_factory=dict)
     """By task, `RUNNING` where it runs, what its members report."""
 
@@ -91,7 +89,6 @@ class Application:
             key = uuid.UUID(member.process_id)
             process = in_turn.setdefault(key, Process(key, member.tags))
             process.racks.append(member.rack or None)
-            process.owned |= {numbers[task] for task in numbers.keys() & member.active}
             offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
             # Quirk: of two members that report a task the later one counts.
             process.offsets |= {numbers[task]: offsets[task] for task in offsets.keys() & numbers.keys()}

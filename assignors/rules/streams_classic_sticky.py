@@ -5,7 +5,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import ClassVar
 
 from assignors.rules.streams_application import RUNNING, ProcessAssignment, hash_order
@@ -80,12 +79,13 @@ class _Plan(RackAwareApplication):
         # Processes are put into one HashMap after the other.
         self.order = self._order(self._order(self.in_turn))
         self._before: list[set[int]] = []
+        owned = {(member.process_id, task) for member in group.members for task in member.active}
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
         for process in self.order:
             each = self.processes[process]
             for task, offset in sorted(each.offsets.items()):
-                if offset == RUNNING or task in each.owned:
+                if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:
                     # Quirk: of two processes that run a task the later one counts.
                     self._previous_active[task] = process
                 else:
@@ -192,13 +192,9 @@ class _Plan(RackAwareApplication):
         Quirk: whom racks brought together, or parted, does not count.
         """
         holders = [self.processes[each] for each in self._holders[task]]
-        home = next((some for some in self._before if task in some), ())
-        each = self.processes[process]
-        return any(
-            other not in home
-            and not any(
-                other in holder.standby or (task in holder.standby and other in holder.active)
-                for holder in holders
-            )
-            for other in chain(each.active, each.standby)
+        met = set[int]().union(
+            *(some for some in self._before if task in some),
+            *(each.standby if task in each.active else each.active | each.standby for each in holders),
         )
+        each = self.processes[process]
+        return not met >= each.active | each.standby

@@ -19,7 +19,7 @@ from assignors.rules.streams_sticky import StreamsGroup, Subtopology
 from partitioning.errors import InvalidConfigError, InvalidGroupError
 
 Crossings: TypeAlias = NDArray[np.int64] | None
-Costs: TypeAlias = tuple[int, int]
+Costs: TypeAlias = Sequence[int]
 """Of a partition in another rack, and of another place: `rack.aware.assignment.traffic_cost` and so on."""
 
 STATELESS: Costs = (1, 0)
@@ -63,11 +63,10 @@ class RackAwareAssignor:
             raise InvalidConfigError("give costs of rack_aware_assignment that are 32-bit integers")
         if self._default_costs is None and None in costs:
             self._strategy = "none"
-        traffic, elsewhere = (
-            default if cost is None else cost
-            for cost, default in zip(costs, self._default_costs or STATELESS, strict=True)
-        )
-        self._costs: Costs = (traffic, elsewhere)
+        defaults = self._default_costs or STATELESS
+        self._costs = [
+            default if cost is None else cost for cost, default in zip(costs, defaults, strict=True)
+        ]
 
 
 class RackAwareApplication(Application):
@@ -252,10 +251,9 @@ class _Graph:
             shortened = [_shorten(layer, distance, previous) for layer in layers]
             if not any(shortened):
                 return []
+        # So many rounds are enough for every way without a cycle.
         tails, heads, costs = np.concatenate(layers, axis=1)
         late = np.flatnonzero(distance[tails] + costs < distance[heads])
-        if not len(late):
-            return []
         node = int(heads[late[0]])
         previous[node] = tails[late[0]]
         for _ in previous:

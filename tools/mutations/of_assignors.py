@@ -97,7 +97,7 @@ ROWS = [
     ),
     (
         "assignors/rules/streams_classic_sticky.py",
-        "if offset == RUNNING or task in each.owned:",
+        "if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:",
         "if offset == RUNNING:",
         CLASSIC_STICKY,
     ),
