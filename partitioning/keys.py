@@ -8,8 +8,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning.errors import InvalidKeyError, MissingDependencyError
+from partitioning.errors import InvalidKeyError
 from partitioning.kit.columns import bounds
+from partitioning.kit.extras import needs
 
 
 class ArrowArray(Protocol):
@@ -166,12 +167,8 @@ def advice(key: object) -> str:
 
 
 def _from_arrow(keys: Any) -> KeyColumn:
-    try:
+    with needs("a key column in Arrow form", "spark"):
         import pyarrow as pa  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a key column in Arrow form needs pyarrow: pip install 'copartition[spark]'"
-        ) from error
     try:
         if not isinstance(keys, pa.Array | pa.ChunkedArray):
             keys = pa.array(keys) if hasattr(keys, "__arrow_c_array__") else pa.chunked_array(keys)

@@ -138,9 +138,13 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
         rule = PROFILES.get(profile)
         if rule is not None and ("confluent_kafka" in sys.modules or next(_first_keys) > _IMPORT_PAYS_AT):
             _rules[profile] = _native_rule(rule) or partial(_place, rule)
-    if rule is None:
-        return _place_by_plug_in(profile, key, num_partitions)
-    return _place(rule, key, num_partitions)
+    if rule is not None:
+        return _place(rule, key, num_partitions)
+    count = checked_partition_count(num_partitions)
+    if key is not None:
+        _check_key(key)
+    (placed,) = placed_by_plug_in(profile, key_column([key]), count).tolist()
+    return None if placed == UNKEYED else placed
 
 
 def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
@@ -197,14 +201,6 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
     except UnicodeError as error:
         raise InvalidKeyError(f"profile {profile.name!r} hashes text: the key is not UTF-8") from error
     return partition_of(hash_value, count, profile.sign)
-
-
-def _place_by_plug_in(name: str, key: bytes | None, num_partitions: int) -> int | None:
-    count = checked_partition_count(num_partitions)
-    if key is not None:
-        _check_key(key)
-    (placed,) = placed_by_plug_in(name, key_column([key]), count).tolist()
-    return None if placed == UNKEYED else placed
 
 
 def _check_key(key: object) -> None:

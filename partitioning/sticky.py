@@ -236,7 +236,7 @@ class TopicStickyByTime(UnkeyedTopic):
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
         if self._linger_ms == 0:
-            return np.fromiter((self._next(layout) for _ in range(count)), dtype=np.int32, count=count)
+            return super()._next_batch(count, layout)
         drawn: list[int] = []
         while len(drawn) < count and not (drawn and _is_available(drawn[-1], layout)):
             drawn.append(self._next(layout))  # one without a leader serves one record only

@@ -122,13 +122,12 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             else:
                 answer = StreamsStickyAssignor().assign(group)
             lists = {"active": answer.active, "standby": answer.standby}
+            shown = {
+                kind: {name: runs(tasks) for name, tasks in each.items()} for kind, each in lists.items()
+            }
             rest = {name: value for name, value in answer._asdict().items() if name not in lists}
-            yield {**case, "answer": {**{name: _runs_of(each) for name, each in lists.items()}, **rest}}
+            yield {**case, "answer": {**shown, **rest}}
             application.live_on(answer)
-
-
-def _runs_of(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[list[str | int]]]:
-    return {name: runs(tasks) for name, tasks in lists.items()}
 
 
 def _streams_group(group: StreamsGroup) -> Json:

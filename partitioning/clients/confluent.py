@@ -6,14 +6,11 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from partitioning.errors import DeliveryError, MissingDependencyError
+from partitioning.errors import DeliveryError
+from partitioning.kit.extras import needs
 
-try:
+with needs("PartitioningProducer", "kafka"):
     from confluent_kafka import KafkaException, Producer, SerializingProducer
-except ImportError as missing:
-    raise MissingDependencyError(
-        "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
-    ) from missing
 
 from collections.abc import Mapping
 from types import TracebackType

@@ -54,7 +54,8 @@ class Deliveries:
         self._purged = 0
         self._reports = 0
         self._passed_on = 0
-        self._fatal: KafkaException | None = None
+        # The error after which the producer delivers nothing more.
+        self.fatal: KafkaException | None = None
         self._fatal_is_told = False
 
     def watch(
@@ -101,13 +102,8 @@ class Deliveries:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
             fatal = _fatal_in(error)
-            self._fatal = self._fatal or fatal
+            self.fatal = self.fatal or fatal
             return 0
-
-    @property
-    def fatal(self) -> KafkaException | None:
-        """The error after which the producer delivers nothing more, if there was one."""
-        return self._fatal
 
     def waits(
         self, call: Callable[[float], int], left: Callable[[], int], within_s: float = math.inf
@@ -146,7 +142,7 @@ class Deliveries:
         and a report that came together with the error may never have reached its callback. `outstanding`
         records have no report yet; `given_up` says why they were given up, if they were.
         """
-        fatal = self._fatal
+        fatal = self.fatal
         lost, self._lost = self._lost, 0
         purged, self._purged = self._purged, 0
         why, self._first = [self._first] * bool(self._first), ""

@@ -22,10 +22,6 @@ _C1, _C2, _C3, _C4, _C5 = map(constant, (0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x8
 _5, _13, _15, _16, _17, _19 = map(constant, (5, 13, 15, 16, 17, 19))
 
 
-def _start(lengths: Words) -> Words:
-    return np.zeros_like(lengths)
-
-
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     _absorb(h, word, k, t)
     _rotate(h, _13, _19, t)
@@ -63,5 +59,5 @@ def _rotate(x: Words, left: NDArray[np.uint32], right: NDArray[np.uint32], t: Wo
     np.bitwise_or(x, t, out=x)
 
 
-murmur3_column = partial(hash_words, WordHash(murmur3, _start, _mix, _finish, _tail))
+murmur3_column = partial(hash_words, WordHash(murmur3, np.zeros_like, _mix, _finish, _tail))
 """murmur3_32 of each key of a column (see `hashing.HashFunction`), int32."""

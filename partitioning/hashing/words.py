@@ -59,6 +59,11 @@ _THREE = constant(3)
 _FULL = constant(0xFFFFFFFF)
 
 
+def start_by_length(states: Words, lengths: Words) -> Words:
+    """A `start` of states for keys whose length is 0, 1, 2 or 3 modulo 4."""
+    return states.take(lengths & _THREE, mode="clip")
+
+
 def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
     """Hash every key of a column (see `hashing.HashFunction`) by this rule: int32 array of n hashes."""
     bounds = np.asarray(offsets, dtype=np.int64)

@@ -115,16 +115,13 @@ class HashTable(Generic[H]):
             content.insert(0 if head else len(content), key)
             # `computeIfAbsent` counts the new key, `put` those before it.
             if len(content) > TREEIFY - head:
-                self._treeify(index)
+                if self._length < SHORTEST_WITH_TREES:
+                    self._outgrown()
+                else:
+                    self._bins[index] = self._tree(content)
         else:
             content.add(key, spread)
             self._has_ties |= content.has_ties
-
-    def _treeify(self, index: int) -> None:
-        if self._length < SHORTEST_WITH_TREES:
-            self._outgrown()
-        else:
-            self._bins[index] = self._tree(self._bins[index])
 
     def _tree(self, keys: Iterable[H]) -> TreeBin[H]:
         tree = TreeBin({key: self._hashes[key] for key in keys}, self._rank_of)

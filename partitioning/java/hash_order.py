@@ -158,7 +158,10 @@ def hash_map_order(
             if keys is None:
                 tree_order = tree.order_without_ranks()
             else:
-                tree_order = tree.order([_rank(keys[row]) for row in tree.rows])
+                own = (keys[row] for row in tree.rows)
+                tree_order = tree.order(
+                    [(utf16_key(key),) if isinstance(key, str) else tuple(key.tolist()) for key in own]
+                )
             order[np.sort(place[rows])] = tree_order
     return order
 
@@ -213,7 +216,3 @@ def _first_crowding(buckets: NDArray[np.uint32], start: int, most: int) -> int:
         if np.count_nonzero(buckets[: position + 1] == buckets[position]) > most:
             return position
     raise AssertionError("called only where a bin is crowded")
-
-
-def _rank(key: str | NDArray[np.int64]) -> Rank:
-    return (utf16_key(key),) if isinstance(key, str) else tuple(key.tolist())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from assignors.group import Assignment, Group, Member, Topic
 from assignors.partition_list import PartitionColumns, PartitionList
+from assignors.registry import is_built_in
 from copartition.simulation.group.consumer_group import ConsumerGroup
 from copartition.simulation.group.leader import Decision, Decisions
 from copartition.simulation.group.partitions import Change
@@ -108,9 +109,9 @@ class Targets:
         """Write the new targets down; one that is the same set as before is not written again."""
         ids, names, member, topic, partition = assignment.to_arrays()
         numbers = np.array(listed, np.int64)
-        expected = tuple([self._members[number].id for number in listed])
-        if ids != expected:  # a strategy that is not ours may list the members in its own order
-            place = {name: row for row, name in enumerate(expected)}
+        assert self._decision.assignor is not None
+        if not is_built_in(self._decision.assignor):  # it may list the members in its own order
+            place = {self._members[number].id: row for row, number in enumerate(listed)}
             numbers = numbers[[place[id_] for id_ in ids]]
         rows = self._first[[self._row[name] for name in names]][topic] + partition if len(topic) else topic
         owner = np.full(len(self.position), -1, np.int64)

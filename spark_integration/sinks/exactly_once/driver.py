@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.ledger import Entry, entries, ledger_group
+from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import NotEnoughReplicasError
+from partitioning.kit.words import first_of
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
 from spark_integration.sinks.cluster import create_client, first_answer
 from spark_integration.sinks.exactly_once.faults import (
@@ -22,7 +23,12 @@ from spark_integration.sinks.exactly_once.faults import (
     topic_refused,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
-from spark_integration.sinks.exactly_once.partitions import may_hold_records, with_offsets
+from spark_integration.sinks.exactly_once.partitions import (
+    committed,
+    ledger_entries,
+    may_hold_records,
+    with_offsets,
+)
 from spark_integration.sinks.exactly_once.target import Target, check_begins, standing
 
 if TYPE_CHECKING:
@@ -185,30 +191,14 @@ def _check_group(admin: AdminClient, target: Target) -> None:
 
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
     """The entries of so many partitions, once no transaction is open, or was ended, that would change one."""
-    group = ledger_group(target.app_id)
-    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in range(partitions)]
-    request = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
-
-    def committed() -> Any:
-        answer = admin.list_consumer_group_offsets([request], require_stable=True)[group]
-        return answer.result(ANSWER_WITHIN_S).topic_partitions
-
+    ask = partial(committed, admin, target, range(partitions))
     try:
-        offsets = patiently(lambda _: check_readable(committed()), SILENT_S)
+        offsets = patiently(lambda _: check_readable(ask()), SILENT_S)
     except confluent_kafka.KafkaException:
-        fence(
-            target,
-            [
-                place.partition
-                for place in _ask_while_coordinators_move(target, committed)
-                if place.error is not None
-            ],
-        )
-        offsets = _ask_while_coordinators_move(target, lambda: check_readable(committed()))
-    try:
-        return entries(offsets)
-    except ValueError as error:
-        raise LedgerInUseError(f"{target}: {error}") from error
+        places = _ask_while_coordinators_move(target, ask)
+        fence(target, [place.partition for place in places if place.error is not None])
+        offsets = _ask_while_coordinators_move(target, lambda: check_readable(ask()))
+    return ledger_entries(target, offsets)
 
 
 def _admin(target: Target) -> AdminClient:
@@ -234,5 +224,4 @@ def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
 
 
 def _listed(partitions: Collection[int]) -> str:
-    shown = ", ".join(map(str, sorted(partitions)[:5]))
-    return f"{shown} and {len(partitions) - 5} more" if len(partitions) > 5 else shown
+    return first_of([*map(str, sorted(partitions))], 5)
