@@ -21,9 +21,8 @@ from partitioning.topic_partition import TopicPartition
 class StreamsClassicStickyAssignor(RackAwareAssignor):
     """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
 
-    Offsets do not count, only whether a process reports one; nor do tags.
-
-    Racks count as `RackAwareAssignor` says; quirk: only if both costs are configured.
+    Offsets do not count, only whether a process reports one; nor do tags. Racks count as `RackAwareAssignor`
+    says; quirk: only if both costs are configured.
     """
 
     name: ClassVar[str] = "streams-classic-sticky"

@@ -25,8 +25,6 @@ Costs: TypeAlias = Sequence[int]
 STATELESS: Costs = (1, 0)
 """Those of a stateless task, whatever is configured."""
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
-_STANDBY_ROUNDS = 4
-"""`STANDBY_OPTIMIZER_MAX_ITERATION`."""
 
 
 class RackAwareAssignor:
@@ -63,10 +61,8 @@ class RackAwareAssignor:
             raise InvalidConfigError("give costs of rack_aware_assignment that are 32-bit integers")
         if self._default_costs is None and None in costs:
             self._strategy = "none"
-        defaults = self._default_costs or STATELESS
-        self._costs = [
-            default if cost is None else cost for cost, default in zip(costs, defaults, strict=True)
-        ]
+        pairs = zip(costs, self._default_costs or STATELESS, strict=True)
+        self._costs = [default if cost is None else cost for cost, default in pairs]
 
 
 class RackAwareApplication(Application):
@@ -124,7 +120,7 @@ class RackAwareApplication(Application):
         can_move: Callable[[Process, Process, int], bool] = lambda *_: True,
     ) -> None:
         """Two processes in other racks at a time exchange standby tasks (`optimizeStandbyTasks`)."""
-        for _ in range(_STANDBY_ROUNDS):
+        for _ in range(4):  # `STANDBY_OPTIMIZER_MAX_ITERATION`
             moved = False
             for pair in combinations(self.order, 2):
                 places = sorted(pair)

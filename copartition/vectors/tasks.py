@@ -142,8 +142,7 @@ def _streams_group(group: StreamsGroup) -> Json:
         }
         for member in group.members
     ]
-    names = ("id", "tasks", "stateful")
-    subtopologies = [{name: getattr(each, name) for name in names} for each in group.subtopologies]
+    subtopologies = [{"id": s.id, "tasks": s.tasks, "stateful": s.stateful} for s in group.subtopologies]
     return {
         "subtopologies": subtopologies,
         "standby_replicas": group.standby_replicas,
