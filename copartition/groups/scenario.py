@@ -134,8 +134,8 @@ def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
 
 def _decided(state: GroupState) -> tuple[object, ...]:
     """What the last rebalance of a group has decided."""
-    columns = (state.topic, state.partition, state.member)
-    return state.status, state.members, state.topics, *(column.tobytes() for column in columns)
+    rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
+    return state.status, state.members, state.topics, sorted(rows)
 
 
 def _recorded_load(

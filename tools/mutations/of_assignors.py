@@ -285,6 +285,30 @@ ROWS = [
         "tests/copartition/simulation/test_ends.py",
     ),
     (
+        "copartition/simulation/group/classic_group.py",
+        "if cause != self.cause:",
+        "if True:",
+        "tests/copartition/simulation/group/test_coordinator.py",
+    ),
+    (
+        "copartition/simulation/agenda.py",
+        "event.consumer in {name, ANYONE}",
+        "event.consumer in {event.consumer, ANYONE}",
+        "tests/copartition/simulation/group/test_clients.py",
+    ),
+    (
+        "copartition/simulation/records/readers.py",
+        "return self._waiting[slots] + came",
+        "return came",
+        "tests/copartition/simulation/records/test_flow.py",
+    ),
+    (
+        "copartition/groups/scenario.py",
+        "until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at",
+        "until = steps[-1].at",
+        "tests/copartition/groups/test_scenario.py",
+    ),
+    (
         "copartition/simulation/group/consumer_client.py",
         "self._plans.append(self._timers.at(self._world.now_ms, self._join))",
         "self._join()",
