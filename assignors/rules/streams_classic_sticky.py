@@ -12,8 +12,7 @@ from assignors.rules.streams_racks import STATELESS, Costs, RackAwareApplication
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_set_capacity
-from partitioning.java.hash_codes import spread_hash
-from partitioning.java.hash_map import HashTable
+from partitioning.java.hash_map import HashSet, HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
@@ -137,13 +136,10 @@ class _Plan(RackAwareApplication):
 
     def _all_tasks(self) -> HashTable[int]:
         """All tasks as a HashSet, whose order follows from that of the maps before it."""
-        subtopologies: HashTable[str] = HashTable(
-            DEFAULT_LENGTH, lambda name: spread_hash(31 * (31 + int(name))), lambda name: (int(name),)
-        )
-        for task in self.tasks:
-            subtopologies.add(task.topic)
-        place_of = {name: place for place, name in enumerate(subtopologies)}
-        tasks = sorted(range(len(self.tasks)), key=lambda task: place_of[self.tasks[task].topic])
+        # A subtopology is where an integer would be that is its hash code.
+        codes = [31 * (31 + int(task.topic)) for task in self.tasks]
+        place_of = {code: place for place, code in enumerate(HashSet(codes, capacity=DEFAULT_LENGTH))}
+        tasks = sorted(range(len(codes)), key=lambda task: place_of[codes[task]])
         mapped = self.task_set(self.task_set(tasks))
         return self.task_set(mapped, hash_set_capacity(len(mapped)))
 

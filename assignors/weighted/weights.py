@@ -178,8 +178,8 @@ GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str] | Weights
 _COLUMNS = ["partition", "topic", "weight"]
 
 
-def weights_of(setting: GivenWeights) -> Weights:
-    """The weights of a mapping or of a file that is read now.
+def weights_of(setting: GivenWeights | None) -> Weights:
+    """The weights of a mapping or of a file that is read now; None where none were given.
 
     Raises InvalidConfigError where they make no sense, MissingDependencyError for YAML without PyYAML.
     """
@@ -187,7 +187,7 @@ def weights_of(setting: GivenWeights) -> Weights:
         return read_weights(setting)
     if isinstance(setting, Weights):
         return setting
-    return Weights(setting)
+    return Weights({} if setting is None else setting)
 
 
 def read_weights(path: str | PathLike[str]) -> Weights:
