@@ -216,7 +216,7 @@ def _native_rule(profile: Profile) -> _Rule | None:
         return None
     if profile.empty != "hashed" or profile.rule not in LIBRDKAFKA:
         return None
-    function: _Rule = getattr(confluent_kafka, LIBRDKAFKA[profile.rule])
+    function: _Rule | None = getattr(confluent_kafka, LIBRDKAFKA[profile.rule], None)
     return function
 
 

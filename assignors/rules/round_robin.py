@@ -34,21 +34,14 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
     # 2. Each partition goes to the next member that subscribes to its topic; from there the circle goes on.
     assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in circle}
     turn = 0
-    for partition in _all_partitions_sorted(group):
-        places = subscribers[partition.topic]
-        following = bisect_left(places, turn)
-        place = places[following] if following < len(places) else places[0]
-        assignment[circle[place].id].append(partition)
-        record(partition, Reason.TURN, circle[place].id)
-        turn = place + 1
-    return Assignment.for_group(group, assignment)
-
-
-def _all_partitions_sorted(group: Group) -> list[TopicPartition]:
-    """The partitions of all subscribed topics, by topic and number. Quirk: text sorts by UTF-16 code unit."""
     counts = partitions_per_topic(group)
-    return [
-        TopicPartition(topic, partition)
-        for topic in sorted(counts, key=utf16_key)
-        for partition in range(counts[topic])
-    ]
+    for topic in sorted(counts, key=utf16_key):  # Quirk: text sorts by UTF-16 code unit.
+        places = subscribers[topic]
+        for number in range(counts[topic]):
+            following = bisect_left(places, turn)
+            place = places[following] if following < len(places) else places[0]
+            partition = TopicPartition(topic, number)
+            assignment[circle[place].id].append(partition)
+            record(partition, Reason.TURN, circle[place].id)
+            turn = place + 1
+    return Assignment.for_group(group, assignment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import count, groupby
 from typing import Any, TypeAlias
 
@@ -142,7 +142,7 @@ def _streams_group(group: StreamsGroup) -> Json:
         }
         for member in group.members
     ]
-    subtopologies = [asdict(each) for each in group.subtopologies]
+    subtopologies = [{"id": s.id, "tasks": s.tasks, "stateful": s.stateful} for s in group.subtopologies]
     return {
         "subtopologies": subtopologies,
         "standby_replicas": group.standby_replicas,

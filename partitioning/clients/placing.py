@@ -131,9 +131,6 @@ class TopicPlacer:
                 self._batch_aware.new_batch(partition, layout)
 
 
-_TYPICAL_VALUE_BYTES = 1024
-
-
 class TopicCallable:
     """Places the records of one topic by any strategy.
 
@@ -145,13 +142,7 @@ class TopicCallable:
             strategies that leave a partition after so many bytes.
     """
 
-    def __init__(
-        self,
-        topic: str,
-        partitioner: str | Partitioner,
-        *,
-        value_bytes: int = _TYPICAL_VALUE_BYTES,
-    ) -> None:
+    def __init__(self, topic: str, partitioner: str | Partitioner, *, value_bytes: int = 1024) -> None:
         self._topic = topic
         self._placer = TopicPlacer(topic, strategy(partitioner))
         self._value_bytes = value_bytes

@@ -145,7 +145,12 @@ def simulate_batching(
     """
     stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or BatchingSettings()
-    _check_powers(unkeyed)
+    strategy: object = unkeyed  # the powers are no part of its type
+    if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
+        raise InvalidConfigError(
+            f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
+            "a Java producer supports one of them only, so leave the other out"
+        )
     payloads = payload_sizes(stream.keys, stream.values)
     largest = int(payloads.max(initial=0)) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
     limit = min(settings.max_request_size, settings.buffer_memory)
@@ -156,14 +161,6 @@ def simulate_batching(
         )
     producer = _Producer(settings, leaders, brokers, unkeyed)
     return producer.run(stream.times.tolist(), stream.placed.tolist(), payloads.tolist())
-
-
-def _check_powers(strategy: object) -> None:
-    if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
-        raise InvalidConfigError(
-            f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
-            "a Java producer supports one of them only, so leave the other out"
-        )
 
 
 class _Producer:

@@ -236,21 +236,15 @@ def plan_growth(
             )
         check_growth(counts[topic], partitions)
     after = {topic: plan.get(topic, counts[topic]) for topic in topics}
-    planned = tuple(
-        PlannedJoin(
-            join,
-            tuple(counts[topic] for topic in join),
-            tuple(after[topic] for topic in join),
-            _fate([counts[topic] for topic in join], [after[topic] for topic in join]),
-        )
-        for join in listed_joins
-    )
-    return GrowthPlan(plan, planned, tuple(_must_grow(listed_joins, counts, after, plan)))
+    planned = []
+    for join in listed_joins:
+        now, then = (tuple(of[topic] for topic in join) for of in (counts, after))
+        planned.append(PlannedJoin(join, now, then, _fate(now, then)))
+    return GrowthPlan(plan, tuple(planned), tuple(_must_grow(listed_joins, counts, after, plan)))
 
 
 def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
-    equal = len({*after}) == 1
-    if equal:
+    if len({*after}) == 1:
         return "moves" if before != after else "untouched"
     return "breaks" if len({*before}) == 1 else "broken"
 

@@ -41,8 +41,8 @@ _SLACK_S = 20.0
 """How long to wait for coordinators beyond the timeout of what a dead driver may have left open."""
 
 
-def look_up(target: Target) -> Target:
-    """The target with what the cluster says of its topic.
+def look_up(target: Target, admin: AdminClient | None = None) -> Target:
+    """The target with what the cluster says of its topic, by `admin` if it is there already.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration.
@@ -51,7 +51,18 @@ def look_up(target: Target) -> Target:
         AccessError: this user may not write to it, or not commit offsets of it.
         NotEnoughReplicasError: too few replicas of a partition are in sync.
     """
-    return _look_up(_admin(target), target)
+    admin = _admin(target) if admin is None else admin
+    topics = confluent_kafka.TopicCollection([target.topic])
+    description = _ask_while_coordinators_move(
+        target,
+        lambda: admin.describe_topics(topics, include_authorized_operations=True)[target.topic].result(
+            ANSWER_WITHIN_S
+        ),
+    )
+    if not _allowed(description) >= {"READ", "WRITE"}:
+        raise topic_refused(target.topic)
+    _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
+    return replace(target, topic_id=str(description.topic_id), actual=len(description.partitions))
 
 
 def prepare(target: Target) -> Target:
@@ -64,8 +75,8 @@ def prepare(target: Target) -> Target:
         DeliveryError: the cluster does not say what a partition holds.
     """
     admin = _admin(target)
-    target = _look_up(admin, target)
-    _check_group(admin, target)
+    target = look_up(target, admin)
+    check_alone(target, admin)
     # Whether this user may have transactions, and as long ones: else each task would be refused.
     fence_one(target, 0)
     ledger = _ledger(admin, target, target.actual)
@@ -97,7 +108,7 @@ def place_for(target: Target) -> int:
     written to it.
     """
     admin = _admin(target)
-    target = _look_up(admin, target)
+    target = look_up(target, admin)
     ledger = _ledger(admin, target, target.actual).values()
     again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
     return next(again, target.actual)
@@ -121,12 +132,26 @@ def check_after(target: Target) -> None:
         )
 
 
-def check_alone(target: Target) -> None:
+def check_alone(target: Target, admin: AdminClient | None = None) -> None:
     """Raise LedgerInUseError if consumers are in the ledger's group, AccessError if we may not use it.
 
     Of a stream this is known only once tasks have run.
     """
-    _check_group(_admin(target), target)
+    admin = _admin(target) if admin is None else admin
+    group = ledger_group(target.app_id)
+    description = _ask_while_coordinators_move(
+        target,
+        lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
+            ANSWER_WITHIN_S
+        ),
+    )
+    if description.members:
+        raise LedgerInUseError(
+            f"{target}: its ledger is group {group!r}, in which {len(description.members)} consumers are. "
+            "Their commits would overwrite it: stop them, or have them use another group"
+        )
+    if "READ" not in _allowed(description):
+        raise group_refused(target.app_id)
 
 
 def check_all_written(target: Target, written: Collection[int]) -> None:
@@ -136,20 +161,6 @@ def check_all_written(target: Target, written: Collection[int]) -> None:
             f"{target}: no task wrote partition {_listed(missing)}; the rows came in {len(written)} Spark "
             f"partitions. Call route(df, {target.partitions}) last before the write"
         )
-
-
-def _look_up(admin: AdminClient, target: Target) -> Target:
-    topics = confluent_kafka.TopicCollection([target.topic])
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_topics(topics, include_authorized_operations=True)[target.topic].result(
-            ANSWER_WITHIN_S
-        ),
-    )
-    if not _allowed(description) >= {"READ", "WRITE"}:
-        raise topic_refused(target.topic)
-    _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
-    return replace(target, topic_id=str(description.topic_id), actual=len(description.partitions))
 
 
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
@@ -170,23 +181,6 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
             f"topic {target.topic!r} asks for {least} replicas in sync (min.insync.replicas), and partition "
             f"{_listed(behind)} has fewer: brokers would take no record. Wait for the others, or lower it"
         )
-
-
-def _check_group(admin: AdminClient, target: Target) -> None:
-    group = ledger_group(target.app_id)
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
-            ANSWER_WITHIN_S
-        ),
-    )
-    if description.members:
-        raise LedgerInUseError(
-            f"{target}: its ledger is group {group!r}, in which {len(description.members)} consumers are. "
-            "Their commits would overwrite it: stop them, or have them use another group"
-        )
-    if "READ" not in _allowed(description):
-        raise group_refused(target.app_id)
 
 
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:

@@ -1,4 +1,4 @@
-"""Spark's interface around an exactly-once write, which Spark has since 4.0."""
+"""Spark's interface around an exactly-once write, since Spark 4.0, and what writers of streams share."""
 
 from __future__ import annotations
 
