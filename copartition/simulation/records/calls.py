@@ -97,10 +97,12 @@ class Calls:
         """All calls with turns have been made; put them in order."""
         if not self._out_of_turn:
             return
-        calls = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
+        *calls, turn = map(np.concatenate, zip(*self._out_of_turn, strict=True))
         self._out_of_turn = []
-        order = calls.pop().argsort(kind="stable")
-        rows = _Rows(*(column[order] for column in calls))
+        rows = _Rows(*calls)
+        # A consumer that stops has begun before to read what it had opened by then.
+        order = np.lexsort((rows.kind != READ, turn))
+        rows = _Rows(*(column[order] for column in rows))
         self._waiting.append((float(rows.at.max()), rows))
         self._sorted = False
 
