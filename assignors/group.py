@@ -126,7 +126,7 @@ class Member:
     user_data: bytes | StickyUserData | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Carried(Sequence[Member]):
     """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
 

@@ -138,7 +138,14 @@ def check_records(result):  # noqa: C901 - a fact after the other
     end_ms = result.summary.duration_ms
     births = _births(result)
     rates = np.concatenate([result.scenario.rates[topic] for topic in timeline.topics])
-    came = rates * [(end_ms - births.get(each, end_ms)) / 1000 for each in range(len(rates))]
+    there = {topic.name: topic.partitions for topic in result.scenario.topics}
+    came = np.concatenate(
+        [
+            load.waiting_of(topic, len(result.scenario.rates[topic]), there.get(topic, 0))
+            for topic in timeline.topics
+        ]
+    )
+    came += rates * [(end_ms - births.get(each, end_ms)) / 1000 for each in range(len(rates))]
     slack = 1e-6 + 1e-9 * came.sum()
     assert np.allclose(records.arrived, came, atol=slack)
     assert np.allclose(records.arrived, records.consumed + records.waiting + records.lost, atol=slack)
