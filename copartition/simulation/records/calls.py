@@ -99,10 +99,9 @@ class Calls:
             return
         *calls, turn = map(np.concatenate, zip(*self._out_of_turn, strict=True))
         self._out_of_turn = []
-        rows = _Rows(*calls)
         # A consumer that stops has begun before to read what it had opened by then.
-        order = np.lexsort((rows.kind != READ, turn))
-        rows = _Rows(*(column[order] for column in rows))
+        order = np.lexsort((calls[-1] != READ, turn))
+        rows = _Rows(*(column[order] for column in calls))
         self._waiting.append((float(rows.at.max()), rows))
         self._sorted = False
 
