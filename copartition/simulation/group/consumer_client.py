@@ -450,7 +450,8 @@ class ClassicClient(Client):
         coordinator.beats.add(self.member, process.base_ms, self.every_ms, moves=False)
         if process.absence is not None:
             self._slept_ms, self.wakes_ms = now_ms, process.wakes_ms
-            if process.wakes_ms < math.inf:
+            self.gone = process.wakes_ms == math.inf
+            if not self.gone:
                 self._plan(process.wakes_ms, self._wake)
             coordinator.fall_silent(self.member, process.heard_ms, process.absence)
         elif self.busy_ms > now_ms:

@@ -166,7 +166,7 @@ def check_records(result):  # noqa: C901 - a fact after the other
     capacities = [result.scenario.capacity_of(made.get(name, Consumer(name))) for name in timeline.consumers]
     if load.capacity < math.inf:
         can = sum(
-            float(((part.end - part.start) * np.take(capacities, part.consumer))[rows].sum())
+            float(((part.end - part.start)[rows] * np.take(capacities, part.consumer[rows])).sum())
             for part, rows in ((timeline, read), (timeline.zombies, slice(None)))
         )
         assert done <= can / 1000 + slack
