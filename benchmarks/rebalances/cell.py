@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.consumers.clients import LIBRDKAFKA, Client
+from benchmarks.consumers.clients import Client
 from benchmarks.consumers.process import Member
 from benchmarks.rebalances.broker_log import read_log, recording_broker
 from benchmarks.rebalances.producer import SteadyProducer
-from benchmarks.rebalances.scenarios import PROTOCOLS, Scenario
+from benchmarks.rebalances.scenarios import PROTOCOLS, Scenario, is_static
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
@@ -30,19 +30,17 @@ class Cell:
         name: of the group; its members' client ids begin with it.
         protocol: eager, cooperative or kip848.
         scenario: what is done.
-        client: which client its consumers are.
-        consumers: those of another client, or with settings of their own, by name.
+        consumers: those of another client than the scenario's, or with settings of their own, by name.
     """
 
     name: str
     protocol: str
     scenario: Scenario
-    client: Client = LIBRDKAFKA
     consumers: Mapping[str, tuple[Client, dict[str, str | int]]] = field(default_factory=dict)
 
     def consumer(self, name: str) -> tuple[Client, dict[str, str | int]]:
         """A consumer's client, and the settings that only that consumer has."""
-        return self.consumers.get(name, (self.client, {}))
+        return self.consumers.get(name, (self.scenario.client, {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +109,11 @@ def run(
                 grown = time.monotonic()
                 producer.go_on(topic, grows_to)
                 continue
+            if step.what == "create":
+                kafka.create_topic(grows_to - partitions, node=1, name=beside(topic))
+                grown = time.monotonic()
+                producer.begin(beside(topic), grows_to - partitions)
+                continue
             if step.what == "restart":
                 assert restart is not None
                 restarted = restart()
@@ -121,7 +124,7 @@ def run(
             member = current[step.consumer]
             members.setdefault(member.client, member)
             match step.what:
-                case "start" | "close":
+                case "start" | "close" | "unsubscribe" | "subscribe":
                     member.tell(step.what)
                 case "busy":
                     member.tell(f"busy {step.seconds}")
@@ -129,6 +132,8 @@ def run(
                     member.signal(step.what)
         time.sleep(max(0, began + cell.scenario.ends - time.monotonic()))
         producer.stop(topic)
+        if cell.scenario.pattern:
+            producer.stop(beside(topic))
     finally:
         events = {client: member.events() for client, member in members.items()}
         for member in waiting:
@@ -153,13 +158,20 @@ def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> 
             "auto.offset.reset": "earliest",
             **PROTOCOLS[cell.protocol],
             **cell.scenario.config,
-            **({"group.instance.id": name} if cell.scenario.static else {}),
+            **({"group.instance.id": name} if is_static(cell.scenario.static, name) else {}),
             **({"heartbeat.interval.ms": cell.scenario.beats[name]} if _has_beats(cell, name) else {}),
             **own,
         }
         settings = {"topics": [topic], "config": client.named(config)}
+        if cell.scenario.pattern:
+            settings |= {"topics": [f"^{topic}.*"], "first": {beside(topic): cell.scenario.partitions}}
         members.append(Member(name, settings, folder, client.command()))
     return members
+
+
+def beside(topic: str) -> str:
+    """The topic that is created beside another, and matches the same regular expression."""
+    return f"{topic}-more"
 
 
 def _has_beats(cell: Cell, name: str) -> bool:

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from benchmarks.rebalances.predicting import COSTS, DRAWS, Outcome, measured, medians, predicted
-from benchmarks.rebalances.scenarios import PROTOCOLS, SCENARIOS
+from benchmarks.rebalances.scenarios import SCENARIOS, protocols
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +44,8 @@ PAGE = """\
 
 A prediction knows when each process first spoke to the coordinator, what was done to it and when, and the
 settings; the rest is the simulator's: phases of heartbeats, commits and metadata refreshes, who leads, who
-gets what. Only where heartbeats have hours of drift ("join long after") are their phases the measured ones.
+gets what. Only where heartbeats have hours of drift ("join long after"), and with kafka-python, whose groups
+form by as many rebalances as its members are late to know the topic, are their phases the measured ones.
 Costs are the same for all: a request {network_ms} ms, from the assign callback to the first record
 {first_fetch_ms} ms, which is the mean of these runs. The ids that consumers draw for themselves (KIP-848) are
 unknown and decide who gets what, so the median of {draws} draws counts.
@@ -112,7 +113,7 @@ def compare(runs: Iterable[Run]) -> list[Cell]:
         of.setdefault((run["scenario"], run["protocol"]), []).append(run)
     return [
         Cell(*name, [*map(measured, of[name])], [*map(predicted, of[name])])
-        for name in ((scenario, protocol) for scenario in SCENARIOS for protocol in PROTOCOLS)
+        for name in ((scenario, protocol) for scenario in SCENARIOS for protocol in protocols(scenario))
         if name in of
     ]
 

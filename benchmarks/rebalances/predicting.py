@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from assignors import Topic
-from benchmarks.rebalances.scenarios import GROWN, MEMBERS, PARTITIONS, SESSION_MS
+from benchmarks.consumers.clients import KAFKA_PYTHON
+from benchmarks.rebalances.cell import beside
+from benchmarks.rebalances.scenarios import GROWN, MEMBERS, PARTITIONS, SESSION_MS, is_static
 from copartition.simulation import (
     Consumer,
     Costs,
     Crash,
+    Create,
     Grow,
     Join,
     Leave,
@@ -86,13 +89,17 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
 
     The group forms as it did, by when each process first spoke to the coordinator; the phases of heartbeats,
     commits and refreshes follow from that. Where consumers have heartbeat intervals of their own, which no
-    scenario has, a group that has formed already is disturbed at the phases that were measured.
+    scenario has, and with kafka-python, a group that has formed already is disturbed at the phases that were
+    measured.
 
     Args:
         run: the run.
         draw: decides how late heartbeats are, and the member ids that clients draw (KIP-848).
     """
-    formed = bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
+    # A group of kafka-python forms by as many rebalances as its members are late to know the topic.
+    formed = client_of(run) == KAFKA_PYTHON.name or (
+        bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
+    )
     consumers = _consumers(run, draw)
     said = [each for each in told(run) if not formed or each[0] >= 0]
     begins = 0.0 if formed else max(0.0, -said[0][0])
@@ -111,9 +118,15 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
     return scenario, 1000 * begins
 
 
+def client_of(run: Run) -> Literal["librdkafka", "kafka-python"]:
+    """Which client its consumers were."""
+    return run.get("client", "librdkafka")
+
+
 def told(run: Run) -> list[tuple[float, str, str, float]]:
     """What was done to whom, when, in seconds since the disturbance began, and for how long."""
-    done = [(run["grown"], "grow", "", 0.0)] if run["grown"] is not None else []
+    what = "create" if run.get("pattern") else "grow"
+    done = [(run["grown"], what, "", 0.0)] if run["grown"] is not None else []
     spoke = {process: at for at, _, process, *_ in reversed(run["requests"])}
     for process, events in run["events"].items():
         over = {what: at for at, what, *_ in events if what in {"continue", "free"}}
@@ -121,20 +134,22 @@ def told(run: Run) -> list[tuple[float, str, str, float]]:
             name = process.partition(".")[0]
             if what == "start":
                 done.append((spoke[process] - SEARCH, what, name, 0.0))
-            elif what in {"close", "kill", "stop", "busy"}:
+            elif what in {"close", "kill", "stop", "busy", "unsubscribe", "subscribe"}:
                 until = over.get("continue" if what == "stop" else "free", at)
                 done.append((at, what, name, until - at))
     return sorted(done)
 
 
 def event_of(at_ms: float, what: str, consumer: Consumer | None, seconds: float, grown: int = GROWN) -> Event:
-    """One thing that was done, as an event of a scenario; without a consumer it is growth."""
+    """One thing that was done, as an event of a scenario; without a consumer it was done to a topic."""
     if consumer is None:
-        return Grow(at_ms, TOPIC, grown)
+        return (
+            Grow(at_ms, TOPIC, grown) if what == "grow" else Create(at_ms, beside(TOPIC), grown - PARTITIONS)
+        )
     match what:
-        case "start":
+        case "start" | "subscribe":
             return Join(at_ms, consumer)
-        case "close":
+        case "close" | "unsubscribe":
             return Leave(at_ms, consumer.name)
         case "kill":
             return Crash(at_ms, consumer.name)
@@ -153,7 +168,10 @@ def _consumers(run: Run, draw: int) -> dict[str, Consumer]:
     drawn = {f"c{number}": f"{random.getrandbits(64):x}" for number in range(MEMBERS)}
     return {
         name: Consumer(
-            drawn[name] if run["protocol"] == "kip848" else name, run["static"], client="librdkafka"
+            drawn[name] if run["protocol"] == "kip848" else name,
+            is_static(run["static"], name),
+            pattern=f"{TOPIC}.*" if run.get("pattern") else None,
+            client=client_of(run),
         )
         for name in drawn
     }
