@@ -91,7 +91,7 @@ def run(
         folder: where the processes write.
         restart: restarts the coordinator and tells from when to when that took; for scenarios that do.
     """
-    partitions, grows_to = cell.scenario.partitions, cell.scenario.grown
+    partitions = cell.scenario.partitions
     topic = kafka.create_topic(partitions, node=1)
     members: dict[str, Member] = {}
     current: dict[str, Member] = {}
@@ -104,15 +104,8 @@ def run(
         began = time.monotonic() + 0.5
         for step in sorted(cell.scenario.steps, key=lambda step: step.at):
             time.sleep(max(0, began + step.at - time.monotonic()))
-            if step.what == "grow":
-                kafka.grow_topic(topic, grows_to)
-                grown = time.monotonic()
-                producer.go_on(topic, grows_to)
-                continue
-            if step.what == "create":
-                kafka.create_topic(grows_to - partitions, node=1, name=beside(topic))
-                grown = time.monotonic()
-                producer.begin(beside(topic), grows_to - partitions)
+            if step.what in {"grow", "create"}:
+                grown = _add_partitions(step.what, topic, cell.scenario, kafka, producer)
                 continue
             if step.what == "restart":
                 assert restart is not None
@@ -139,6 +132,22 @@ def run(
         for member in waiting:
             member.events()
     return Ran(began, events, grown, restarted)
+
+
+def _add_partitions(
+    what: str, topic: str, scenario: Scenario, kafka: Kafka, producer: SteadyProducer
+) -> float:
+    """Grow the topic or create one beside it, with records at once; when the partitions were there."""
+    if what == "grow":
+        kafka.grow_topic(topic, scenario.grown)
+        grown = time.monotonic()
+        producer.go_on(topic, scenario.grown)
+    else:
+        added = scenario.grown - scenario.partitions
+        kafka.create_topic(added, node=1, name=beside(topic))
+        grown = time.monotonic()
+        producer.begin(beside(topic), added)
+    return grown
 
 
 def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> list[Member]:
