@@ -3,8 +3,8 @@
 `python consumer.py '{"topics": [...], "config": {...}}'` waits for commands on stdin: `start`, `busy SECONDS`
 (the application does not poll for so long), `unsubscribe`, `subscribe` and `close`. Partitions of a topic in
 `"first"`, which is optional, are numbered from the number that stands there. Times are `time.monotonic()`,
-which all processes of a Linux machine share. Nothing is imported that is not needed, as many of these start at
-once.
+which all processes of a Linux machine share. Nothing is imported that is not needed, as many of these start
+at once.
 """
 
 from __future__ import annotations
