@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import repeat
+from itertools import compress, repeat
 from operator import attrgetter
 from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, TypeVar
@@ -136,6 +136,7 @@ class Carried(Sequence[Member]):
         generation: in which these got what they carry on.
         sizes: how many partitions each of them carries on.
         received: these partitions, member by member, in the order in which they were given.
+        columns: what somebody has asked `column` for, in a group that follows from another at once.
     """
 
     who: Sequence[Member]
@@ -143,6 +144,7 @@ class Carried(Sequence[Member]):
     generation: int
     sizes: NDArray[np.integer]
     received: PartitionColumns
+    columns: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> "Carried":
@@ -151,6 +153,12 @@ class Carried(Sequence[Member]):
             return members
         none = np.empty(0, np.int32)
         return cls(members, 0, 0, none, PartitionColumns((), none, none))
+
+    def column(self, name: str) -> tuple[Any, ...]:
+        """The id, topics, instance id or rack of every member."""
+        if name not in self.columns:
+            self.columns[name] = tuple(map(attrgetter(name), self.who))
+        return self.columns[name]
 
     @cached_property
     def owned(self) -> PartitionColumns:
@@ -215,8 +223,9 @@ class Group:
         check_partitions(sum([topic.partitions for topic in self.topics]), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
         members = Carried.of(self.members)
-        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members.who])
         joining = members.who[members.staying :]
+        names = [each.name for each in self.topics]
+        check_ids(topic=names, member=members.column("id") if joining else ())
         generations = [self.generation, *[each.generation for each in joining]]
         if not {*map(type, generations)} <= {int, NoneType}:
             for generation in generations:
@@ -260,20 +269,27 @@ class Group:
         """
         before = Carried.of(self.members)
         listed, names, owner, topic, partition = assignment.to_arrays()
-        ids = tuple([each.id for each in before.who])
+        ids = before.column("id")
         _check_members(ids, listed, leave)
         claimed = [each.generation or 0 for each in before.who[before.staying :]]
         generation = 1 + max(self.generation, before.generation, *claimed)
-        leaving = set(leave)
-        staying = [each for each in before.who if each.id not in leaving]
-        if leaving or listed != ids:  # a strategy that is not ours may list the members in its own order
-            place = {each.id: number for number, each in enumerate(staying)}
-            owner = np.array([place.get(each, -1) for each in listed], np.int32)[owner]
+        who, columns = before.who, before.columns
+        if listed != ids:  # a strategy that is not ours may list the members in its own order
+            place = {each: number for number, each in enumerate(ids)}
+            owner = np.array([place[each] for each in listed], np.int32)[owner]
+        if leave:
+            stays = ~np.fromiter(map(set(leave).__contains__, ids), np.bool_, len(ids))
+            owner = np.where(stays, stays.cumsum(dtype=np.int32) - 1, -1)[owner]
+            who = [*compress(who, stays)]
+            columns = {name: tuple(compress(column, stays)) for name, column in columns.items()}
+        if leave or listed != ids:
             rows = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
             owner, topic, partition = owner[rows], topic[rows], partition[rows]
-        sizes = np.bincount(owner, minlength=len(staying))
+        sizes = np.bincount(owner, minlength=len(who))
         received = PartitionColumns(names, topic, partition)
-        members = Carried([*staying, *join], len(staying), generation, sizes, received)
+        if join:
+            columns = {name: (*column, *map(attrgetter(name), join)) for name, column in columns.items()}
+        members = Carried([*who, *join], len(who), generation, sizes, received, columns)
         if assignment.keeps_record:  # what is the same set as before is as the broker's record lists it
             records = {each.id: PartitionList.of(each.owned).as_assigned for each in self.members}
             for each in members[: len(staying)]:
@@ -283,7 +299,7 @@ class Group:
 
 
 def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Collection[str]) -> None:
-    for member in set(leave).difference(ids):
+    for member in set(leave).difference(ids) if leave else ():
         raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
     if assigned != ids and (odd := set(assigned) ^ set(ids)):
         member = min(odd)

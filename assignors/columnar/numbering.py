@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
-from operator import is_not, ne
+from operator import ne
 from typing import TypeAlias
 
 import numpy as np
@@ -76,7 +75,7 @@ class Subscriptions:
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
         """The subscriptions of these members; OddGroup where one of them names a topic twice."""
-        lists, of_member = distinct_lists([member.topics for member in Carried.of(members).who])
+        lists, of_member = distinct_lists(Carried.of(members).column("topics"))
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup
@@ -116,7 +115,7 @@ class Audiences:
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """The different ones of some lists, and which of them each list is."""
-    if lists and not any(map(is_not, lists, repeat(lists[0]))):
+    if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
     codes: dict[tuple[str, ...], int] = {}
     by_identity: dict[int, int] = {}
@@ -183,7 +182,7 @@ class Numbering:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """Member ids."""
-        return tuple([member.id for member in Carried.of(self.members).who])
+        return Carried.of(self.members).column("id")
 
     def sort_by_id(self, members: JoinPosition) -> JoinPosition:
         """These members in ascending order of member id, which breaks the sticky strategies' ties."""

@@ -246,16 +246,22 @@ class Partitions:
         if self.flow is not None:
             self.flow.advance(now_ms)
 
-    def places(self, assignment: Assignment) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """An assignment as the member of each partition, -1 for nobody, and its place in that one's list."""
+    def places(
+        self, assignment: Assignment, members: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """An assignment as the member of each partition, -1 for nobody, and its place in that one's list.
+
+        It lists `members`, most often in this order.
+        """
         ids, topics, member, topic, partition = assignment.to_arrays()
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
         if len(member):
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
-            serials = np.fromiter(map(self._memberships.serials.__getitem__, ids), np.int32, len(ids))
-            owner[rows] = serials[member]
+            if tuple(map(self._memberships.ids.__getitem__, members.tolist())) != ids:
+                members = np.array([self._memberships.serials[each] for each in ids], np.int32)
+            owner[rows] = members[member]
             position[rows] = ranks(member)
         return owner, position
 
