@@ -37,7 +37,7 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
-from partitioning.kit.columns import bounds, inverse, join, sort_rows
+from partitioning.kit.columns import bounds, inverse, join, ranges, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
@@ -48,7 +48,7 @@ def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
     """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
-    numbering, claims, outcome = _decide(group, highest, lambda numbering: recall_owned(numbering.members))
+    numbering, claims, outcome = _decide(group, highest, _recall_owned)
     if not numbering.subscriptions.are_equal:
         outcome = with_transfers(numbering, claims, outcome)
     return outcome.assignment(numbering, hold_back=True), claims.highest
@@ -66,6 +66,10 @@ def _decide(
     claims = read_claims(numbering, recall(numbering), highest)
     assign = assign_constrained if subscriptions.are_equal else assign_general
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
+
+
+def _recall_owned(numbering: Numbering) -> Memory:
+    return recall_owned(numbering.members, in_order=not numbering.subscriptions.are_equal)
 
 
 def recall_as_it_arrives(numbering: Numbering) -> Memory:
@@ -130,9 +134,10 @@ class _Kept:
 
 
 class _Losers:
-    """Which member lost a partition, kept only once somebody lost one."""
+    """Which member lost a partition, kept only once somebody lost one, and which ones nobody has (`free`)."""
 
-    def __init__(self, numbering: Numbering) -> None:
+    def __init__(self, numbering: Numbering, claims: Claims) -> None:
+        self.free = ~claims.claimed
         self._numbering = numbering
         self._member: NDArray[np.int64] | None = None
 
@@ -141,7 +146,9 @@ class _Losers:
             return
         if self._member is None:
             self._member = np.full(self._numbering.total, -1, np.int64)
-        self._member[self._numbering.starts[topic] + number] = member
+        ids = self._numbering.starts[topic] + number
+        self._member[ids] = member
+        self.free[ids] = True
 
     def lost_to(self, member: NDArray[np.integer], ids: PartitionId) -> NDArray[np.bool_] | None:
         """Which of these partitions another member lost to the one they are paired with."""
@@ -155,9 +162,7 @@ class _Losers:
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
     """Assigns the partitions of members that all subscribe to the same topics."""
     kept, seats = _keep(numbering, claims, racks)
-    assigned = np.zeros(numbering.total, np.bool_)
-    assigned[numbering.starts[kept.topic] + kept.number] = True
-    ids = np.flatnonzero(~assigned)
+    ids = np.flatnonzero(kept.losers.free)
     near = np.empty(0, np.int32)
     if racks is not None:
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
@@ -182,7 +187,7 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[_K
     in the order of Java's HashMap.
     """
     members = len(numbering.members)
-    losers = _Losers(numbering)
+    losers = _Losers(numbering, claims)
     claimant, numbers, topics = claims.member, claims.number, claims.topic
     if racks is not None:
         far = racks.mismatch(claimant, claims.id)
@@ -198,10 +203,9 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[_K
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1
     if (have > quota).any():
-        starts = np.cumsum(have) - have
-        kept = np.arange(len(member)) < (starts + quota)[member]
-        losers.add(member[~kept], topic[~kept], number[~kept])
-        member, topic, number = member[kept], topic[kept], number[kept]
+        lost = ranges(have.cumsum() - have + quota, have - quota)
+        losers.add(member[lost], topic[lost], number[lost])
+        member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
 
     under = numbering.sort_by_id(np.flatnonzero(have < least))
     exact = numbering.sort_by_id(np.flatnonzero(quota == least)) if len(extra) < extras else extra[:0]

@@ -43,8 +43,8 @@ def recall_user_data(members: Sequence[Member]) -> Memory:
     return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
-def recall_owned(members: Sequence[Member]) -> Memory:
-    """What the members of a cooperative group own.
+def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
+    """What the members of a cooperative group own, `in_order` as they report it, else in any.
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
     """
@@ -56,7 +56,8 @@ def recall_owned(members: Sequence[Member]) -> Memory:
         if (generation is None or generation < 0) and member.user_data is not None:
             generation = decode_cooperative_user_data(bytes(member.user_data))
         generations.append(-1 if generation is None else generation)
-    joined, sizes = join_lists([PartitionList(*carried.owned), *as_lists(each.owned for each in joining)])
+    owned = PartitionList(*(carried.owned if in_order else carried.received))
+    joined, sizes = join_lists([owned, *as_lists(each.owned for each in joining)])
     return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
@@ -64,14 +65,16 @@ def recall_owned(members: Sequence[Member]) -> Memory:
 class Claims:
     """The claims of a group, one row each: members in JoinGroup order, claims in the order they are reported.
 
-    Claims of topics that nobody subscribes to are left out; no partition is claimed twice. `generation` is
-    that of each member; `highest` is the highest that the leader has seen, this rebalance included.
+    Claims of topics that nobody subscribes to are left out; no partition is claimed twice. `claimed` says of
+    every partition id whether it is. `generation` is that of each member; `highest` is the highest that the
+    leader has seen, this rebalance included.
     """
 
     member: JoinPosition
     topic: TopicRow
     number: NDArray[np.int32]
     id: PartitionId
+    claimed: NDArray[np.bool_]
     generation: list[int]
     highest: int
 
@@ -90,13 +93,16 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     # Read as unsigned, a negative number is beyond all counts.
     if len(ids) and (number.view(np.uint32) >= numbering.counts.astype(np.uint32)[topic]).any():
         raise OddGroup
-    if np.bincount(ids, minlength=1).max() > 1:
+    claimed = np.zeros(numbering.total, np.bool_)
+    claimed[ids] = True
+    if np.count_nonzero(claimed) < len(ids):
         raise OddGroup
     return Claims(
         member=member,
         topic=topic,
         number=number,
         id=ids,
+        claimed=claimed,
         generation=memory.generation,
         highest=max([highest, *memory.generation]),
     )
