@@ -292,7 +292,7 @@ class Group:
         members = Carried([*who, *join], len(who), generation, sizes, received, columns)
         if assignment.keeps_record:  # what is the same set as before is as the broker's record lists it
             records = {each.id: PartitionList.of(each.owned).as_assigned for each in self.members}
-            for each in members[: len(staying)]:
+            for each in members[: len(who)]:
                 if each.id in assignment.keeps_record:
                     each.owned.assigned = records[each.id]
         return Group(self.topics if topics is None else topics, members, generation=generation)
