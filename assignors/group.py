@@ -130,10 +130,12 @@ class Member:
 class Carried(Sequence[Member]):
     """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
 
+    A coordinator that keeps what its members are to have (KIP-848) makes these, too; nobody joins then.
+
     Attributes:
         who: all members; of one that stays only id, topics, instance id and rack are still true.
         staying: how many stay.
-        generation: in which these got what they carry on.
+        generation: in which these got what they carry on; None where the coordinator keeps it for them.
         sizes: how many partitions each of them carries on.
         received: these partitions, member by member, in the order in which they were given.
         columns: what somebody has asked `column` for, in a group that follows from another at once.
@@ -141,7 +143,7 @@ class Carried(Sequence[Member]):
 
     who: Sequence[Member]
     staying: int
-    generation: int
+    generation: int | None
     sizes: NDArray[np.integer]
     received: PartitionColumns
     columns: dict[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -163,6 +165,8 @@ class Carried(Sequence[Member]):
     @cached_property
     def owned(self) -> PartitionColumns:
         """What members that stay report, by topic and number, as a consumer does (KIP-429)."""
+        if self.generation is None:
+            return self.received
         names, rank = in_java_order(self.received.names)
         member = np.repeat(np.arange(self.staying), self.sizes)
         _, ranks, numbers = sort_rows(member, rank[self.received.topics], self.received.partitions)
@@ -174,7 +178,9 @@ class Carried(Sequence[Member]):
         received = PartitionList.parts(self.received, ends)
         owned = PartitionList.parts(self.owned, ends, received)
         generation = repeat(self.generation)
-        data = _make_many(StickyUserData, self.staying, partitions=received, generation=generation)
+        data: Iterable[object] = repeat(None)
+        if self.generation is not None:
+            data = _make_many(StickyUserData, self.staying, partitions=received, generation=generation)
         kept = {name: map(attrgetter(name), staying) for name in ("id", "topics", "instance_id", "rack")}
         changed = {"owned": owned, "generation": generation, "user_data": data}
         return [*_make_many(Member, self.staying, **kept, **changed), *self.who[self.staying :]]
@@ -272,7 +278,7 @@ class Group:
         ids = before.column("id")
         _check_members(ids, listed, leave)
         claimed = [each.generation or 0 for each in before.who[before.staying :]]
-        generation = 1 + max(self.generation, before.generation, *claimed)
+        generation = 1 + max(self.generation, before.generation or 0, *claimed)
         who, columns = before.who, before.columns
         if listed != ids:  # a strategy that is not ours may list the members in its own order
             place = {each: number for number, each in enumerate(ids)}

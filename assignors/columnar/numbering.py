@@ -73,9 +73,10 @@ class Subscriptions:
     are_equal: bool
 
     @classmethod
-    def of(cls, members: Sequence[Member]) -> Subscriptions:
-        """The subscriptions of these members; OddGroup where one of them names a topic twice."""
-        lists, of_member = distinct_lists(Carried.of(members).column("topics"))
+    def of(cls, members: Sequence[Member], order: Iterable[int] | None = None) -> Subscriptions:
+        """The subscriptions of these members, in some order; OddGroup where one names a topic twice."""
+        topics = Carried.of(members).column("topics")
+        lists, of_member = distinct_lists(topics if order is None else [topics[row] for row in order])
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup

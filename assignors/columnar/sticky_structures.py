@@ -31,7 +31,9 @@ class Memory(NamedTuple):
 def recall_user_data(members: Sequence[Member]) -> Memory:
     """What the members of an eager group remember."""
     carried = Carried.of(members)
-    partitions, generations = [PartitionList(*carried.received)], [carried.generation] * carried.staying
+    if carried.generation is None:  # they remember nothing
+        carried = Carried.of([*members])
+    partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying
     for data in map(attrgetter("user_data"), carried.who[carried.staying :]):
         if isinstance(data, StickyUserData):
             had, generation = data.partitions, data.generation
@@ -49,7 +51,7 @@ def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
     """
     carried = Carried.of(members)
-    generations = [carried.generation] * carried.staying
+    generations = [-1 if carried.generation is None else carried.generation] * carried.staying
     joining = carried.who[carried.staying :]
     for member in joining:
         generation = member.generation

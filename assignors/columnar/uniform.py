@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import JoinPosition, OddGroup, Subscriptions, TopicRow, Visit, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
-from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
-from assignors.group import Assignment, Group
-from assignors.partition_list import join_lists
+from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
+from assignors.group import Assignment, Carried, Group
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
@@ -35,11 +34,11 @@ def assign_uniform(group: Group) -> Assignment:
     """The assignment, each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
-    ids = tuple([member.id for member in group.members])
+    members = Carried.of(group.members)
+    ids = members.column("id")
     joined = hash_order(ids)
-    members = [group.members[row] for row in joined.tolist()]
-    subscriptions = Subscriptions.of(members)
-    recorded, sizes = join_lists(recorded_lists(members))
+    subscriptions = Subscriptions.of(members, joined.tolist())
+    recorded, sizes = recall_targets(members, joined)
     numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
     targets = Targets.of(recorded, sizes, numbering)
     if subscriptions.are_equal:

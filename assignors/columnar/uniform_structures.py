@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import OddGroup, TopicRow, Visit, rows_of
-from assignors.group import Member
-from assignors.partition_list import PartitionColumns, PartitionList, as_lists
+from assignors.columnar.numbering import JoinPosition, OddGroup, TopicRow, Visit, rows_of
+from assignors.group import Carried
+from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
-from partitioning.kit.columns import ranges, run_sizes, run_starts
+from partitioning.kit.columns import bounds, ranges, run_sizes, run_starts
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -123,13 +124,18 @@ def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp],
     unsettled = []
     for slot in order.crowded.tolist():
         rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
-        in_set = list(HashSet(slots.partition[rows].tolist()))
+        in_set = _set_order(tuple(slots.partition[rows].tolist()))
         if len(in_set) != slots.sizes[slot]:
             raise OddGroup  # a partition of a topic that is gone is listed twice
         numbers[rows] = in_set
-        if list(HashSet(in_set)) != in_set:
+        if _set_order(in_set) != in_set:
             unsettled.append(slot)
     return numbers, order.crowded, np.array(unsettled, np.intp)
+
+
+@lru_cache(maxsize=1 << 12)
+def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(HashSet(numbers))
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
@@ -143,10 +149,17 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
     return rows_of(iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics)))
 
 
-def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
-    """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
-    owned = as_lists([member.owned for member in members])
-    return [each if each.assigned is None else each.assigned for each in owned]
+def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColumns, NDArray[np.integer]]:
+    """What members own, one after the other in this order, and how many partitions each.
+
+    A member's are in the order in which they were assigned: that of the coordinator's record.
+    """
+    recorded, sizes = members.received, members.sizes
+    if members.generation is not None:
+        owned = as_lists([member.owned for member in members])
+        recorded, sizes = join_lists([each if each.assigned is None else each.assigned for each in owned])
+    rows = ranges(bounds(sizes)[order], sizes[order])
+    return PartitionColumns(recorded.names, recorded.topics[rows], recorded.partitions[rows]), sizes[order]
 
 
 def read_records(
