@@ -46,7 +46,7 @@ def test_another_process_reads_each_record_where_it_was_put(cluster: MockCluster
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     for partition in range(12):
         producer.produce("flights", value=f"record {partition}", partition=partition)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     answer = subprocess.run(
         [sys.executable, "-c", READ_BACK, cluster.bootstrap_servers, "flights", "12"],
         capture_output=True,
@@ -74,7 +74,7 @@ def test_a_full_partition_drops_its_oldest_records(cluster: MockCluster) -> None
     )
     for _ in range(8):
         producer.produce("full", value=bytes(900_000), partition=0)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "reader", "log_level": 0}
     )
