@@ -1,7 +1,5 @@
 """The members of a classic group as columns, and how they take part in a rebalance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from enum import Enum, auto
