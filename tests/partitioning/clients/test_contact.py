@@ -120,7 +120,8 @@ class Leaders:
         return {place: answer(9) if len(self.questions) > 1 and place == 1 else new[place] for place in specs}
 
 
-def test_a_leader_that_is_new_is_asked_for_offsets_again():
+def test_a_leader_that_is_new_is_asked_for_offsets_again(monkeypatch):
+    monkeypatch.setattr("partitioning.clients.contact.time.sleep", lambda _: None)
     leaders = Leaders()
     offsets, errors = list_offsets(leaders, dict.fromkeys(range(3)), None, 60)
     assert offsets == {0: 7, 1: 9}
