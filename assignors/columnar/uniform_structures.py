@@ -92,7 +92,7 @@ class Targets:
     unsettled: NDArray[np.intp]
 
     @classmethod
-    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Targets:
+    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering) -> Targets:
         """The targets of members that own `sizes` partitions each, in the coordinator's order.
 
         A member's partitions are `recorded` in the order of its record. Raises OddGroup where no broker made
@@ -163,7 +163,7 @@ def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColu
 
 
 def read_records(
-    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+    recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> tuple[Slots, NDArray[np.bool_]]:
     """What each member has in the order of its record, and which partition ids some member has.
 
@@ -187,7 +187,7 @@ def read_records(
 
 
 def _slots_of_records(
-    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+    recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> Slots:
     """The slots of members, in the order in which the columns list them."""
     member = np.flatnonzero(sizes)
