@@ -138,6 +138,7 @@ class Carried(Sequence[Member]):
         generation: in which these got what they carry on; None where the coordinator keeps it for them.
         sizes: how many partitions each of them carries on.
         received: these partitions, member by member, in the order in which they were given.
+        hashes: Java's hash code of each id; None where nobody keeps them.
         columns: what somebody has asked `column` for, in a group that follows from another at once.
     """
 
@@ -146,6 +147,7 @@ class Carried(Sequence[Member]):
     generation: int | None
     sizes: NDArray[np.integer]
     received: PartitionColumns
+    hashes: NDArray[np.int32] | None = None
     columns: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
@@ -295,7 +297,7 @@ class Group:
         received = PartitionColumns(names, topic, partition)
         if join:
             columns = {name: (*column, *map(attrgetter(name), join)) for name, column in columns.items()}
-        members = Carried([*who, *join], len(who), generation, sizes, received, columns)
+        members = Carried([*who, *join], len(who), generation, sizes, received, columns=columns)
         if assignment.keeps_record:  # what is the same set as before is as the broker's record lists it
             records = {each.id: PartitionList.of(each.owned).as_assigned for each in self.members}
             for each in members[: len(who)]:

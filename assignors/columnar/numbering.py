@@ -56,9 +56,12 @@ def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
     return sorted(rows, key=lambda row: utf16_key(names[row]))
 
 
-def hash_order(ids: Sequence[str]) -> NDArray[np.intp]:
-    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates."""
-    return hash_map_order(string_hashes(ids), keys=ids)
+def hash_order(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
+    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates.
+
+    `hashes` are their hash codes, where these are there already.
+    """
+    return hash_map_order(string_hashes(ids) if hashes is None else hashes, keys=ids)
 
 
 @dataclass(frozen=True, slots=True)

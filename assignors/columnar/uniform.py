@@ -34,7 +34,7 @@ def assign_uniform(group: Group) -> Assignment:
         return Assignment.of({})
     members = Carried.of(group.members)
     ids = members.column("id")
-    joined = hash_order(ids)
+    joined = hash_order(ids, members.hashes)
     subscriptions = Subscriptions.of(members, joined.tolist())
     recorded, sizes = recall_targets(members, joined)
     numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))

@@ -92,7 +92,9 @@ class Targets:
     unsettled: NDArray[np.intp]
 
     @classmethod
-    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering) -> Targets:
+    def of(
+        cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
+    ) -> Targets:
         """The targets of members that own `sizes` partitions each, in the coordinator's order.
 
         A member's partitions are `recorded` in the order of its record. Raises OddGroup where no broker made

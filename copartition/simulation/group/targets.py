@@ -18,6 +18,7 @@ from copartition.simulation.group.partitions import Change
 from copartition.simulation.group.timers import DONE, Beats, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.history import Rebalance, Step
+from partitioning.java import string_hash
 from partitioning.kit.columns import bounds
 
 
@@ -46,13 +47,15 @@ class Targets:
         self._names = tuple(names)
         self._first = first
         self._topic_of = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(first))
+        self._number_of = (np.arange(len(self._topic_of)) - first[self._topic_of]).astype(np.int32)
         self._describe = describe
         self._members: dict[int, Member] = {}
         self._sizes: dict[int, int] = {}  # how many partitions a member has; 0 where it is not there
+        self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
         """A member comes from another kind of group, with these partitions at these places of its list."""
-        self._members[number] = self._describe(number)
+        self._members[number] = self._meet(number)
         self._sizes[number] = len(rows)
         self.position[rows[position.argsort()]] = np.arange(len(rows))
         self._decision = Decision()  # nobody else comes to this point
@@ -80,12 +83,19 @@ class Targets:
         rows = (member >= 0).nonzero()[0]
         member = member[rows]
         sizes = np.bincount(member, minlength=len(numbers))
-        in_order = np.empty(len(rows), np.int32)
+        in_order = np.empty(len(rows), np.intp)
         in_order[bounds(sizes)[member] + self.position[rows]] = rows
-        topic = self._topic_of[in_order]
-        columns = PartitionColumns(self._names, topic, in_order - self._first[topic].astype(np.int32))
-        members = [self._members[number] for number in numbers.tolist()]
-        return Carried(members, len(members), None, sizes, columns)
+        columns = PartitionColumns(self._names, self._topic_of[in_order], self._number_of[in_order])
+        members = [*map(self._members.__getitem__, numbers.tolist())]
+        return Carried(members, len(members), None, sizes, columns, self._hashes[numbers])
+
+    def _meet(self, number: int) -> Member:
+        """A member that is new, so far without topics."""
+        if number >= len(self._hashes):
+            self._hashes = np.resize(self._hashes, 2 * number)
+        about = self._describe(number)
+        self._hashes[number] = string_hash(about.id)
+        return about
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
         """Look again at the members that are not what they were; gives all that is new about them."""
@@ -103,7 +113,7 @@ class Targets:
                 before = member.replaces
                 while before is not None and before.number not in left:
                     before = before.replaces
-                about = self._describe(number)
+                about = self._meet(number)
                 self._sizes[number] = 0
                 if before is not None:  # it takes the target, in the order in which it was written down
                     self._sizes[number] = self._sizes[before.number]
@@ -231,7 +241,7 @@ class Epochs:
             self._started_ms,
             partitions.count_moves(change),
             Step(
-                np.array(list(group.members), np.int32),
+                np.fromiter(group.members, np.int32, len(group.members)),
                 change,
                 tuple(partitions.counts),
                 frozenset().union(*map(group.topics_of, group.subscriptions)),
