@@ -157,10 +157,10 @@ def _recorded_load(
         return None, f"the record shows no rates: it has no ends of all partitions {_STRETCH_S:g} s apart"
     seconds, came = max(stretches, key=lambda stretch: float(stretch[1].sum()) / stretch[0])
     rates = iter((came / seconds).tolist())
-    waiting, said = _waiting(state, topics)
+    waiting, text = _waiting(state, topics)
     load = Load({topic.name: tuple(islice(rates, topic.partitions)) for topic in topics}, waiting=waiting)
     stretch = f"the busiest {duration(1_000 * seconds)} between two ends"
-    return load, f"rates are those of {stretch} in the record; {said}"
+    return load, f"rates are those of {stretch} in the record; {text}"
 
 
 def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScenario:
@@ -168,9 +168,9 @@ def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScena
     load, topics = captured.scenario.load, captured.scenario.topics
     if load is None or load.waiting:
         return captured
-    waiting, said = _waiting(state, topics)
+    waiting, text = _waiting(state, topics)
     scenario = replace(captured.scenario, load=replace(load, waiting=waiting))
-    return CapturedScenario(scenario, (*captured.assumed, said))
+    return CapturedScenario(scenario, (*captured.assumed, text))
 
 
 def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tuple[int, ...]], str]:
