@@ -127,7 +127,7 @@ HEIGHT = 320.0
 def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
     """A page with the settings that were tried for one client or more.
 
-    Its picture has trials over latency and requests a second, without those that have no answer.
+    Its picture has trials over latency and requests a second; one without an answer is left out.
     """
     shown = [
         trial
