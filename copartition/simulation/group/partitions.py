@@ -22,11 +22,14 @@ from partitioning.topic_partition import TopicPartition
 
 
 class Change(NamedTuple):
-    """What one assignment changed: the partitions, the member that has each now, its place in its list."""
+    """What one assignment changed: the partitions, the member that has each now, its place in its list.
 
-    partitions: NDArray[np.int32]
-    owner: NDArray[np.int32]
-    position: NDArray[np.int32]
+    A run keeps all of these, so they take two bytes a number where they can.
+    """
+
+    partitions: NDArray[np.integer]
+    owner: NDArray[np.integer]
+    position: NDArray[np.integer]
 
     @classmethod
     def between(
@@ -37,8 +40,10 @@ class Change(NamedTuple):
         position: NDArray[np.int32],
     ) -> Change:
         """What differs between what all partitions had and have now."""
-        rows = rows_where((owner != old_owner) | (position != old_position))
-        return cls(rows, owner[rows], position[rows])
+        rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
+        fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
+        kind = np.int16 if fits else np.int32
+        return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))
 
 
 def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
