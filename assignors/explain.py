@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RecordingAssignor
@@ -148,11 +147,6 @@ def explain(
     return Explainer(group, assignment, assignor=assignor).explain(partition)
 
 
-class _Decision(NamedTuple):
-    assignment: Assignment
-    steps: dict[TopicPartition, list[Step]]
-
-
 class Explainer:
     """Explains one assignment: the assignor decides once more, telling its steps, when first asked.
 
@@ -205,8 +199,8 @@ class Explainer:
         return Explanation(partition, reason, owner, _previous(steps), size, self._share, steps)
 
     @cached_property
-    def _decision(self) -> _Decision | None:
-        """What the assignor gives and tells; None where it does not record."""
+    def _decision(self) -> tuple[Assignment, dict[TopicPartition, list[Step]]] | None:
+        """What the assignor gives, and the steps it tells; None where it does not record."""
         leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
         if not isinstance(leader, RecordingAssignor):
             return None
@@ -225,7 +219,7 @@ class Explainer:
             return assignment
 
         _, assignment = settle(decide, self._group, self._follow_ups)
-        return _Decision(assignment, steps_of)
+        return assignment, steps_of
 
     def _is_subscribed(self, partition: TopicPartition) -> bool:
         return 0 <= partition.partition < self._counts.get(partition.topic, 0)

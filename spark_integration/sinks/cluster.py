@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka  # the module, since its classes cannot be pickled
 
 from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 from spark_integration.errors import PartitionCountError
-from spark_integration.sinks.options import SinkOptions, translate_security
+from spark_integration.sinks.options import SinkOptions
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -56,7 +57,7 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
         )
     errors: list[KafkaError] = []
     # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
-    config = translate_security(config)
+    config = librdkafka_security(config)
     settings = {**config, "allow.auto.create.topics": False}
     with create_client(confluent_kafka.Producer, settings, errors) as client:
         return first_answer(client, config, errors, timeout_s=timeout_s, topic=topic).topics  # type: ignore[no-any-return]
