@@ -1,7 +1,5 @@
 """What the sticky strategies read, as columns: what members remember, and claim."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
