@@ -275,10 +275,12 @@ class Lanes:
             style = STYLES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
             average = standing[:, *area].sum() / existing[area].sum()
+            # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
+            first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
             shapes.setdefault(f"{style} depth-{depth}", []).append(
                 Shape(
                     self._path(window, lanes, top, bottom, begins, ends),
-                    f"{self._grid_names(lanes, top, bottom)}: {average:.2%} not read, mostly {style}, "
+                    f"{self._names(first, after - 1)}: {average:.2%} not read, mostly {style}, "
                     f"{clock(begins)} to {clock(ends)}{because}",
                 )
             )
@@ -346,10 +348,6 @@ class Lanes:
 
     def _grid_lanes(self) -> int:
         return min(self._count, GRID_LANES)
-
-    def _grid_names(self, lanes: int, top: int, bottom: int) -> str:
-        # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
-        return self._names(-(-top * self._count // lanes), -(-(bottom + 1) * self._count // lanes) - 1)
 
     def _names(self, top: int, bottom: int) -> str:
         return self._list_partitions(self._order[top : bottom + 1])
