@@ -10,7 +10,11 @@ from partitioning.topic_partition import TopicPartition
 
 
 class Reason(Enum):
-    """What a step of an assignor does with one partition."""
+    """What a step of an assignor does with one partition.
+
+    >>> [reason.value for reason in Reason][:3]
+    ['kept', 'over quota', 'no longer subscribed']
+    """
 
     KEPT = "kept"
     """A member had it and keeps it."""
@@ -59,6 +63,9 @@ class Reason(Enum):
 class Step(NamedTuple):
     """One step of a decision about one partition.
 
+    >>> Step(Reason.KEPT, member="billing-1")
+    Step(reason=<Reason.KEPT: 'kept'>, member='billing-1')
+
     Attributes:
         reason: what was done and why.
         member: id of the member that keeps, gives up or gets the partition.
@@ -69,7 +76,13 @@ class Step(NamedTuple):
 
 
 Recorder = Callable[[TopicPartition, Reason, str], None]
-"""Is called with every step: the partition, the reason, and the member that keeps, gives up or gets it."""
+"""Is called with every step: the partition, the reason, and the member that keeps, gives up or gets it.
+
+>>> from partitioning import TopicPartition
+>>> record: Recorder = print
+>>> record(TopicPartition("orders", 0), Reason.KEPT, "billing-1")
+orders-0 Reason.KEPT billing-1
+"""
 
 
 def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:
