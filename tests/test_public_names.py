@@ -7,6 +7,7 @@ import pytest
 
 import assignors.registry
 import partitioning.partitioners
+import spark_integration
 from partitioning import errors
 from tests.support.docstrings import docstrings, examples, run
 
@@ -33,6 +34,12 @@ def test_a_public_name_has_examples_and_they_run(name, registries):
     module = importlib.import_module(package)
     for text in examples(package, attribute):
         run(text, {public: getattr(module, public) for public in module.__all__})
+
+
+# tests/spark_integration/test_docstrings.py runs them.
+@pytest.mark.parametrize("name", [name for name, home in spark_integration._HOME.items() if home != "errors"])
+def test_a_public_name_of_spark_has_an_example(name):
+    assert examples("spark_integration", name)
 
 
 def test_a_name_without_an_example_and_one_that_shows_something_else_are_noticed():
