@@ -4,8 +4,6 @@ This file has those for members that all subscribe to the same topics (KAFKA-186
 the others.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial

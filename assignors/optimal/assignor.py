@@ -1,7 +1,5 @@
 """The assignors whose answers are provably best."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from operator import attrgetter
 from typing import ClassVar, Literal, NamedTuple

@@ -5,8 +5,6 @@ protocol, is partition 0 of a topic that is called "connector:" and the connecto
 they are given, so what members subscribe to does not count.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

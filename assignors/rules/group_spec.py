@@ -3,8 +3,6 @@
 Kafka 4.4.0, as 4.1 to 4.4.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The assignors that weigh partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar

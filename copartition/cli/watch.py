@@ -1,7 +1,5 @@
 """`copartition watch`: a group, a line a change."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack, suppress
 from typing import TextIO
 

@@ -1,7 +1,5 @@
 """From a group as somebody captured it to a scenario that runs it through a deploy, a crash or a growth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, pairwise

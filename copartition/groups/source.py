@@ -1,7 +1,5 @@
 """One side of a diff, or both, from what the command line names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A group polled: its steps, what changed from one to the next, and stable names of its members."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

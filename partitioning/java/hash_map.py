@@ -1,7 +1,5 @@
 """Java's `HashMap` and `HashSet`, called one by one: they iterate as the JVM's do."""
 
-from __future__ import annotations
-
 from collections.abc import (
     Callable,
     Collection,

@@ -1,7 +1,5 @@
 """The order of one Java `HashMap` that is only filled, by arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from math import factorial, prod

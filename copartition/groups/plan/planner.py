@@ -1,7 +1,5 @@
 """Plans: the assignment that a strategy would give to a group as it is, or after a change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A page with a diff, and its pictures: who owned what before and after, who gave to whom, loads, stops."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from enum import IntEnum

@@ -126,6 +126,7 @@ class Members:
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
     def _grow(self, size: int) -> None:
+        # With `from __future__ import annotations`, annotations are texts.
         for name, kind in Members.__annotations__.items():
             column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in kind else np.float64)
             old = getattr(self, name, None)

@@ -3,8 +3,6 @@
 A member that says nothing, dead or only standing still, is not waited for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ NumPy needs as long for five partitions as for five hundred, and only the order 
 partition matters: so the first calls about each partition are made together, then the second ones, and so on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Joins before anything is written or grows: by the settings of clients, and by planned partition counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
