@@ -75,7 +75,7 @@ class StreamsMember:
 class StreamsGroup:
     """What the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
 
-    >>> group = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", "app1"), StreamsMember("b", "app2")])
+    >>> group = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", "app"), StreamsMember("b", "app")])
     >>> StreamsStickyAssignor().assign(group).active
     {'a': PartitionList([('0', 0)]), 'b': PartitionList([('0', 1)])}
 
