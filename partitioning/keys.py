@@ -93,12 +93,7 @@ class KeyColumn:
 
 
 Keys: TypeAlias = Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn
-"""What every columnar function takes.
-
->>> keys: Keys = [b"user-42", None]
->>> partition_batch(keys, 12).tolist()
-[4, -1]
-"""
+"""What every columnar function takes."""
 
 
 def _is_column(array: object, kind: type[np.generic]) -> bool:

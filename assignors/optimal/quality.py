@@ -22,8 +22,8 @@ from partitioning.errors import InvalidGroupError
 class AssignmentQuality:
     """An assignment against the best one for the same group; what is held back counts as given.
 
-    >>> topics = {"orders": 3, "clicks": 3}
-    >>> group = Group([Topic(*topic) for topic in topics.items()], [Member(name, [*topics]) for name in "ab"])
+    >>> members = [Member("a", ["orders", "clicks"]), Member("b", ["orders", "clicks"])]
+    >>> group = Group([Topic("orders", 3), Topic("clicks", 3)], members)
     >>> result = quality(group, get_assignor("range").assign(group))
     >>> result.loads, result.best_loads
     ((4, 2), (3, 3))
