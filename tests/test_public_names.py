@@ -17,7 +17,7 @@ NAMES = [
     f"{package}.{name}"
     for package in PACKAGES
     for name in importlib.import_module(package).__all__
-    # An exception is shown by what raises it (docs/errors.md says what each means), an alias by what takes it.
+    # What raises an exception shows it, and docs/errors.md what each means; what takes an alias shows that.
     if not (hasattr(errors, name) or name in ALIASES)
 ]
 
