@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from operator import is_not, ne
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Carried, Group, Member, Topic
+from assignors.group import Assignment, Carried, Certificate, Group, Member, Topic
+from assignors.partition_list import PartitionList
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.java.many_maps import Order
 from partitioning.kit.columns import bounds, group_rows, inverse
@@ -233,14 +234,52 @@ class Numbering:
 
     def assignment_by_owner(self, owner: JoinPosition) -> Assignment:
         """The assignment in which every list has the topics in order, partitions ascending."""
-        rows, offsets = group_rows(owner, len(self.members))
+        return Outcome(owner, self.topic_of, self.number_of).assignment(self.ids, self.topics, self.counts)
+
+
+class Outcome(NamedTuple):
+    """Who gets what, one row a partition; the rows of a member are in its list order.
+
+    Attributes:
+        member: index of the member of each row.
+        topic: topic of each row.
+        number: partition number of each row.
+        waits: rows that another member has to give up first, which wait for the next round; None for none.
+        kept: how many rows at the start are of members that had them, as far as that is known.
+    """
+
+    member: JoinPosition
+    topic: TopicRow
+    number: NDArray[np.integer]
+    waits: NDArray[np.bool_] | None = None
+    kept: int = 0
+
+    def assignment(
+        self,
+        ids: tuple[str, ...],
+        topics: tuple[str, ...],
+        counts: NDArray[np.int64],
+        certificate: Certificate | None = None,
+    ) -> Assignment:
+        """The assignment of the members with these ids, of topics with so many partitions."""
+        member, topic, number, waits, _ = self
+        transferring = None
+        if waits is not None and waits.any():
+            transferring = (
+                PartitionList(topics, topic[waits].astype(np.int32), number[waits].astype(np.int32)),
+                member[waits].astype(np.int32),
+            )
+            member, topic, number = member[~waits], topic[~waits], number[~waits]
+        order, offsets = group_rows(member, len(ids))
         return Assignment(
-            members=self.ids,
-            topics=self.topics,
-            counts=self.counts,
+            members=ids,
+            topics=topics,
+            counts=counts,
             offsets=offsets,
-            topic=self.topic_of[rows],
-            partition=self.number_of[rows],
+            topic=topic[order].astype(np.int32, copy=False),
+            partition=number[order].astype(np.int32, copy=False),
+            transferring=transferring,
+            certificate=certificate,
         )
 
 

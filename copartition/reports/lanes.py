@@ -150,17 +150,10 @@ class Shape(NamedTuple):
     hint: str
 
 
-class Layer(NamedTuple):
-    """Shapes of one style."""
-
-    style: str
-    shapes: tuple[Shape, ...]
-
-
 class Strip(NamedTuple):
-    """Layers over the same lanes, and what a lane is."""
+    """Layers over the same lanes, each the shapes of one style, and what a lane is."""
 
-    layers: tuple[Layer, ...]
+    layers: dict[str, list[Shape]]
     caption: str
 
 
@@ -215,7 +208,7 @@ class Lanes:
                     f"{self._names(top, bottom)}: {style} {_stretch(since, until)}{because}",
                 )
             )
-        return Strip(_layers(shapes), "what each partition waits for")
+        return Strip(shapes, "what each partition waits for")
 
     def readers(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
         """Who reads, in about `most` rectangles; `colours` are the styles of the consumers."""
@@ -234,7 +227,7 @@ class Lanes:
                     f"{self._names(top, bottom)}: read by {reader}, {clock(since)} to {clock(until)}",
                 )
             )
-        return Strip(_layers(shapes), "who reads each partition")
+        return Strip(shapes, "who reads each partition")
 
     def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
         """Where a partition has two readers, at most `most` times; the longest are shown."""
@@ -297,7 +290,7 @@ class Lanes:
             )
         each = f", in {lanes} lanes of about {self._count / lanes:.0f}" if lanes < self._count else ""
         return Strip(
-            _layers(shapes),
+            shapes,
             f"what partitions wait for{each}; the deeper the colour, the more of them stand still",
         )
 
@@ -351,7 +344,7 @@ class Lanes:
         each = (
             f"one partition in about {self._count / lanes:.0f}" if lanes < self._count else "every partition"
         )
-        return Strip(_layers(shapes), f"who reads, {each}")
+        return Strip(shapes, f"who reads, {each}")
 
     def _exact(self, blocks: Blocks, most: int) -> bool:
         flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
@@ -392,10 +385,6 @@ class Lanes:
             max((bottom - top + 1) * self._height / lanes, flattest),
         )
         return f"M{left:.1f} {top * self._height / lanes:.2f}h{width:.1f}v{height:.2f}h-{width:.1f}z"
-
-
-def _layers(shapes: Mapping[str, list[Shape]]) -> tuple[Layer, ...]:
-    return tuple(Layer(style, tuple(members)) for style, members in shapes.items() if members)
 
 
 def _stretch(start: float, end: float) -> str:

@@ -236,7 +236,10 @@ class Watch:
         if state.status in _HIDING:
             if self._owned is None:
                 return
-            now = _of_those(self._owned, self._still_here(step, names))
+            # As if only those who are still here had partitions.
+            here, owned = self._still_here(step, names), self._owned
+            stays = np.array([*(member.id in here for member in owned.members), False])
+            now = replace(owned, member=np.where(stays[owned.member], owned.member, -1).astype(np.int32))
         else:
             now = replace(state, members=tuple(map(MemberIdentity, names)))
         before, self._owned = self._owned, now
@@ -288,9 +291,3 @@ class Watch:
                 least_s=least,
                 most_s=most,
             )
-
-
-def _of_those(state: GroupState, names: set[str]) -> GroupState:
-    """The state as if only these members had partitions."""
-    here = np.array([member.id in names for member in state.members] + [False])
-    return replace(state, member=np.where(here[state.member], state.member, -1).astype(np.int32))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
 from copartition.topics.audit.topic_state import TopicState
+from copartition.words import count
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -268,12 +269,9 @@ class Reading:
         return "full" if every else "partitions"
 
     def _text(self) -> str:
-        many = len(self._partitions)
-        where = (
-            f"{many:,} of {self.num_partitions:,} partitions"
-            if many < self.num_partitions
-            else (f"{many:,} partition{'s' * (many != 1)}")
-        )
+        where = count(self.num_partitions, "partition")
+        if (some := len(self._partitions)) < self.num_partitions:
+            where = f"{some:,} of {self.num_partitions:,} partitions"
         if self._sampled:
             spots = len(SPOTS) - self._left_out
             what = (
