@@ -1,5 +1,6 @@
 """The examples in the docstrings of the public names run."""
 
+import re
 from collections import Counter
 from typing import Any
 from uuid import uuid4
@@ -20,7 +21,7 @@ TEXTS = {
     for name, home in spark_integration._HOME.items()
     if home != "errors"
 }
-ON_A_CLUSTER = [name for name, text in TEXTS.items() if "config" in text]
+ON_A_CLUSTER = [name for name, text in TEXTS.items() if re.search(r"\bconfig\b", text)]
 CRASH = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
 PACKAGES = "spark.jars.packages"
 
@@ -35,9 +36,8 @@ def names(spark: SparkSession) -> dict[str, Any]:
         partition = partition_for_key(key.encode(), 12)
         records.append((key, str(number), partition, ends[partition]))
         ends[partition] += 1
-    rows = spark.createDataFrame(records, "key string, value string, partition int, offset bigint").coalesce(
-        1
-    )
+    columns = "key string, value string, partition int, offset bigint"
+    rows = spark.createDataFrame(records, columns).coalesce(1)
     return {
         **{name: getattr(spark_integration, name) for name in TEXTS},
         "spark": spark,
