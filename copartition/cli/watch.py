@@ -74,29 +74,7 @@ def watch(
                 "a record is replayed from its first step to its last; leave --for, --count and --record out"
             )
         _replay(group, form)
-    else:
-        _look(ctx, group, config, (interval, for_s, count), record, form)
-
-
-def _replay(path: str, form: str) -> None:
-    from copartition.groups.snapshot import read_record  # noqa: PLC0415
-    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
-
-    steps = read_record(path)
-    report = WatchReport(form)
-    for step in steps:
-        write(report.lines(step))
-    click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
-
-
-def _look(
-    ctx: click.Context,
-    group: str,
-    config: dict[str, str],
-    limits: tuple[float, float | None, int | None],
-    record: str | None,
-    form: str,
-) -> None:
+        return
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
     from copartition.groups.snapshot import record_line  # noqa: PLC0415
     from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
@@ -105,7 +83,6 @@ def _look(
     def tell(failure: str | None) -> None:
         complain(ctx, f"{failure}; trying again" if failure else f"live:{group}: it answers again")
 
-    interval, for_s, count = limits
     reader = GroupReader(group, config)
     ends, committed = (None, None) if record is None else (reader.ends, reader.committed)
     looks = Looks(
@@ -121,6 +98,17 @@ def _look(
                     file.flush()
                 write(report.lines(step))
     click.echo(report.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
+
+
+def _replay(path: str, form: str) -> None:
+    from copartition.groups.snapshot import read_record  # noqa: PLC0415
+    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
+
+    steps = read_record(path)
+    report = WatchReport(form)
+    for step in steps:
+        write(report.lines(step))
+    click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
 
 
 def _open_record(path: str) -> TextIO:

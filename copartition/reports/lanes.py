@@ -28,12 +28,6 @@ class Blocks(NamedTuple):
     end: NDArray[np.float64]
     row: NDArray[np.int64]
 
-    def these(self, which: NDArray[np.intp]) -> Blocks:
-        """Some of them."""
-        return Blocks(
-            self.top[which], self.bottom[which], self.start[which], self.end[which], self.row[which]
-        )
-
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
         """One after the other, in Python's numbers."""
         return zip(*(column.tolist() for column in self), strict=True)
@@ -243,7 +237,7 @@ class Lanes:
                 f"{self._names(top, bottom)}: two readers {_stretch(since, until)}, "
                 f"{self.timeline.consumers[life.consumer[rows[row]]]} no longer owns it",
             )
-            for top, bottom, since, until, row in blocks.these(longest).rows()
+            for top, bottom, since, until, row in map([*blocks.rows()].__getitem__, longest.tolist())
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
