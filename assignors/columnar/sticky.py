@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,28 +292,28 @@ class _Circle:
 
 
 class _Queues:
-    """Members in one queue, of which the first in one of some racks is found without a search."""
+    """Members in one queue, of which the first in one of some racks is found without a search.
+
+    There is a queue for each rack, in which every member has its number in the whole one.
+    """
 
     def __init__(self, racks: list[int], members: list[int]) -> None:
         self._racks = racks
-        self._position: dict[int, int] = {}
-        self._next = 0
-        self._by_rack: dict[int, deque[int]] = {}
+        self._numbers = count()
+        self._by_rack: dict[int, deque[tuple[int, int]]] = defaultdict(deque)
         for member in members:
             self.append(member)
 
     def append(self, member: int) -> None:
-        self._position[member] = self._next
-        self._next += 1
-        self._by_rack.setdefault(self._racks[member], deque()).append(member)
+        self._by_rack[self._racks[member]].append((next(self._numbers), member))
 
     def pop(self, racks: list[int]) -> int | None:
-        heads = [self._by_rack[rack] for rack in racks if self._by_rack.get(rack)]
+        heads = [queue[0] for rack in racks if (queue := self._by_rack.get(rack))]
         if not heads:
             return None
-        member = min(heads, key=lambda head: self._position[head[0]]).popleft()
-        del self._position[member]
+        _, member = min(heads)
+        self._by_rack[self._racks[member]].popleft()
         return member
 
     def members(self) -> list[int]:
-        return list(self._position)
+        return [member for _, member in sorted(chain.from_iterable(self._by_rack.values()))]

@@ -39,17 +39,18 @@ class Slots(NamedTuple):
         """A value a slot as one a row, slot after slot."""
         return np.repeat(values, self.sizes)
 
+    @classmethod
+    def of(
+        cls, member: Visit, topic: TopicRow, sizes: NDArray[np.intp], partition: NDArray[np.int32]
+    ) -> Slots:
+        """Slots of these sizes, whose rows are one after the other."""
+        return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
+
     def in_order(self, order: NDArray[np.intp]) -> Slots:
         """These slots in another order, their rows one after the other."""
-        starts, sizes = self.starts[order], self.sizes[order]
-        partition = self.partition[ranges(starts, sizes)]
-        return Slots(
-            member=self.member[order],
-            topic=self.topic[order],
-            starts=np.cumsum(sizes) - sizes,
-            sizes=sizes,
-            partition=partition,
-        )
+        sizes = self.sizes[order]
+        partition = self.partition[ranges(self.starts[order], sizes)]
+        return Slots.of(self.member[order], self.topic[order], sizes, partition)
 
     def merge_repeated(self) -> Slots:
         """These rows with one slot for each member and topic, in the order in which they first occur."""
@@ -64,13 +65,7 @@ class Slots(NamedTuple):
         sizes = np.bincount(slot, weights=self.sizes).astype(np.intp)[order]
         rows = self.in_order(np.argsort(first[slot], kind="stable")).partition
         first = first[order]
-        return Slots(
-            member=self.member[first],
-            topic=self.topic[first],
-            starts=np.cumsum(sizes) - sizes,
-            sizes=sizes,
-            partition=rows,
-        )
+        return Slots.of(self.member[first], self.topic[first], sizes, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +190,7 @@ def _slots_of_records(
     member = np.flatnonzero(sizes)
     if len(member) == 0:
         none = np.empty(0, np.intp)
-        return Slots(member=none, topic=none, starts=none, sizes=none, partition=np.empty(0, np.int32))
+        return Slots.of(none, none, none, np.empty(0, np.int32))
     code = recorded.topics
     firsts = (np.cumsum(sizes) - sizes)[member]
     changes = np.empty(len(code), np.bool_)
@@ -204,12 +199,9 @@ def _slots_of_records(
     starts = changes.nonzero()[0]
     slots = run_sizes(starts.searchsorted(firsts), len(starts))
     topic = np.array([numbering.index[name] for name in recorded.names], np.intp)[code[starts]]
+    sizes_of_slots = run_sizes(starts, len(code))
     return Slots(
-        member=np.repeat(member, slots),
-        topic=topic,
-        starts=starts,
-        sizes=run_sizes(starts, len(code)),
-        partition=recorded.partitions,
+        np.repeat(member, slots), topic, starts, sizes_of_slots, recorded.partitions
     ).merge_repeated()
 
 
