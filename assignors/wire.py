@@ -1,7 +1,5 @@
 """Kafka's primitive types as bytes: big endian, lengths first."""
 
-from __future__ import annotations
-
 import codecs
 import struct
 from typing import cast

@@ -4,8 +4,6 @@ Kafka 4.4.0, as 4.1 to 4.4. Partitions are handed out one by one, topic after to
 circle. Racks are ignored.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 

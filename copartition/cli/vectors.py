@@ -1,7 +1,5 @@
 """`copartition vectors`: exact answers for authors of brokers and clients, and what differs from them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

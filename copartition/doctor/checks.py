@@ -3,8 +3,6 @@
 A new check is a function and a table of its name in `checks.toml`; docs/doctor.md lists them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 

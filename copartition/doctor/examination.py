@@ -1,7 +1,5 @@
 """All that a source says of a group, in one value."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

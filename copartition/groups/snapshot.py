@@ -1,7 +1,5 @@
 """A group at one moment as JSON, and a record: a snapshot a line, as it was watched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

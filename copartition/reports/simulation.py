@@ -4,8 +4,6 @@ Keys of the JSON are snake_case and stable: a minor version adds, never renames.
 it, so equal inputs give equal bytes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields

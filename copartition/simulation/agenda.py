@@ -4,8 +4,6 @@ The functions that unfold an event do not look at the group or draw at random: `
 its length.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, deque

@@ -1,7 +1,5 @@
 """What two looks at a cluster's transactions say: what is wrong, why it matters, and what ends it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Sources: KIP-664 (ListTransactions, DescribeTransactions, DescribeProducers), Kafka's `TransactionState`.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 from collections import defaultdict

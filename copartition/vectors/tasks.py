@@ -1,7 +1,5 @@
 """Cases of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping

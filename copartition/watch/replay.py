@@ -1,7 +1,5 @@
 """A record of a group beside the model: who had what after each event, and how long nobody had it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

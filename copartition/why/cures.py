@@ -1,7 +1,5 @@
 """What would have avoided rebalances and what it costs, tried in a scenario of what the logs show."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a line of a log says of a group, by the patterns of `patterns.toml` for brokers and four clients."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

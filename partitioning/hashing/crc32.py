@@ -1,7 +1,5 @@
 """CRC-32 as zlib, gzip and Ethernet have it (IEEE 802.3)."""
 
-from __future__ import annotations
-
 import zlib
 from functools import partial
 

@@ -1,7 +1,5 @@
 """FNV-1a, 32 bits."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Java's `String.hashCode`, over UTF-16 code units."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -3,8 +3,6 @@
 It is Kafka's but for two mistakes: products are rounded to 53 bits, and the last bytes are hashed twice.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """murmur2 as `org.apache.kafka.common.utils.Utils.murmur2` has it: 32 bits, seed 0x9747b28c."""
 
-from __future__ import annotations
-
 from functools import partial
 from struct import iter_unpack
 

@@ -1,7 +1,5 @@
 """murmur3_32 with seed 0 (x86, 32 bits)."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -6,8 +6,6 @@ that still have a word at some position come first. A hash that can begin before
 of each key whose bytes do not fill its words; any other takes its last bytes apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 

@@ -5,8 +5,6 @@
 - `PriorityQueue`: `java.util.PriorityQueue`; among equals its heap decides, which no sort does alike.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain

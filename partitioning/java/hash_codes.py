@@ -1,7 +1,5 @@
 """The hash code of each kind of key, `HashMap.hash` of it, and the order of keys that share one."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Rows that are several integer columns: sorted, grouped, joined, and picked by ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """How often faults lose, duplicate or reorder records, over many runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, un
 that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 The settings, the faults and the result of `simulate_delivery`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

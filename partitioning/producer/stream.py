@@ -1,7 +1,5 @@
 """The records that a simulated producer is given, as checked columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

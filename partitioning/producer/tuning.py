@@ -1,7 +1,5 @@
 """Which `linger.ms` and `batch.size` keep a producer's latency under a limit with the fewest requests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """A Kafka cluster without a JVM: the mock that librdkafka carries, reached through ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import weakref

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from partitioning.clients.contact import list_offsets
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError
 from spark_integration.sinks.cluster import create_client, first_answer, partitions_of
@@ -85,22 +86,15 @@ class Cluster:
         specs = {confluent_kafka.TopicPartition(*place): spec for place in places}
         if not specs:
             return {}
-        answers = self._admin.list_offsets(
-            specs, isolation_level=self._isolation, request_timeout=ANSWER_WITHIN_S
-        )
-        offsets = {}
-        for each, future in answers.items():
-            try:
-                offsets[each.topic, each.partition] = future.result().offset
-            except confluent_kafka.KafkaException as error:
-                self._consumer.poll(0)  # lets it tell what it heard
-                errors = describe_errors(self._errors)
-                raise BrokerUnreachableError(
-                    f"the brokers at {self._config['bootstrap.servers']!r} do not describe "
-                    f"'{each.topic}-{each.partition}': {error.args[0].str()}"
-                    + (f" ({errors})" if errors else "")
-                ) from error
-        return offsets
+        offsets, refusals = list_offsets(self._admin, specs, self._isolation, ANSWER_WITHIN_S)
+        for each, error in refusals.items():
+            self._consumer.poll(0)  # lets it tell what it heard
+            errors = describe_errors(self._errors)
+            raise BrokerUnreachableError(
+                f"the brokers at {self._config['bootstrap.servers']!r} do not describe "
+                f"'{each.topic}-{each.partition}': {error.args[0].str()}" + (f" ({errors})" if errors else "")
+            ) from error
+        return {(each.topic, each.partition): offset for each, offset in offsets.items()}
 
 
 def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:

@@ -1,7 +1,5 @@
 """Tells which tool printed a text, and hands it to who reads that."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The rows of a diff that a view chooses; what is said of the whole is in `verdict`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ what it got. What befalls a single member meanwhile edits its row. Sources: KIP-
 (initial delay), KIP-345 and KIP-814 (static members), KIP-429 (cooperative), `GroupMetadataManager`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

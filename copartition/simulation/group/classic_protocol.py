@@ -1,7 +1,5 @@
 """A classic group: its coordinator, and what befalls its clients' processes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -5,8 +5,6 @@ again, once for each new target and whenever it could get more. JoinGroup and Sy
 Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `benchmarks/rebalances/facts.md`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The coordinator of a consumer group (KIP-848) at work: requests, timers, and what they lead to."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -84,7 +84,8 @@ class Members:
 
     def living(self) -> NDArray[np.int32]:
         """Members whose processes run and are awake."""
-        return self.rows[self.alive[self.rows]]
+        alive = self.alive[self.rows]
+        return self.rows if alive.all() else self.rows[alive]
 
     def in_background(self, member: int) -> bool:
         """Whether a member rejoins without its application."""
@@ -126,6 +127,7 @@ class Members:
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
     def _grow(self, size: int) -> None:
+        # With `from __future__ import annotations`, annotations are texts.
         for name, kind in Members.__annotations__.items():
             column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in kind else np.float64)
             old = getattr(self, name, None)

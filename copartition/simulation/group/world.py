@@ -4,8 +4,6 @@ The main loop (`copartition.simulation.run`) tells an engine what happens to pro
 a group coordinator with its members, decides who reads what and tells the partitions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol

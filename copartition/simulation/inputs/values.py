@@ -1,7 +1,5 @@
 """The values of a scenario file, read as topics, consumers, events and settings."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields

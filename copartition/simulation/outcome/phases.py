@@ -4,8 +4,6 @@ NumPy needs as long for five partitions as for five hundred, and only the order 
 partition matters: so the first calls about each partition are made together, then the second ones, and so on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
@@ -136,13 +134,13 @@ class Phases:
     def own(
         self,
         partitions: Index,
-        owner: NDArray[np.int32],
-        position: NDArray[np.int32],
+        owner: NDArray[np.integer],
+        position: NDArray[np.integer],
         at_ms: float,
         cause: int,
     ) -> None:
         """These are given to other members, or have other places in their lists; old owners stop."""
-        moved = partitions[self.owner[partitions] != owner]
+        moved = partitions[self.owner[partitions] != owner].astype(np.int32)
         self._stop(moved, at_ms, _PAUSED, cause, committed=True)
         self.owner[partitions] = owner
         self.position[partitions] = position

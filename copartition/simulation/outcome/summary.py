@@ -1,7 +1,5 @@
 """A run in numbers, and many runs as percentiles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields

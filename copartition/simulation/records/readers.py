@@ -1,7 +1,5 @@
 """Who reads each partition, how far behind it is, what is committed of it, and open transactions."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

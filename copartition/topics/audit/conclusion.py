@@ -1,7 +1,5 @@
 """From counts to a verdict on who wrote a topic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Which writer explains records best: the rules that are tried, and how little chance explains the hits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What an audit found out about a topic, and the records it read: small values and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

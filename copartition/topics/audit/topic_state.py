@@ -1,7 +1,5 @@
 """What a cluster says of a topic before its records are read, and again after."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -13,7 +11,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     OffsetSpec,
 )
 
-from partitioning.clients.contact import PATIENCE_S, cluster_metadata, quiet_client
+from partitioning.clients.contact import PATIENCE_S, cluster_metadata, list_offsets, quiet_client
 from partitioning.errors import (
     BrokerUnreachableError,
     InvalidConfigError,
@@ -25,6 +23,9 @@ TIMEOUT_S = 10.0
 
 ASIDE_S = 3.0
 """How long to wait for what an audit can do without."""
+
+UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
+"""What librdkafka calls the errors of a topic, or of a partition of it, that is not there."""
 
 _NO_TIMES = -1
 
@@ -102,21 +103,17 @@ class TopicState:
 
     def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
         specs = {TopicPartition(self.topic, partition): which for partition in partitions}
-        offsets = {}
-        answers = self._admin.list_offsets(specs, isolation_level=level, request_timeout=TIMEOUT_S)
-        for each, answer in answers.items():
-            try:
-                offsets[each.partition] = answer.result().offset
-            except KafkaException as error:
-                raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
-        return offsets
+        offsets, refusals = list_offsets(self._admin, specs, level, TIMEOUT_S)
+        for each, error in refusals.items():
+            raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
+        return {each.partition: offset for each, offset in offsets.items()}
 
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses; `right` is what is missing if it is a right."""
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
             return self._no_right(right)
-        if error.name() in {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}:
+        if error.name() in UNKNOWN_TOPIC:
             return UnknownTopicError(f"{where}: {error.str()}")
         return BrokerUnreachableError(f"{where}: {error.str()}; has the partition a leader that answers?")
 

@@ -1,7 +1,5 @@
 """Whether topics can be joined partition by partition: the answer, and what an audit says of each topic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Where clients put records by their settings, when two agree, and the setting that makes them agree."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple

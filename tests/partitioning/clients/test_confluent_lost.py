@@ -135,7 +135,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> PartitioningProducer:
         config = {"bootstrap.servers": cluster.bootstrap_servers, "delivery.timeout.ms": 60_000}
         producer = PartitioningProducer({**config, "log_level": 0}, partitioner=Strategy(InTurn()))
         producer.produce("t", b"first")
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
     for _ in range(10):
         producer.produce("t", b"value")
     return producer
@@ -147,7 +147,7 @@ def test_flush_does_not_wait_for_ever_where_librdkafka_does(monkeypatch: pytest.
         producer.flush()
     assert len(producer) == 10  # they may still arrive
     producer.purge()
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.parametrize("finish", ["close", "with"])
@@ -164,7 +164,7 @@ def test_a_time_limit_of_flush_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     producer = stuck(monkeypatch)
     assert producer.flush(0.1) == 10
     producer.purge()
-    producer.flush(10)
+    producer.flush(60)
 
 
 class Reported(Message):
