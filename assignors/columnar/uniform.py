@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import JoinPosition, OddGroup, Subscriptions, TopicRow, Visit, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
-from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
+from assignors.columnar.uniform_structures import Changes, Slots, Targets
 from assignors.group import Assignment, Group
-from assignors.partition_list import join_lists
+from assignors.partition_list import as_lists, join_lists
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
@@ -37,7 +37,8 @@ def assign_uniform(group: Group) -> Assignment:
     joined = hash_order(ids)
     members = [group.members[row] for row in joined.tolist()]
     subscriptions = Subscriptions.of(members)
-    recorded, sizes = join_lists(recorded_lists(members))
+    # What members own is in the coordinator's record in the order in which it was assigned.
+    recorded, sizes = join_lists([each.as_assigned for each in as_lists(member.owned for member in members)])
     numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
     targets = Targets.of(recorded, sizes, numbering)
     if subscriptions.are_equal:

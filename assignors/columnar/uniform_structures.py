@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import OddGroup, TopicRow, Visit, rows_of
-from assignors.group import Member
-from assignors.partition_list import PartitionColumns, PartitionList, as_lists
+from assignors.columnar.numbering import OddGroup, TopicRow, Visit
+from assignors.partition_list import PartitionColumns
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
@@ -135,13 +134,10 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
     topics = run_sizes(first, len(slots.member))
     shortest = np.full(len(first), DEFAULT_LENGTH)
     hashes = numbering.spread_hashes[slots.topic]
-    return rows_of(iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics)))
-
-
-def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
-    """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
-    owned = as_lists([member.owned for member in members])
-    return [each if each.assigned is None else each.assigned for each in owned]
+    order = iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics))
+    if len(order.crowded):
+        raise OddGroup
+    return order.rows
 
 
 def read_records(
