@@ -39,6 +39,11 @@ _FREED = _LOST.keys() - {Reason.OUTDATED}
 class Explanation:
     """Why a partition is where it is; its text says it in a sentence.
 
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> why = explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range")
+    >>> why.owner, why.reason.value, why.share
+    ('b', 'range', (2,))
+
     Attributes:
         partition: which partition.
         reason: the last step that gave it to its owner.
@@ -135,7 +140,6 @@ def explain(
 ) -> Explanation:
     """Why a partition is where it is; to ask about many partitions use an `Explainer`.
 
-    >>> from assignors import Group, Member, Topic, get_assignor
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> print(explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range"))
     orders-3 lies in the range of its topic that goes to 'b' ('b' has 2 of a share of 2)
@@ -149,6 +153,11 @@ def explain(
 
 class Explainer:
     """Explains one assignment: the assignor decides once more, telling its steps, when first asked.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> explainer = Explainer(group, get_assignor("range").assign(group), assignor="range")
+    >>> [explainer.explain(("orders", number)).owner for number in range(4)]
+    ['a', 'a', 'b', 'b']
 
     Args:
         group: the group it was made for.

@@ -88,6 +88,11 @@ class Topic:
 class StickyUserData:
     """What a member of a "sticky" group remembers, not yet bytes (KIP-341).
 
+    >>> had = StickyUserData(PartitionList.of([("orders", 0)]), generation=3)
+    >>> members = [Member("a", ["orders"]), Member("b", ["orders"], user_data=had)]
+    >>> get_assignor("sticky").assign(Group([Topic("orders", 2)], members))["b"]
+    PartitionList([('orders', 0)])
+
     Attributes:
         partitions: what it was assigned last, in the order it was assigned.
         generation: in which generation; None for the old form that has none.
@@ -240,7 +245,6 @@ class Group:
         then partition), and remembers it as "sticky" user data. The generation of both is one above the
         group's and above every claim in it, so the first assignment of a new group is generation 1.
 
-        >>> from assignors import get_assignor
         >>> assignor = get_assignor("cooperative-sticky")
         >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
         >>> grown = group.next(assignor.assign(group), join=[Member("c", ["orders"])])
@@ -347,6 +351,10 @@ class AssignmentArrays(NamedTuple):
     """An assignment as columns: `members[member[i]]` has partition `partition[i]` of `topics[topic[i]]`.
 
     Rows are grouped by member, in list order inside a member.
+
+    >>> columns = Assignment.of({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2)]}).to_arrays()
+    >>> columns.member.tolist(), columns.partition.tolist()
+    ([0, 0, 1], [0, 1, 2])
     """
 
     members: tuple[str, ...]

@@ -35,6 +35,11 @@ BACKOFF_FACTOR = 40
 class ConnectRound(NamedTuple):
     """What the leader of a Connect cluster answers in one rebalance.
 
+    >>> cluster = Group([Topic("connector:jdbc", 1), Topic("jdbc", 2)], [Member("w1", []), Member("w2", [])])
+    >>> answer = get_assignor("connect-incremental").assign_at(cluster, now_ms=1)
+    >>> answer.assignment["w1"], answer.revoked, answer.delay_ms
+    (PartitionList([('connector:jdbc', 0), ('jdbc', 0)]), {}, 0)
+
     Attributes:
         assignment: what each worker runs afterwards, its connectors first, then its tasks, in the order in
             which it will report them. What runs nowhere is `unassigned`.

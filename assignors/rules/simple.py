@@ -23,6 +23,10 @@ from partitioning.topic_partition import TopicPartition
 class ShareAssignment(Mapping[str, PartitionList]):
     """The partitions of every member of a share group, in the JVM's list order; lists of two members overlap.
 
+    >>> group = Group([Topic("orders", 2)], [Member(name, ["orders"]) for name in "abc"])
+    >>> SimpleAssignor().assign(group).members_of[("orders", 0)]
+    ('a', 'c')
+
     Args:
         group: the group that was assigned.
         lists: the partitions of each member; one that is missing got nothing.
@@ -70,6 +74,10 @@ class SimpleAssignor:
     `Member.owned` is a member's target so far. Topics count by their id, so where `Topic.id` is None the
     answer is that for an id made from the name. All partitions count as initialised: a broker leaves out
     those whose share state it has not made yet.
+
+    >>> group = Group([Topic("orders", 2)], [Member(name, ["orders"]) for name in "abc"])
+    >>> SimpleAssignor().assign(group)["a"], SimpleAssignor().assign(group)["c"]
+    (PartitionList([('orders', 0), ('orders', 1)]), PartitionList([('orders', 0)]))
     """
 
     name: ClassVar[str] = "simple"

@@ -82,12 +82,22 @@ def check(
         raise click.UsageError("--grow and --writer read no records; leave out options that select some")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
-    from copartition.reports.join import JoinNumbers, check_json, join_markdown, print_join  # noqa: PLC0415
+    from copartition.reports.join import (  # noqa: PLC0415
+        JoinNumbers,
+        JoinReport,
+        check_json,
+        join_markdown,
+        print_join,
+    )
 
     limits = [parse_check(text, JoinNumbers) for text in checks]
     counts = dict(topics)
     if grow:
-        report = _check_growth(joined, joins, grow, config, counts)
+        from copartition.topics.join.planned import plan_growth  # noqa: PLC0415 - help and completion do without
+
+        listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
+        known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
+        report = JoinReport(plan_growth(listed, known_counts, grow))
     elif writers:
         report = _check_writers(joined, writers, config, counts)
     else:
@@ -107,21 +117,6 @@ def check(
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
     ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
-
-
-def _check_growth(
-    topics: tuple[str, ...],
-    joins: tuple[str, ...],
-    plan: Mapping[str, int],
-    config: Mapping[str, str],
-    counts: Mapping[str, int],
-) -> JoinReport:
-    from copartition.reports.join import JoinReport  # noqa: PLC0415 - help and completion do without
-    from copartition.topics.join.planned import plan_growth  # noqa: PLC0415
-
-    listed = [*([topics] if topics else []), *(tuple(join.split(",")) for join in joins)]
-    known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
-    return JoinReport(plan_growth(listed, known_counts, plan))
 
 
 def _check_writers(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -52,7 +51,15 @@ def coordinator(
     if config.get("bootstrap.servers"):
         if partitions is not None:
             raise click.UsageError("the cluster has the partition count; leave -n out")
-        leaders = _leaders(config, topic)
+        from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
+
+        cluster = Cluster(topic, config)
+        if topic not in cluster.counts:
+            raise SourceError(
+                f"{topic}: the cluster has no such topic that this user may see; it is made for the first id "
+                "that it has to keep"
+            )
+        leaders = cluster.leaders(topic)
         partitions = len(leaders)
     elif config:
         raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
@@ -69,15 +76,3 @@ def coordinator(
             leader = f"{broker.address} ({broker.id})" if broker else "nobody"
         rows.append({**row, "coordinator": leader} if leaders else row)
     output.print_rows(rows)
-
-
-def _leaders(config: Mapping[str, str], topic: str) -> list[Broker | None]:
-    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
-
-    cluster = Cluster(topic, config)
-    if topic not in cluster.counts:
-        raise SourceError(
-            f"{topic}: the cluster has no such topic that this user may see; it is made for the first id "
-            "that it has to keep"
-        )
-    return cluster.leaders(topic)

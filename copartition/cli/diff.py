@@ -199,7 +199,14 @@ def diff(
 
     limits = [parse_check(text) for text in checks]
     timing = _timing(changes) if changes else None
-    pair = read_pair(before, after, config=config, what_if=what_if, group=group, weights=weights)
+    pair = read_pair(
+        before,
+        after,
+        config=config,
+        what_if=what_if,
+        group=group,
+        weights=weights,
+    )
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match

@@ -208,16 +208,13 @@ def _event(
         case "crash", member if member:
             return Crash(_BEGIN_MS, names[find_member(state, member, "--deploy crash")]), []
         case "grow", change if change:
-            return _growth(read, change), []
+            topic, _, digits = change.rpartition("=")
+            count = parse_number(digits, MAX_GROUP_PARTITIONS)
+            if topic in read and count is not None:
+                return Grow(_BEGIN_MS, topic, count), []
+            raise SourceError(
+                f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
+                f"{', '.join(read)}"
+            )
     kinds = ", ".join(DEPLOYS)
     raise SourceError(f"--deploy {deploy!r} is none of {kinds}; quote those with a blank")
-
-
-def _growth(read: Sequence[str], change: str) -> Grow:
-    topic, _, digits = change.rpartition("=")
-    count = parse_number(digits, MAX_GROUP_PARTITIONS)
-    if topic not in read or count is None:
-        raise SourceError(
-            f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: {', '.join(read)}"
-        )
-    return Grow(_BEGIN_MS, topic, count)

@@ -327,24 +327,23 @@ class Document(TypedDict):
 
 def audit_json(audits: Sequence[TopicAudit]) -> str:
     """Audits as JSON."""
-    return dump(
-        Document(format_version=AUDIT_FORMAT_VERSION, topics=[_audit_data(audit) for audit in audits])
-    )
+    topics = [
+        attributes(
+            AuditData,
+            audit,
+            settled=is_settled(audit),
+            verdict=verdict(audit),
+            remarks=remarks(audit),
+            forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
+            hottest=audit.hottest
+            and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
+            tried=len(audit.tried),
+        )
+        for audit in audits
+    ]
+    return dump(Document(format_version=AUDIT_FORMAT_VERSION, topics=topics))
 
 
 def audit_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
     return json_schema(Document, "copartition audit", {AuditData: TopicAudit, FormData: KeyForm})
-
-
-def _audit_data(audit: TopicAudit) -> AuditData:
-    return attributes(
-        AuditData,
-        audit,
-        settled=is_settled(audit),
-        verdict=verdict(audit),
-        remarks=remarks(audit),
-        forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
-        hottest=audit.hottest and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
-        tried=len(audit.tried),
-    )

@@ -230,15 +230,6 @@ def print_join(report: JoinReport, console: Console) -> None:
     examples = example_table(verdict)
     if examples.rows:
         print_table(examples, console)
-    _print_remedies(verdict, console)
-    console.print()
-    for assumption in verdict.assumed:
-        console.print(note(f"assumed: {assumption}"), soft_wrap=True)
-
-
-def _print_remedies(verdict: JoinVerdict, console: Console) -> None:
-    from copartition.reports.grid import cell  # noqa: PLC0415 - needs rich
-
     if verdict.remedies:
         console.print()
         console.print("what to do")
@@ -246,6 +237,9 @@ def _print_remedies(verdict: JoinVerdict, console: Console) -> None:
         console.print(cell(f"  - {remedy.text}"), soft_wrap=True)
         if remedy.command is not None:
             console.print(cell(f"      {remedy.command}", "bold"), soft_wrap=True)
+    console.print()
+    for assumption in verdict.assumed:
+        console.print(note(f"assumed: {assumption}"), soft_wrap=True)
 
 
 def _print_plan(plan: GrowthPlan, console: Console) -> None:

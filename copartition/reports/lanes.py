@@ -28,12 +28,6 @@ class Blocks(NamedTuple):
     end: NDArray[np.float64]
     row: NDArray[np.int64]
 
-    def these(self, which: NDArray[np.intp]) -> Blocks:
-        """Some of them."""
-        return Blocks(
-            self.top[which], self.bottom[which], self.start[which], self.end[which], self.row[which]
-        )
-
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
         """One after the other, in Python's numbers."""
         return zip(*(column.tolist() for column in self), strict=True)
@@ -243,7 +237,7 @@ class Lanes:
                 f"{self._names(top, bottom)}: two readers {_stretch(since, until)}, "
                 f"{self.timeline.consumers[life.consumer[rows[row]]]} no longer owns it",
             )
-            for top, bottom, since, until, row in blocks.these(longest).rows()
+            for top, bottom, since, until, row in map([*blocks.rows()].__getitem__, longest.tolist())
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
@@ -281,10 +275,12 @@ class Lanes:
             style = STYLES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
             average = standing[:, *area].sum() / existing[area].sum()
+            # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
+            first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
             shapes.setdefault(f"{style} depth-{depth}", []).append(
                 Shape(
                     self._path(window, lanes, top, bottom, begins, ends),
-                    f"{self._grid_names(lanes, top, bottom)}: {average:.2%} not read, mostly {style}, "
+                    f"{self._names(first, after - 1)}: {average:.2%} not read, mostly {style}, "
                     f"{clock(begins)} to {clock(ends)}{because}",
                 )
             )
@@ -352,10 +348,6 @@ class Lanes:
 
     def _grid_lanes(self) -> int:
         return min(self._count, GRID_LANES)
-
-    def _grid_names(self, lanes: int, top: int, bottom: int) -> str:
-        # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
-        return self._names(-(-top * self._count // lanes), -(-(bottom + 1) * self._count // lanes) - 1)
 
     def _names(self, top: int, bottom: int) -> str:
         return self._list_partitions(self._order[top : bottom + 1])

@@ -1,6 +1,6 @@
 """A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -360,39 +360,32 @@ def _chart(
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
     top = max((most_lag(load, window) for load in loads), default=0.0)
-    panels = tuple(_panel(result, results, window, styles, most, top) for result in runs)
-    return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), panels, ticks(window))
-
-
-def _panel(
-    result: SimulationResult,
-    results: Sequence[SimulationResult],
-    window: Window,
-    styles: Mapping[str, str],
-    most: int,
-    most_behind: float,
-) -> Panel:
-    lanes = Lanes(result.timeline, HEIGHTS.lanes)
-    placed = marks(events(result.log), window)
-    title = run_title(result, results)
-    partitions = count(int(result.timeline.first[-1]), "partition")
-    records, end = result.records, result.summary.duration_ms
-    return Panel(
-        title=title,
-        facts=_facts(result, window),
-        label=f"{partitions} over time, {clock(window.start)} to {clock(window.end)}: {title}",
-        marks=placed,
-        crowded=len(placed) > _LINES,
-        reading=reading(result.timeline, lanes.born, window, HEIGHTS.curve),
-        existing=lanes.existing(window),
-        phases=lanes.phases(window, most),
-        readers=lanes.readers(window, most, styles),
-        second_readers=lanes.second_readers(window, _SECOND_READERS),
-        lag=None
-        if records is None or not len(records.lag)
-        else lagging(records, window, end, HEIGHTS.lag, most_behind),
-        most_lag=most_behind,
-    )
+    panels = []
+    for result in runs:
+        lanes = Lanes(result.timeline, HEIGHTS.lanes)
+        placed = marks(events(result.log), window)
+        run = run_title(result, results)
+        partitions = count(int(result.timeline.first[-1]), "partition")
+        records, end = result.records, result.summary.duration_ms
+        panels.append(
+            Panel(
+                title=run,
+                facts=_facts(result, window),
+                label=f"{partitions} over time, {clock(window.start)} to {clock(window.end)}: {run}",
+                marks=placed,
+                crowded=len(placed) > _LINES,
+                reading=reading(result.timeline, lanes.born, window, HEIGHTS.curve),
+                existing=lanes.existing(window),
+                phases=lanes.phases(window, most),
+                readers=lanes.readers(window, most, styles),
+                second_readers=lanes.second_readers(window, _SECOND_READERS),
+                lag=None
+                if records is None or not len(records.lag)
+                else lagging(records, window, end, HEIGHTS.lag, top),
+                most_lag=top,
+            )
+        )
+    return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), tuple(panels), ticks(window))
 
 
 def _facts(result: SimulationResult, window: Window) -> str:

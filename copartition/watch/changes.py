@@ -236,8 +236,13 @@ class Watch:
         if state.status in _HIDING:
             if self._owned is None:
                 return
-            # As if only those who are still here had partitions.
-            here, owned = self._still_here(step, names), self._owned
+            # Who has not left since has what it had; a static member may have a new id (KIP-345).
+            here = {
+                name
+                for name, member in zip(names, state.members, strict=True)
+                if self._ids.get(name) == member.id or member.instance_id
+            }
+            owned = self._owned
             stays = np.array([*(member.id in here for member in owned.members), False])
             now = replace(owned, member=np.where(stays[owned.member], owned.member, -1).astype(np.int32))
         else:
@@ -251,14 +256,6 @@ class Watch:
         yield from self._growth(step, before, now)
         for flow in diff(before, now, match="member-id").flows:
             yield from self._flow(step, flow)
-
-    def _still_here(self, step: Step, names: list[str]) -> set[str]:
-        """Members that have not left since; a static one may have a new id (KIP-345)."""
-        return {
-            name
-            for name, member in zip(names, step.state.members, strict=True)
-            if self._ids.get(name) == member.id or member.instance_id
-        }
 
     def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[Change]:
         if not (before.complete and now.complete):

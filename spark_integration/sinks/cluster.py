@@ -34,6 +34,9 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
 
     `config` has librdkafka's settings, "bootstrap.servers" at least; those of security may be Java's. Errors
     are those of `partition_counts`, and UnknownTopicError where the cluster has no such topic.
+
+    >>> partition_count("orders", config)
+    12
     """
     return len(partitions_of(topic, _topics(config, ANSWER_WITHIN_S, topic)[topic], config))
 

@@ -388,7 +388,7 @@ ROWS = [
     # What tools print of a group, and what they do not.
     (
         "copartition/groups/capture/table.py",
-        "if not cell and len(self.lines[row]) < start:",
+        "if not cell and len(self.lines[row]) < self.columns[name]:",
         "if False:",
         CAPTURE,
     ),

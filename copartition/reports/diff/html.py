@@ -166,7 +166,6 @@ class Ownership(NamedTuple):
     ribbons: tuple[Ribbon, ...]  # what members gave each other, what was kept first
     shared: str  # what "…" stands for in names
     keys: tuple[tuple[str, int, str], ...]  # what the colours mean: style, number of partitions, words
-    summary: str  # the picture in words
 
 
 def ownership(diff: AssignmentDiff) -> Ownership:
@@ -188,16 +187,12 @@ def ownership(diff: AssignmentDiff) -> Ownership:
     places = (middle - widest[:shown] * unit / 2, before[:shown] * unit, after[:shown] * unit, middle)
     rows = tuple(map(Row, grouped.names[:shown], numbers, *(place.tolist() for place in places)))
     times = went.sum(axis=(1, 2)).tolist()
-    facts = diff.summary
     return Ownership(
         float(tops[-1]),
         rows,
         tuple(_ribbons(went, np.array([row.y for row in rows]), unit)),
         grouped.shared,
         tuple((kind.style, times[kind], label) for kind, label in _LABELS.items() if times[kind]),
-        f"{facts.kept:,} of {count(facts.partitions, 'partition')} keep their owner, {facts.moved:,} move "
-        f"to another, {facts.assigned + facts.added:,} gain one, "
-        f"{facts.unassigned + facts.removed:,} lose theirs.",
     )
 
 

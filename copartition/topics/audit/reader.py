@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from numpy.typing import NDArray
 
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
-from copartition.topics.audit.topic_state import TopicState
+from copartition.topics.audit.topic_state import UNKNOWN_TOPIC, TopicState
 from copartition.words import count
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import (
@@ -366,12 +366,7 @@ class Reading:
         """An error that comes instead of records; librdkafka mends some of them itself."""
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
             raise self._state.error_of(error, "READ", partition)
-        if error.name() in {
-            "UNKNOWN_TOPIC_OR_PART",
-            "_UNKNOWN_TOPIC",
-            "_UNKNOWN_PARTITION",
-            "UNKNOWN_TOPIC_ID",
-        }:
+        if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
             self._look_again()
 
     def _ask_why(self, left: Mapping[int, int], silent_s: float) -> None:
