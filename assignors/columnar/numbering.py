@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
-from operator import is_not, ne
+from operator import ne
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -50,9 +49,12 @@ def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
     return sorted(rows, key=lambda row: utf16_key(names[row]))
 
 
-def hash_order(ids: Sequence[str]) -> NDArray[np.intp]:
-    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates."""
-    return hash_map_order(string_hashes(ids), keys=ids)
+def hash_order(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
+    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates.
+
+    `hashes` are their hash codes, where these are there already.
+    """
+    return hash_map_order(string_hashes(ids) if hashes is None else hashes, keys=ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,12 @@ class Subscriptions:
     are_equal: bool
 
     @classmethod
-    def of(cls, members: Sequence[Member]) -> Subscriptions:
-        """The subscriptions of these members; OddGroup where one of them names a topic twice."""
-        lists, of_member = distinct_lists([member.topics for member in Carried.of(members).who])
+    def of(cls, members: Sequence[Member], order: Iterable[int] | None = None) -> Subscriptions:
+        """The subscriptions of these members, in some order; OddGroup where one names a topic twice."""
+        topics: Sequence[Sequence[str]] = Carried.of(members).column("topics")
+        if order is not None and topics.count(topics[0]) < len(topics):
+            topics = [topics[row] for row in order]
+        lists, of_member = distinct_lists(topics)
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup
@@ -109,7 +114,7 @@ class Audiences:
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """The different ones of some lists, and which of them each list is."""
-    if lists and not any(map(is_not, lists, repeat(lists[0]))):
+    if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
     codes: dict[tuple[str, ...], int] = {}
     by_identity: dict[int, int] = {}
@@ -176,7 +181,7 @@ class Numbering:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """Member ids."""
-        return tuple([member.id for member in Carried.of(self.members).who])
+        return Carried.of(self.members).column("id")
 
     def sort_by_id(self, members: JoinPosition) -> JoinPosition:
         """These members in ascending order of member id, which breaks the sticky strategies' ties."""

@@ -37,7 +37,7 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
-from partitioning.kit.columns import bounds, inverse, join, sort_rows
+from partitioning.kit.columns import bounds, inverse, join, ranges, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
@@ -48,7 +48,7 @@ def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
     """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
-    numbering, claims, outcome = _decide(group, highest, lambda numbering: recall_owned(numbering.members))
+    numbering, claims, outcome = _decide(group, highest, _recall_owned)
     outcome = with_transfers(numbering, claims, outcome)
     return outcome.assignment(numbering.ids, numbering.topics, numbering.counts), claims.highest
 
@@ -65,6 +65,10 @@ def _decide(
     claims = read_claims(numbering, recall(numbering), highest)
     assign = assign_constrained if subscriptions.are_equal else assign_general
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
+
+
+def _recall_owned(numbering: Numbering) -> Memory:
+    return recall_owned(numbering.members, in_order=not numbering.subscriptions.are_equal)
 
 
 def recall_as_it_arrives(numbering: Numbering) -> Memory:
@@ -161,9 +165,8 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1
     if (have > quota).any():
-        starts = np.cumsum(have) - have
-        kept = np.arange(len(member)) < (starts + quota)[member]
-        member, topic, number = member[kept], topic[kept], number[kept]
+        lost = ranges(have.cumsum() - have + quota, have - quota)
+        member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
 
     under = numbering.sort_by_id(np.flatnonzero(have < least))
     exact = numbering.sort_by_id(np.flatnonzero(quota == least)) if len(extra) < extras else extra[:0]

@@ -29,7 +29,9 @@ class Memory(NamedTuple):
 def recall_user_data(members: Sequence[Member]) -> Memory:
     """What the members of an eager group remember."""
     carried = Carried.of(members)
-    partitions, generations = [PartitionList(*carried.received)], [carried.generation] * carried.staying
+    if carried.generation is None:  # they remember nothing
+        carried = Carried.of([*members])
+    partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying
     for data in map(attrgetter("user_data"), carried.who[carried.staying :]):
         if isinstance(data, StickyUserData):
             had, generation = data.partitions, data.generation
@@ -41,20 +43,21 @@ def recall_user_data(members: Sequence[Member]) -> Memory:
     return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
-def recall_owned(members: Sequence[Member]) -> Memory:
-    """What the members of a cooperative group own.
+def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
+    """What the members of a cooperative group own, `in_order` as they report it, else in any.
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
     """
     carried = Carried.of(members)
-    generations = [carried.generation] * carried.staying
+    generations = [-1 if carried.generation is None else carried.generation] * carried.staying
     joining = carried.who[carried.staying :]
     for member in joining:
         generation = member.generation
         if (generation is None or generation < 0) and member.user_data is not None:
             generation = decode_cooperative_user_data(bytes(member.user_data))
         generations.append(-1 if generation is None else generation)
-    joined, sizes = join_lists([PartitionList(*carried.owned), *as_lists(each.owned for each in joining)])
+    owned = PartitionList(*(carried.owned if in_order else carried.received))
+    joined, sizes = join_lists([owned, *as_lists(each.owned for each in joining)])
     return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
@@ -88,7 +91,9 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     # Read as unsigned, a negative number is beyond all counts.
     if len(ids) and (number.view(np.uint32) >= numbering.counts.astype(np.uint32)[topic]).any():
         raise OddGroup
-    if np.bincount(ids, minlength=1).max() > 1:
+    claimed = np.zeros(numbering.total, np.bool_)
+    claimed[ids] = True
+    if np.count_nonzero(claimed) < len(ids):
         raise OddGroup
     return Claims(
         member=member,

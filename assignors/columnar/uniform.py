@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import JoinPosition, OddGroup, Subscriptions, TopicRow, Visit, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
-from assignors.columnar.uniform_structures import Changes, Slots, Targets
-from assignors.group import Assignment, Group
-from assignors.partition_list import as_lists, join_lists
+from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
+from assignors.group import Assignment, Carried, Group
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
@@ -33,12 +32,11 @@ def assign_uniform(group: Group) -> Assignment:
     """The assignment, each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
-    ids = tuple([member.id for member in group.members])
-    joined = hash_order(ids)
-    members = [group.members[row] for row in joined.tolist()]
-    subscriptions = Subscriptions.of(members)
-    # What members own is in the coordinator's record in the order in which it was assigned.
-    recorded, sizes = join_lists([each.as_assigned for each in as_lists(member.owned for member in members)])
+    members = Carried.of(group.members)
+    ids = members.column("id")
+    joined = hash_order(ids, members.hashes)
+    subscriptions = Subscriptions.of(members, joined.tolist())
+    recorded, sizes = recall_targets(members, joined)
     numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
     targets = Targets.of(recorded, sizes, numbering)
     if subscriptions.are_equal:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import OddGroup, TopicRow, Visit
-from assignors.partition_list import PartitionColumns
+from assignors.columnar.numbering import JoinPosition, OddGroup, TopicRow, Visit
+from assignors.group import Carried
+from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
-from partitioning.kit.columns import ranges, run_sizes, run_starts
+from partitioning.kit.columns import bounds, ranges, run_sizes, run_starts
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -85,7 +87,9 @@ class Targets:
     unsettled: NDArray[np.intp]
 
     @classmethod
-    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Targets:
+    def of(
+        cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
+    ) -> Targets:
         """The targets of members that own `sizes` partitions each, in the coordinator's order.
 
         A member's partitions are `recorded` in the order of its record. Raises OddGroup where no broker made
@@ -117,13 +121,18 @@ def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp],
     unsettled = []
     for slot in order.crowded.tolist():
         rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
-        in_set = list(HashSet(slots.partition[rows].tolist()))
+        in_set = _set_order(tuple(slots.partition[rows].tolist()))
         if len(in_set) != slots.sizes[slot]:
             raise OddGroup  # a partition of a topic that is gone is listed twice
         numbers[rows] = in_set
-        if list(HashSet(in_set)) != in_set:
+        if _set_order(in_set) != in_set:
             unsettled.append(slot)
     return numbers, order.crowded, np.array(unsettled, np.intp)
+
+
+@lru_cache(maxsize=1 << 12)
+def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(HashSet(numbers))
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
@@ -140,8 +149,21 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
     return order.rows
 
 
+def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColumns, NDArray[np.integer]]:
+    """What members own, one after the other in this order, and how many partitions each.
+
+    A member's are in the order in which they were assigned: that of the coordinator's record.
+    """
+    recorded, sizes = members.received, members.sizes
+    if members.generation is not None:
+        owned = as_lists([member.owned for member in members])
+        recorded, sizes = join_lists([each.as_assigned for each in owned])
+    rows = ranges(bounds(sizes)[order], sizes[order])
+    return PartitionColumns(recorded.names, recorded.topics[rows], recorded.partitions[rows]), sizes[order]
+
+
 def read_records(
-    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+    recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> tuple[Slots, NDArray[np.bool_]]:
     """What each member has in the order of its record, and which partition ids some member has.
 
@@ -165,7 +187,7 @@ def read_records(
 
 
 def _slots_of_records(
-    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+    recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> Slots:
     """The slots of members, in the order in which the columns list them."""
     member = np.flatnonzero(sizes)
