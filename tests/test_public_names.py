@@ -12,13 +12,12 @@ from partitioning import errors
 from tests.support.docstrings import docstrings, examples, run
 
 PACKAGES = ("partitioning", "assignors", "copartition")
-ALIASES = {"Keys", "Recorder"}
 NAMES = [
     f"{package}.{name}"
     for package in PACKAGES
     for name in importlib.import_module(package).__all__
-    # What raises an exception shows it, and docs/errors.md what each means; what takes an alias shows that.
-    if not (hasattr(errors, name) or name in ALIASES)
+    # What raises an exception shows it, and docs/errors.md says what each means.
+    if not hasattr(errors, name)
 ]
 
 
@@ -37,6 +36,7 @@ def test_a_public_name_has_examples_and_they_run(name, registries):
         run(text, {public: getattr(module, public) for public in module.__all__})
 
 
+# tests/spark_integration/test_docstrings.py runs them.
 @pytest.mark.parametrize("name", [name for name, home in spark_integration._HOME.items() if home != "errors"])
 def test_a_public_name_of_spark_has_an_example(name):
     assert examples("spark_integration", name)
