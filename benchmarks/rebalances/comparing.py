@@ -44,8 +44,7 @@ PAGE = """\
 
 A prediction knows when each process first spoke to the coordinator, what was done to it and when, and the
 settings; the rest is the simulator's: phases of heartbeats, commits and metadata refreshes, who leads, who
-gets what. Only where heartbeats have hours of drift ("join long after"), and with kafka-python, whose groups
-form by as many rebalances as its members are late to know the topic, are their phases the measured ones.
+gets what. Only where heartbeats have hours of drift ("join long after") are their phases the measured ones.
 Costs are the same for all: a request {network_ms} ms, from the assign callback to the first record
 {first_fetch_ms} ms, which is the mean of these runs. The ids that consumers draw for themselves (KIP-848) are
 unknown and decide who gets what, so the median of {draws} draws counts.

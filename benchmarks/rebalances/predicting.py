@@ -8,9 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from assignors import Topic
-from benchmarks.consumers.clients import KAFKA_PYTHON
 from benchmarks.rebalances.cell import beside
-from benchmarks.rebalances.scenarios import GROWN, MEMBERS, PARTITIONS, SESSION_MS, is_static
+from benchmarks.rebalances.scenarios import GROWN, HEARTBEAT_MS, MEMBERS, PARTITIONS, SESSION_MS, is_static
 from copartition.simulation import (
     Consumer,
     Costs,
@@ -89,23 +88,21 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
 
     The group forms as it did, by when each process first spoke to the coordinator; the phases of heartbeats,
     commits and refreshes follow from that. Where consumers have heartbeat intervals of their own, which no
-    scenario has, and with kafka-python, a group that has formed already is disturbed at the phases that were
-    measured.
+    scenario has, a group that has formed already is disturbed at the phases that were measured.
 
     Args:
         run: the run.
         draw: decides how late heartbeats are, and the member ids that clients draw (KIP-848).
     """
-    # A group of kafka-python forms by as many rebalances as its members are late to know the topic.
-    formed = client_of(run) == KAFKA_PYTHON.name or (
-        bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
-    )
+    formed = bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
     consumers = _consumers(run, draw)
+    members = _members(run, consumers) if formed else ()
+    consumers |= {member.name: member for member in members}
     said = [each for each in told(run) if not formed or each[0] >= 0]
     begins = 0.0 if formed else max(0.0, -said[0][0])
     scenario = Scenario(
         topics=(Topic(TOPIC, PARTITIONS),),
-        consumers=_members(run, consumers) if formed else (),
+        consumers=members,
         events=[
             event_of(1000 * (begins + at), what, consumers.get(of), seconds) for at, what, of, seconds in said
         ],
@@ -178,10 +175,14 @@ def _consumers(run: Run, draw: int) -> dict[str, Consumer]:
 
 
 def _members(run: Run, consumers: Mapping[str, Consumer]) -> tuple[Consumer, ...]:
-    """The members when the disturbance begins, each with the first heartbeat that it sends from then on."""
+    """The members when the disturbance begins, each with the first heartbeat that it sends from then on.
+
+    One that sends none any more would have sent it an interval after its last one.
+    """
     beats = [(at, process) for process, times in run["beats"].items() for at in times]
     beats += [(at, process) for at, _, process, api, *_ in run["requests"] if api == "HEARTBEAT"]
-    first = {process: at for at, process in sorted(beats, reverse=True) if at >= 0}
+    first = {process: at + HEARTBEAT_MS / 1000 for at, process in sorted(beats)}
+    first |= {process: at for at, process in sorted(beats, reverse=True) if at >= 0}
     return tuple(
         replace(consumers[process.partition(".")[0]], beat_ms=1000 * at)
         for process, at in first.items()

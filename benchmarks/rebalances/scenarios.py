@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.consumers.clients import KAFKA_PYTHON, LIBRDKAFKA, Client
@@ -17,6 +18,7 @@ GROWN = 30
 """Of the topic that grows, or of it and the topic that is created beside it."""
 RECORDS_PER_SECOND = 10
 SESSION_MS = 8_000
+HEARTBEAT_MS = 3_000
 MAX_POLL_MS = 10_000
 METADATA_MS = 10_000
 
@@ -24,12 +26,12 @@ PROTOCOLS: dict[str, dict[str, str | int]] = {
     "eager": {
         "partition.assignment.strategy": "range",
         "session.timeout.ms": SESSION_MS,
-        "heartbeat.interval.ms": 3000,
+        "heartbeat.interval.ms": HEARTBEAT_MS,
     },
     "cooperative": {
         "partition.assignment.strategy": "cooperative-sticky",
         "session.timeout.ms": SESSION_MS,
-        "heartbeat.interval.ms": 3000,
+        "heartbeat.interval.ms": HEARTBEAT_MS,
     },
     # Its session and its heartbeats are settings of the broker.
     "kip848": {"group.protocol": "consumer", "group.remote.assignor": "uniform"},
@@ -132,11 +134,11 @@ def static_long(random: Random) -> Scenario:
     return Scenario(steps, begins, begins + 41, static=True)
 
 
-def rolling(random: Random) -> Scenario:
+def rolling(random: Random, every: float = 12) -> Scenario:
     begins = quiet(random)
     steps = formed()
     for number in range(MEMBERS):
-        at = begins + 12 * number
+        at = begins + every * number
         steps += [Step(at, "close", f"c{number}"), Step(at + 2, "start", f"c{number}")]
     return Scenario(steps, begins, steps[-1].at + 25)
 
@@ -211,7 +213,8 @@ SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
     "rolling mixed": rolling_mixed,
     "unsubscribe and back": unsubscribe,
     "topic created": created,
-    "kafka-python rolling": of_kafka_python(rolling),
+    # Heartbeats begin anew with each rebalance: every 12 s each restart would meet the same moment of them.
+    "kafka-python rolling": of_kafka_python(partial(rolling, every=13.3)),
     "kafka-python kill": of_kafka_python(kill),
     "kafka-python growth": of_kafka_python(growth),
     "kafka-python slow poll": of_kafka_python(slow_poll),
