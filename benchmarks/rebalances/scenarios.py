@@ -134,6 +134,10 @@ def static_long(random: Random) -> Scenario:
     return Scenario(steps, begins, begins + 41, static=True)
 
 
+OFF_THE_BEAT = 13.3
+"""Seconds between restarts that meet heartbeats at ever other moments: every 12 s each meets the same one."""
+
+
 def rolling(random: Random, every: float = 12) -> Scenario:
     begins = quiet(random)
     steps = formed()
@@ -169,7 +173,7 @@ def slow_poll(random: Random) -> Scenario:
 
 def rolling_mixed(random: Random) -> Scenario:
     """Half of the consumers are static members, so that a restart of theirs moves nothing."""
-    return replace(rolling(random), static=("c0", "c2", "c4"))
+    return replace(rolling(random, OFF_THE_BEAT), static=("c0", "c2", "c4"))
 
 
 def unsubscribe(random: Random) -> Scenario:
@@ -213,8 +217,7 @@ SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
     "rolling mixed": rolling_mixed,
     "unsubscribe and back": unsubscribe,
     "topic created": created,
-    # Heartbeats begin anew with each rebalance: every 12 s each restart would meet the same moment of them.
-    "kafka-python rolling": of_kafka_python(partial(rolling, every=13.3)),
+    "kafka-python rolling": of_kafka_python(partial(rolling, every=OFF_THE_BEAT)),
     "kafka-python kill": of_kafka_python(kill),
     "kafka-python growth": of_kafka_python(growth),
     "kafka-python slow poll": of_kafka_python(slow_poll),
