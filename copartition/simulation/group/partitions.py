@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.readers import Zombie
 from partitioning.kit.columns import ranks
 from partitioning.topic_partition import TopicPartition
 
@@ -54,17 +54,6 @@ def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
 def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
     """A set of partitions, as they are written down."""
     return np.array(sorted(partitions), np.int32)
-
-
-@dataclass(slots=True)
-class Zombie:
-    """A consumer that reads on what is no longer its own; `flow_number` is its number in the flow."""
-
-    partitions: NDArray[np.int32]
-    start_ms: float
-    end_ms: float
-    consumer: int
-    flow_number: int | None = None
 
 
 class Partitions:
@@ -232,18 +221,16 @@ class Partitions:
             return
         consumer = int(self._memberships.consumer[member])
         self.now.watch(partitions)
-        flow_number = None
+        zombie = Zombie(partitions, consumer, start_ms, end_ms)
         if reads and self.flow is not None:
-            flow_number = self.flow.zombie(partitions, consumer, start_ms, end_ms)
-        self._zombies.append(Zombie(partitions, start_ms, end_ms, consumer, flow_number))
+            self.flow.zombie(zombie)
+        self._zombies.append(zombie)
 
     def end_process(self, consumer: int, at_ms: float) -> None:
         """The consumer's process has ended: what it read on, it no longer does."""
         for zombie in self._zombies:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
-                if zombie.flow_number is not None and self.flow is not None:
-                    self.flow.readers.lay(zombie.flow_number, at_ms)
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""
