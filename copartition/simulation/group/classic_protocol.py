@@ -14,7 +14,6 @@ from copartition.simulation.group.leader import (
     share_strategy,
     speaks_consumer_protocol,
     speaks_eager,
-    strategies_of,
 )
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.memberships import Handover, Process, Reason
@@ -47,7 +46,6 @@ class ClassicProtocol:
         )
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
-        self._protocols: dict[tuple[str, ...], list[bool]] = {}
         self._member: dict[int, int] = {}  # the last membership of each consumer
         self._plans: dict[int, list[Timer]] = {}  # what a consumer's process will do by itself
 
@@ -267,18 +265,12 @@ class ClassicProtocol:
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
-            eager=any(self._speaks_eager(configured)),
+            eager=any(speaks_eager(configured, self._world)),
             profile=profile,
         )
 
-    def _speaks_eager(self, consumer: Consumer) -> list[bool]:
-        strategies = strategies_of(consumer, self._world)
-        if strategies not in self._protocols:
-            self._protocols[strategies] = speaks_eager(strategies)
-        return self._protocols[strategies]
-
     def _mix_fault(self, consumer: Consumer) -> str | None:
-        eager = self._speaks_eager(consumer)
+        eager = speaks_eager(consumer, self._world)
         if all(eager) or not any(eager) or PROFILES[consumer.client].mixes_protocols:
             return None
         return f"{consumer.client} does not mix eager and cooperative assignors"
@@ -322,7 +314,7 @@ class ClassicProtocol:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
             consumers[member] = configured
-            self._members.eager[member] = any(self._speaks_eager(configured))
+            self._members.eager[member] = any(speaks_eager(configured, self._world))
             changed = leader.choose(rows) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 

@@ -16,7 +16,7 @@ from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.outcome.history import History, Step
+from copartition.simulation.outcome.history import History, Rebalance, Step
 from copartition.simulation.outcome.result import LogEntry
 from copartition.simulation.records.flow import Flow
 
@@ -133,9 +133,14 @@ class World:
         """Log something."""
         self.log.append(LogEntry(self.now_ms if at_ms is None else at_ms, what, subject, detail))
 
-    def note_generation(self, number: int, step: Step, moved: int, causes: Sequence[str]) -> None:
-        """Log that the group has a generation, or an epoch with a target."""
-        self.note("generation", number=number, members=len(step.members), moved=moved, causes=list(causes))
+    def note_rebalance(
+        self, generation: int, started_ms: float, causes: tuple[str, ...], moved: int, step: Step
+    ) -> Rebalance:
+        """Log that the group has a generation, or an epoch with a target, by a rebalance that is complete."""
+        self.note(
+            "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
+        )
+        return self.history.record(generation, started_ms, self.now_ms, causes, moved, step)
 
     @property
     def running(self) -> Sequence[Consumer]:
