@@ -242,7 +242,7 @@ ROWS = [
     ("copartition/diff/stops.py", "tuple(0.0 if lost_rows else", "tuple(5e3 if lost_rows else", STOPS),
     ("copartition/diff/stops.py", "won if left.any() else handed", "handed", STOPS),
     (
-        "copartition/simulation/timing.py",
+        "copartition/diff/stops.py",
         "missed_ms], axis=1).max",
         "], axis=1).max",
         "tests/copartition/simulation/group/test_heartbeats.py",
