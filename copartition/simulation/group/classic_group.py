@@ -430,9 +430,10 @@ class Metadata:
         self._growth: list[_Growth] = []
         self._timer = DONE
 
-    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """A topic has more partitions, or is there at last."""
-        self._growth.append(_Growth(now_ms, topic, self._world.partitions.counts[topic], created))
+        count = self._world.partitions.counts[topic]
+        self._growth.append(_Growth(self._world.now_ms, topic, count, created))
         self.watch()
 
     def counts(self) -> list[int]:

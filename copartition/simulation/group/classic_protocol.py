@@ -126,9 +126,9 @@ class ClassicProtocol:
         """Sessions begin anew when another broker has loaded the group."""
         self._group.failover(now_ms, until_ms)
 
-    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """Somebody notices at a metadata refresh."""
-        self._group.metadata.on_growth(topic, now_ms, created=created)
+        self._group.metadata.on_growth(topic, created=created)
 
     def next_ms(self) -> float:
         """See `Engine`."""

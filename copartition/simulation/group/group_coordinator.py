@@ -67,9 +67,8 @@ class GroupCoordinator:
         self.busy_ms = 0.0  # until when its assignor is at work
         self._computed = False
         self._epoch = self.group.epoch
-        self._sessions: dict[
-            int, tuple[Timer, int]
-        ] = {}  # of members that are silent, and why they do not read
+        # Of members that are silent, and why they do not read.
+        self._sessions: dict[int, tuple[Timer, int]] = {}
         self._deadlines: dict[int, Timer] = {}
         self._watch = DONE, math.inf, -1  # a heartbeat that moves the group: its timer, when, and whose
 
