@@ -197,7 +197,7 @@ class Partitions:
         rows = rows_where(self.now.owner >= 0)
         self._do("resume", rows, now_ms)
         if self.flow is not None:
-            self.flow.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
+            self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that stands still in one phase does so in another from now on."""

@@ -105,13 +105,6 @@ class Flow:
         slots = np.asarray(partitions, np.intp)
         self.readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
 
-    def has_read(self, partitions: Integers, consumer: Integers) -> None:
-        """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
-
-        What came since they have committed last is theirs, too: whoever takes over reads it once more.
-        """
-        self.readers.has_read(np.asarray(partitions, np.intp), consumer)
-
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """A consumer reads them from now on, which nobody else does.
 

@@ -268,8 +268,11 @@ class Readers:
         came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
         return self._waiting[slots] + came
 
-    def has_read(self, slots: Slots, consumer: NDArray[np.integer]) -> None:
-        """These consumers had read these partitions before time 0, too, and not committed all of it."""
+    def has_read(self, slots: NDArray[np.integer], consumer: NDArray[np.integer]) -> None:
+        """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
+
+        What came since they have committed last is theirs, too: whoever takes over reads it once more.
+        """
         if not self._before:
             uncommitted_ms = np.minimum(-self.consumers.since[consumer], self._settled_ms)
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms

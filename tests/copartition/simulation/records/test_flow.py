@@ -94,7 +94,7 @@ def test_what_was_read_before_time_0_and_not_committed_is_read_again(options, le
     told = flow(**options)
     told.readers.consumers.has_committed(0, -3_000)
     told.reads([0], 0, 0)
-    told.has_read([0], np.array([0]))
+    told.readers.has_read([0], np.array([0]))
     told.stops([0], 1_000, committed=leaves)
     told.reads([0], 1, 2_000)
     result = told.result(30_000)
