@@ -322,8 +322,8 @@ ROWS = [
     ),
     (
         "copartition/simulation/outcome/phases.py",
-        "turns[each.partitions] = each.turn",
-        "turns[each.partitions] = 0",
+        "turns[these] = turn[rows]",
+        "turns[these] = 0",
         "tests/copartition/simulation/outcome/test_merging.py",
     ),
     (

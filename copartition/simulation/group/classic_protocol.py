@@ -214,10 +214,8 @@ class ClassicProtocol:
             configured = world.memberships.consumers[process.member]
             self._enter(process.consumer, process.member, configured)
             members.enter(process.member, now_ms, now_ms)
-            members.base_ms[process.member], members.every_ms[process.member] = (
-                process.base_ms,
-                process.every_ms,
-            )
+            members.base_ms[process.member] = process.base_ms
+            members.every_ms[process.member] = process.every_ms
             members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
             members.busy_ms[process.member] = process.busy_ms
             members.carries[process.member] = True
