@@ -17,7 +17,7 @@ from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
 from copartition.simulation.records.readers import Zombie
-from partitioning.kit.columns import ranks
+from partitioning.kit.columns import bounds, ranges, ranks
 from partitioning.topic_partition import TopicPartition
 
 
@@ -73,7 +73,7 @@ class Partitions:
         self.topics = tuple(counts)  # names; topics created later at the end
         self.counts = list(counts.values())  # how many partitions each topic has now; 0 before it is created
         # Index of each topic's first partition, and the number of all.
-        self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
+        self.first = bounds(np.array([most[name] for name in self.topics], np.int64))
         # What pauses are for, by number; a text may be bettered while the run goes on.
         self.causes: list[str] = []
         self._flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
@@ -86,11 +86,8 @@ class Partitions:
         self._done = 0  # how much of the log has been done
         self._zombies: list[Zombie] = []
         self._phases = Phases(self._total, memberships, self._partition_ms, flow=self._flow)
-        there = np.concatenate(
-            [np.arange(0)]
-            + [np.arange(start, start + count) for start, count in zip(self.first, self.counts, strict=False)]
-        )
-        self._do("born", there.astype(np.int32), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+        there = ranges(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
+        self._do("born", there, 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property
     def now(self) -> Phases:
