@@ -22,6 +22,9 @@ GROUP_APIS = frozenset(
 HALTS = frozenset({"close", "kill", "stop", "busy"})
 """After these a process reads nothing more; a record read later shows that it goes on."""
 
+SILENT = 0.5
+"""Seconds: nobody reads a partition, which has a record every 0.1 s, if none comes for longer."""
+
 DECISIONS = (
     (
         "prepares",
@@ -75,17 +78,18 @@ def readings(client: str, events: Iterable[Event], until: float) -> list[Reading
     """What a process read, from its events in order of time.
 
     A partition is read from the first record after its assignment until the callback that takes it away, or
-    until the process closes, dies, is stopped or is busy. A process that goes on reads again with the next
-    record of a partition that was not taken away. Records handed over by the very poll that served a
-    revocation are told after it, and do not count.
+    until the process closes, dies, is stopped, is busy, or is silent, as kafka-python is while it rejoins. A
+    process that goes on reads again with the next record of a partition that was not taken away. Records that
+    come with the very poll that served a revocation are told after it, and do not count.
     """
     owned: set[int] = set()
     since: dict[int, float] = {}
+    last: dict[int, float] = {}
     found: list[Reading] = []
 
-    def end(partitions: Iterable[int], at: float) -> None:
+    def end(partitions: Iterable[int], at: float | None = None) -> None:
         found.extend(
-            Reading(partition, client, since.pop(partition), at)
+            Reading(partition, client, since.pop(partition), last[partition] if at is None else at)
             for partition in sorted(partitions)
             if partition in since
         )
@@ -102,9 +106,10 @@ def readings(client: str, events: Iterable[Event], until: float) -> list[Reading
         elif what in HALTS:
             end(list(since), at)
         elif what == "read":
-            for partition in map(int, event["offsets"]):
-                if partition in owned:
-                    since.setdefault(partition, at)
+            read = owned.intersection(map(int, event["offsets"]))
+            end(partition for partition in read if at > last.get(partition, at) + SILENT)
+            since |= dict.fromkeys(read - since.keys(), at)
+            last |= dict.fromkeys(read, at)
     end(list(since), until)
     return found
 

@@ -47,7 +47,7 @@ def halt(t: float, what: str) -> Event:
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
-        pytest.param([assign(1, 0), read(2, 0), read(3, 0)], [(0, 2, 10)], id="from the first record on"),
+        pytest.param([assign(1, 0), read(2, 0), read(2.3, 0)], [(0, 2, 10)], id="from the first record on"),
         pytest.param([assign(1, 0)], [], id="not before a record"),
         pytest.param([assign(1, 0), read(2, 0), revoke(5, 0)], [(0, 2, 5)], id="until the callback"),
         pytest.param(
@@ -85,6 +85,9 @@ def halt(t: float, what: str) -> Event:
             [assign(1, 0), read(2, 0), halt(4, "busy"), halt(6, "free"), read(6, 0)],
             [(0, 2, 4), (0, 6, 10)],
             id="nothing while busy",
+        ),
+        pytest.param(
+            [assign(1, 0), read(2, 0), read(2.4, 0), read(4, 0)], [(0, 2, 2.4), (0, 4, 10)], id="silent"
         ),
         pytest.param([assign(1, 0), read(2, 0), read(11, 0), halt(11, "kill")], [(0, 2, 10)], id="the end"),
     ],
