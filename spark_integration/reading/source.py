@@ -18,9 +18,10 @@ from pyspark.sql import datasource
 from pyspark.sql.types import StructType
 
 import spark_integration.reading
+from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
 from spark_integration.errors import ColumnError, DataLossError
-from spark_integration.reading.cluster import Cluster, Place, Range, spread
+from spark_integration.reading.cluster import Cluster, Range, spread
 from spark_integration.reading.options import (
     BATCH_ONLY,
     EARLIEST,

@@ -2,14 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    OffsetSpec,
-)
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from partitioning.clients.contact import PATIENCE_S, cluster_metadata, list_offsets, quiet_client
 from partitioning.errors import (
@@ -87,12 +83,9 @@ class TopicState:
 
         With `committed` open transactions are beyond the end.
         """
-        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         numbers = [*partitions]
-        earliest, latest = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        first = earliest if since_ms is None else OffsetSpec.for_timestamp(since_ms)
-        starts = self._offsets(numbers, first, level)
-        ends = self._offsets(numbers, latest, level)
+        starts = self._offsets(numbers, "earliest" if since_ms is None else since_ms, committed=committed)
+        ends = self._offsets(numbers, "latest", committed=committed)
         return {
             number: (
                 ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
@@ -101,12 +94,14 @@ class TopicState:
             for number in numbers
         }
 
-    def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
-        specs = {TopicPartition(self.topic, partition): which for partition in partitions}
-        offsets, refusals = list_offsets(self._admin, specs, level, TIMEOUT_S)
-        for each, error in refusals.items():
-            raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
-        return {each.partition: offset for each, offset in offsets.items()}
+    def _offsets(
+        self, partitions: Iterable[int], which: Literal["earliest", "latest"] | int, *, committed: bool
+    ) -> dict[int, int]:
+        places = [(self.topic, partition) for partition in partitions]
+        offsets, refusals = list_offsets(self._admin, places, which, committed=committed, within_s=TIMEOUT_S)
+        for (_, partition), error in refusals.items():
+            raise self.error_of(error.args[0], "DESCRIBE", partition) from error
+        return {partition: offset for (_, partition), offset in offsets.items()}
 
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses; `right` is what is missing if it is a right."""

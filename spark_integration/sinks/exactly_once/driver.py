@@ -85,9 +85,7 @@ def prepare(target: Target) -> Target:
     for partition in tasks:
         standing(target, partition, ledger[partition], anchor)
     begins = [partition for partition in tasks if ledger[partition] is None]
-    for partition in (
-        _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)) if begins else ()
-    ):
+    for partition in _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)):
         # The transaction of a task that died may be open still, and comes to nothing.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
         check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
@@ -109,8 +107,6 @@ def place_for(target: Target) -> int:
     """
     admin = _admin(target)
     target = look_up(target, admin)
-    # First of all: a client that asks for offsets ends the process where the group's coordinator is not there
-    # yet (librdkafka's issue 5040), as on a cluster on which nobody had a group before.
     check_alone(target, admin)
     ledger = _ledger(admin, target, target.actual).values()
     again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
