@@ -78,8 +78,10 @@ def audit_records(
     """
     audits = []
     for topic, counted in sorted(count_topics(records, counts, profiles, size_of).items()):
+        counted.tally.settle()
+        rows = int(counted.tally.blocks.rows.sum())
         partitions = tuple(sorted({*counted.tally.blocks.partition.tolist()}))
-        coverage = Coverage("full", counted.rows, counted.rows, partitions, "all rows of the DataFrame")
+        coverage = Coverage("full", rows, rows, partitions, "all rows of the DataFrame")
         audits.append(conclude(topic, counted.tally, coverage, counted.forms.forms()))
     return audits
 

@@ -95,6 +95,12 @@ class Tally:
         """The topic's partition count."""
         return self.trials.num_partitions
 
+    @property
+    def highest_partition(self) -> int:
+        """The highest partition of which a record was added; 0 without any."""
+        columns = (self.blocks.partition, *(records.partition for records in self._uncounted()))
+        return max(int(column.max(initial=0)) for column in columns)
+
     def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
         """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name."""
         if not len(records.offset):
