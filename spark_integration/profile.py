@@ -146,7 +146,10 @@ def _summing(num_partitions: int, grown: int, top: int) -> Batches:
         keys = pa.Table.from_arrays([table["key"], table["old"], table["count"]], schema=_KEYS)
         return _row_of_sums(sums, keys)
 
-    return lambda batches: add_up(map(sums_of, batches))
+    def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return add_up(map(sums_of, batches))
+
+    return summarise
 
 
 def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:

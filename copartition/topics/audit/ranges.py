@@ -79,7 +79,7 @@ class Range(NamedTuple):
 
 
 def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
-    """One record or more, in any order, as blocks: neighbours of one partition with the same `offset >> shift` are one.
+    """Some records, in any order, as blocks: neighbours of one partition with the same `offset >> shift`.
 
     `hits` says whether each candidate explains each record, False without a key; its shape is (n, c).
     """
