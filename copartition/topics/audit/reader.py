@@ -40,17 +40,19 @@ class Messages:
         self._ends = ends
         self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
 
-    def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[tuple[KafkaError, int]]]:
+    def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[KafkaError]]:
         """Of some messages the records before the ends, the partitions at their end, and their errors."""
-        errors: list[tuple[KafkaError, int]] = []
-        finished: set[int] = set()
         keys: list[Any] = list(map(Message.key, messages))
+        faults: list[Any] = []
         try:
             column = _column(keys)
-        except TypeError:  # some are None
-            faults = self._faults(messages, keys, errors, finished)
-            messages = [each for row, each in enumerate(messages) if row not in faults]
-            column = key_column([key for row, key in enumerate(keys) if row not in faults])
+        except TypeError:  # some are None, as that of an error is
+            faults = [each for each in messages if each.error() is not None]
+            messages = [each for each in messages if each.error() is None]
+            column = key_column([each.key() for each in messages])
+        errors = [each.error() for each in faults if each.error().code() != KafkaError._PARTITION_EOF]
+        ends = [each for each in faults if each.error().code() == KafkaError._PARTITION_EOF]
+        finished = {each.partition() for each in ends if each.offset() >= self._ends[each.partition()]}
         count = len(messages)
         partition = np.fromiter(map(Message.partition, messages), np.int32, count)
         bounds = np.append(np.flatnonzero(partition[1:] != partition[:-1]), count - 1)[: count or 0]
@@ -66,25 +68,6 @@ class Messages:
         if not kept.all():
             records = pick_records(records, np.flatnonzero(kept))
         return records, finished, errors
-
-    def _faults(
-        self,
-        messages: Sequence[Message],
-        keys: Sequence[bytes | None],
-        errors: list[tuple[KafkaError, int]],
-        finished: set[int],
-    ) -> set[int]:
-        """The rows that are no records, which none with a key can be; noted as errors, or as an end."""
-        rows = set()
-        for row, key in enumerate(keys):
-            if key is None and (fault := messages[row].error()) is not None:
-                rows.add(row)
-                partition, offset = messages[row].partition(), messages[row].offset()
-                if fault.code() != KafkaError._PARTITION_EOF:
-                    errors.append((fault, -1 if partition is None else partition))
-                elif partition is not None and offset is not None and offset >= self._ends[partition]:
-                    finished.add(partition)
-        return rows
 
     def _adapt(self, messages: Sequence[Message]) -> None:
         """Ask for no more at a time than memory holds, values included."""
@@ -198,7 +181,7 @@ class Reading:
         self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
         self._partitions = self._chosen()
         self._whole = self._state.ends(self._partitions, committed=committed)
-        self._bounds = self._selected(committed=committed)
+        self._bounds = self._selected()
         self._read = 0
         self._left_out = 0
         self._errors: list[KafkaError] = []
@@ -300,11 +283,11 @@ class Reading:
             raise InvalidConfigError(f"topic {self.topic!r}: no partitions are selected; give one at least")
         return sorted({*self._selection.partitions})
 
-    def _selected(self, *, committed: bool) -> Bounds:
+    def _selected(self) -> Bounds:
         if (last := self._selection.last) is not None:
             return {each: (max(start, end - last), end) for each, (start, end) in self._whole.items()}
         if (since_ms := self._selection.since_ms) is not None:
-            bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
+            bounds = self._state.ends(self._partitions, committed=self._committed, since_ms=since_ms)
             # What came since the ends were asked for is none of ours.
             return {
                 each: (min(max(start, self._whole[each][0]), self._whole[each][1]), self._whole[each][1])
@@ -341,8 +324,8 @@ class Reading:
             if got:
                 answered = time.monotonic()
                 records, finished, errors = messages.columns(got)
-                for error, partition in errors:
-                    self._refused(error, partition)
+                for error in errors:
+                    self._refused(error)
                 if done := left.keys() & finished:
                     self._consumer.pause([TopicPartition(self.topic, partition) for partition in done])
                     for each in done:
@@ -362,10 +345,10 @@ class Reading:
             yield concatenate(held)
         self._consumer.unassign()
 
-    def _refused(self, error: KafkaError, partition: int) -> None:
+    def _refused(self, error: KafkaError) -> None:
         """An error that comes instead of records; librdkafka mends some of them itself."""
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
-            raise self._state.error_of(error, "READ", partition)
+            raise self._state.error_of(error, "READ")
         if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
             self._look_again()
 
