@@ -32,6 +32,9 @@ TEXTS = (JSON, UUID_TEXT, DECIMAL, TEXT)
 OPENING = b'{["'
 """How JSON begins that is neither a number nor a word."""
 
+WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
+"""Sizes of serialized numbers and UUIDs."""
+
 HEADER = 5
 """Bytes of a registry's frame before the payload: a zero, and the schema id, big-endian."""
 
@@ -380,7 +383,7 @@ def lone_form(shape: int, size: int) -> str:
     if shape == FRAME:
         return "int64" if size == 8 else "registry"
     if shape in {UUID, BINARY}:
-        return {4: "int32", 8: "int64", 16: "uuid"}.get(size, "bytes")
+        return WIDTHS.get(size, "bytes")
     return {JSON: "json", UUID_TEXT: "uuid-text", DECIMAL: "decimal", TEXT: "text"}[shape]
 
 

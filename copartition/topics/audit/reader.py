@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -201,16 +200,11 @@ class Reading:
             settings |= {"fetch.message.max.bytes": 1 << 16, "fetch.wait.max.ms": 20}
         self._consumer: Consumer = quiet_client(Consumer, settings, self._errors)
 
-    def close(self) -> None:
-        """Leave the cluster; once is enough, twice does no harm."""
-        with suppress(RuntimeError):  # it is closed
-            self._consumer.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._consumer.close()
 
     def __iter__(self) -> Iterator[Records]:
         """The selected records in batches, in the order in which they arrive.
