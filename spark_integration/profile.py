@@ -1,15 +1,13 @@
 """How a key column would fill a topic, before anything is written."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
@@ -17,9 +15,9 @@ from copartition.topics.audit.topic_audit import HotKey
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth
 from spark_integration.columns import kafka_partition
+from spark_integration.shipping import send_by_value
 
-# Executors need not have this project installed.
-cast(Any, cloudpickle).register_pickle_by_value(sys.modules[__name__])
+send_by_value(__name__)
 
 SUMS = (
     "keys bigint, keyless bigint, moved bigint, old array<bigint>, new array<bigint>, "

@@ -9,42 +9,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-import copartition.topics.audit
-import partitioning.hashing
-import partitioning.keys
-import partitioning.kit
-import partitioning.profiles
-import partitioning.topic_partition
-import spark_integration.auditing
 from copartition.topics.audit.forms import FormCounts
 from copartition.topics.audit.tally import MOST_BLOCKS, Tally
 from copartition.topics.audit.topic_audit import Records
 from partitioning.keys import key_column
+from spark_integration.shipping import send_by_value
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-# Executors need not have this project installed.
-for _module in (
-    copartition.topics.audit,
-    partitioning.errors,
-    partitioning.hashing,
-    partitioning.keys,
-    partitioning.kit,
-    partitioning.profiles,
-    partitioning.topic_partition,
-    spark_integration.auditing,
-):
-    cast(Any, cloudpickle).register_pickle_by_value(_module)
+send_by_value(
+    "copartition.topics.audit",
+    "partitioning.errors",
+    "partitioning.hashing",
+    "partitioning.keys",
+    "partitioning.kit",
+    "partitioning.profiles",
+    "partitioning.topic_partition",
+    "spark_integration.auditing",
+)
 
 HEAD_OF_A_TASK = 1 << 14
 """So many records of a task are looked at for writers, before all are counted."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
 from partitioning.clients.ledger import Entry, ledger_group
-from partitioning.errors import NotEnoughReplicasError
+from partitioning.errors import AccessError, NotEnoughReplicasError
 from partitioning.kit.words import first_of
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
 from spark_integration.sinks.cluster import create_client, first_answer
@@ -166,14 +166,11 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
     """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
     try:
-        settings = patiently(
-            lambda _: admin.describe_configs([resource])[resource].result(ANSWER_WITHIN_S),
-            target.longest_transaction_s + _SLACK_S,
+        settings = _ask_while_coordinators_move(
+            target, lambda: admin.describe_configs([resource])[resource].result(ANSWER_WITHIN_S)
         )
-    except confluent_kafka.KafkaException as error:
-        if error.args[0].name() == "TOPIC_AUTHORIZATION_FAILED":
-            return
-        raise meaning(error.args[0], target.app_id, target.topic) from error
+    except AccessError:
+        return
     least = int(settings["min.insync.replicas"].value)
     if behind := [partition for partition, count in in_sync.items() if count < least]:
         raise NotEnoughReplicasError(

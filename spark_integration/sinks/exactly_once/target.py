@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from partitioning.clients.delivery import milliseconds
 from partitioning.clients.ledger import FORMAT, Entry
 from partitioning.errors import InvalidConfigError, TopicChangedError
+from partitioning.keys import key_column
 from spark_integration.errors import (
     HalfWrittenError,
     LedgerAheadError,
@@ -66,13 +66,7 @@ class Content:
             for field in ("key", "value"):
                 self._add(f"{name}.{field}", pc.struct_field(present.flatten(), field))
             return
-        _, offsets, data = present.buffers()
-        if not len(present) or data is None:
-            self._hash(f"{name}.data", b"")
-            return
-        wide = pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type)
-        ends = np.frombuffer(offsets, np.int64 if wide else np.int32)[present.offset :]
-        self._hash(f"{name}.data", memoryview(data)[ends[0] : ends[len(present)]])
+        self._hash(f"{name}.data", key_column(present).data)
 
     def _hash(self, name: str, data: Any) -> None:
         self._streams.setdefault(name, sha256()).update(data)
