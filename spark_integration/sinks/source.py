@@ -37,7 +37,6 @@ send_by_value(
     "partitioning.profiles",
     "partitioning.topic_partition",
     "spark_integration.errors",
-    "spark_integration.hash_columns",
     "spark_integration.sinks",
 )
 
