@@ -7,7 +7,7 @@ from itertools import groupby
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.conclusion import conclude
+from copartition.topics.audit.conclusion import LIKELY, conclude
 from copartition.topics.audit.topic_audit import Coverage, TopicAudit
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
@@ -145,8 +145,6 @@ def _time(milliseconds: int | None) -> datetime | None:
 
 SURE = 0.999
 """Share of the keyed rows from which on a rule is said to have written them all but a few."""
-
-LIKELY = 0.9
 
 
 def audit_verdict(audited: DataFrame) -> str:

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from numpy.typing import NDArray
 
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
-from copartition.topics.audit.topic_state import UNKNOWN_TOPIC, TopicState
+from copartition.topics.audit.topic_state import NO_RIGHT, UNKNOWN_TOPIC, TopicState
 from copartition.words import count
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import (
@@ -341,7 +341,7 @@ class Reading:
 
     def _refused(self, error: KafkaError) -> None:
         """An error that comes instead of records; librdkafka mends some of them itself."""
-        if error.name() == "TOPIC_AUTHORIZATION_FAILED":
+        if error.name() == NO_RIGHT:
             raise self._state.error_of(error, "READ")
         if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
             self._look_again()

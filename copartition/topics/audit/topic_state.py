@@ -1,6 +1,7 @@
 """What a cluster says of a topic before its records are read, and again after."""
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -22,6 +23,8 @@ ASIDE_S = 3.0
 
 UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
 """What librdkafka calls the errors of a topic, or of a partition of it, that is not there."""
+
+NO_RIGHT = "TOPIC_AUTHORIZATION_FAILED"
 
 _NO_TIMES = -1
 
@@ -58,7 +61,9 @@ class TopicState:
             ) from error
         description = metadata.topics.get(self.topic)
         if description is None:
-            if self._refusal() == "TOPIC_AUTHORIZATION_FAILED":
+            # A list leaves out what is hidden from us; to ask for that very topic is refused.
+            refusal = self._describe().exception()
+            if isinstance(refusal, KafkaException) and refusal.args[0].name() == NO_RIGHT:
                 raise self._no_right("DESCRIBE")
             close = get_close_matches(self.topic, metadata.topics, n=3)
             near = f"did you mean {', '.join(close)}?" if close else "and no name near that"
@@ -106,7 +111,7 @@ class TopicState:
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses; `right` is what is missing if it is a right."""
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
-        if error.name() == "TOPIC_AUTHORIZATION_FAILED":
+        if error.name() == NO_RIGHT:
             return self._no_right(right)
         if error.name() in UNKNOWN_TOPIC:
             return UnknownTopicError(f"{where}: {error.str()}")
@@ -118,21 +123,14 @@ class TopicState:
 
     def _topic_id(self) -> str | None:
         try:
-            return str(self._described().topic_id)
+            return str(self._describe().result().topic_id)
         except KafkaException:
             return None
 
-    def _refusal(self) -> str | None:
-        """The name of the error that asking for this very topic gives; a list leaves out what is hidden."""
-        try:
-            self._described()
-        except KafkaException as error:
-            return str(error.args[0].name())
-        return None
-
-    def _described(self) -> Any:
-        answers = self._admin.describe_topics(TopicCollection([self.topic]), request_timeout=ASIDE_S)
-        return answers[self.topic].result()
+    def _describe(self) -> Future[Any]:
+        topics = TopicCollection([self.topic])
+        answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=ASIDE_S)[self.topic]
+        return answer
 
     def _no_right(self, right: str) -> TopicAccessError:
         return TopicAccessError(f"topic {self.topic!r}: this user needs {right} on the topic; add that ACL")
