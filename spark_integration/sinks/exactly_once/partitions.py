@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Literal
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
@@ -29,20 +28,25 @@ def admin_client(target: Target) -> AdminClient:
     return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
-@contextmanager
-def committed_reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
-    """A reader of committed records that can name the ledger's group."""
+def committed_reader(target: Target) -> confluent_kafka.Consumer:
+    """A reader of committed records that can name the ledger's group; the caller closes it."""
     own = {
         "group.id": ledger_group(target.app_id),
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "auto.offset.reset": "earliest",
     }
-    reader = confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
-    try:
-        yield reader
-    finally:
-        reader.close()
+    # Warnings would be about settings that are a producer's own.
+    return confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
+
+
+def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
+    """A record, or with an error the end that readers of committed records come to; None where none comes."""
+    message = reader.poll(within_s)
+    error = None if message is None else message.error()
+    if error is not None and error.name() != "_PARTITION_EOF":
+        raise confluent_kafka.KafkaException(error)
+    return message
 
 
 def committed(
@@ -88,25 +92,15 @@ def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenc
         return False
     if _offsets(admin, target, [partition], "earliest")[0]:
         return True  # deleted by age or by hand
-    with committed_reader(target) as reader:
+    with closing(committed_reader(target)) as reader:
         reader.assign([confluent_kafka.TopicPartition(target.topic, partition, 0)])
-        read_to, deadline = -1, time.monotonic() + ANSWER_WITHIN_S
-        while time.monotonic() < deadline:
-            message = reader.poll(0.1)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                return True
-            if error.name() != "_PARTITION_EOF":
-                raise confluent_kafka.KafkaException(error)
+        message = next_committed(reader, ANSWER_WITHIN_S)
+        if message is None:
+            raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(_TIMED_OUT))
+        while message is not None and message.error() is not None:
             if not fenced or (message.offset() or 0) >= end:
                 return False
-            if read_to < 0:
-                deadline = time.monotonic() + _OPEN_S
-            read_to = message.offset() or 0
-    if read_to < 0:
-        raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(_TIMED_OUT))
+            message = next_committed(reader, _OPEN_S)
     return True
 
 

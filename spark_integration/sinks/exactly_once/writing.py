@@ -14,7 +14,7 @@ import confluent_kafka  # the module, since its classes cannot be pickled
 import pyarrow as pa
 
 from partitioning.clients.delivery import Deliveries, why_failed
-from partitioning.clients.ledger import FORMAT, Entry, ledger_group, transactional_id
+from partitioning.clients.ledger import FORMAT, Entry, transactional_id
 from partitioning.errors import DeliveryError, FencedError
 from spark_integration.errors import RoutingError
 from spark_integration.sinks.delivery import send
@@ -31,7 +31,12 @@ from spark_integration.sinks.exactly_once.faults import (
     patiently,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, end_dropped, end_elsewhere, end_half_done
-from spark_integration.sinks.exactly_once.partitions import admin_client, ledger_entries, may_hold_records
+from spark_integration.sinks.exactly_once.partitions import (
+    admin_client,
+    committed_reader,
+    ledger_entries,
+    may_hold_records,
+)
 from spark_integration.sinks.exactly_once.target import (
     Content,
     Standing,
@@ -121,8 +126,6 @@ class _Attempt:
         self._begun_at = 0
         self._since = -1
         self._last: Entry | None = None
-        # Warnings would be about settings that are a producer's own.
-        group = {"group.id": ledger_group(target.app_id), "enable.auto.commit": False, "log_level": 3}
         self._deliveries = Deliveries(target.config, "or more records")
         own = {
             "transactional.id": transactional_id(target.app_id, target.topic, partition),
@@ -130,7 +133,7 @@ class _Attempt:
             "on_delivery": self._deliveries.report,
         }
         self._producer = confluent_kafka.Producer({**target.config, **own})
-        self._group = confluent_kafka.Consumer({**target.config, **group})
+        self._group = committed_reader(target)
 
     def begin(self) -> Standing:
         """Fence who wrote here before, and see how far that came."""
