@@ -1,6 +1,6 @@
 """What a cluster says of a topic before its records are read, and again after."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -82,21 +82,21 @@ class TopicState:
             return None
 
     def ends(
-        self, partitions: Iterable[int], *, committed: bool, since_ms: int | None = None
+        self, partitions: Collection[int], *, committed: bool, since_ms: int | None = None
     ) -> dict[int, tuple[int, int]]:
         """The first offset of each partition, or the first from `since_ms` on, and the one after the last.
 
         With `committed` open transactions are beyond the end.
         """
-        numbers = [*partitions]
-        starts = self._offsets(numbers, "earliest" if since_ms is None else since_ms, committed=committed)
-        ends = self._offsets(numbers, "latest", committed=committed)
+        first: Literal["earliest"] | int = "earliest" if since_ms is None else since_ms
+        starts = self._offsets(partitions, first, committed=committed)
+        ends = self._offsets(partitions, "latest", committed=committed)
         return {
             number: (
                 ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
                 ends[number],
             )
-            for number in numbers
+            for number in partitions
         }
 
     def _offsets(

@@ -53,11 +53,8 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
     """
     admin = _admin(target) if admin is None else admin
     topics = confluent_kafka.TopicCollection([target.topic])
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_topics(topics, include_authorized_operations=True)[target.topic].result(
-            ANSWER_WITHIN_S
-        ),
+    description = _ask_one(
+        target, lambda: admin.describe_topics(topics, include_authorized_operations=True)
     )
     if not _allowed(description) >= {"READ", "WRITE"}:
         raise topic_refused(target.topic)
@@ -138,11 +135,8 @@ def check_alone(target: Target, admin: AdminClient | None = None) -> None:
     """
     admin = _admin(target) if admin is None else admin
     group = ledger_group(target.app_id)
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
-            ANSWER_WITHIN_S
-        ),
+    description = _ask_one(
+        target, lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)
     )
     if description.members:
         raise LedgerInUseError(
@@ -166,9 +160,7 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
     """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
     try:
-        settings = _ask_while_coordinators_move(
-            target, lambda: admin.describe_configs([resource])[resource].result(ANSWER_WITHIN_S)
-        )
+        settings = _ask_one(target, lambda: admin.describe_configs([resource]))
     except AccessError:
         return
     least = int(settings["min.insync.replicas"].value)
@@ -211,6 +203,11 @@ def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
         return patiently(lambda _: ask(), target.longest_transaction_s + _SLACK_S)
     except confluent_kafka.KafkaException as error:
         raise meaning(error.args[0], target.app_id, target.topic) from error
+
+
+def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
+    """The only answer to a question about one thing, likewise."""
+    return _ask_while_coordinators_move(target, lambda: [*ask().values()][0].result(ANSWER_WITHIN_S))
 
 
 def _listed(partitions: Collection[int]) -> str:

@@ -135,21 +135,21 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where to go on in a partition: behind so many of the version's `records`, unless all are (`done`).
+def none_of(target: Target, before: int = 0) -> Entry:
+    """The entry of a version of which a partition holds nothing; `before` as in `Entry`."""
+    return Entry(
+        version=target.version,
+        records=0,
+        digest="",
+        done=False,
+        partitions=target.partitions,
+        before=before,
+        topic_id=target.topic_id,
+    )
 
-    `digest` is of exactly these; `before` is the partition count that the version before was placed for.
-    """
 
-    records: int = 0
-    digest: str = ""
-    done: bool = False
-    before: int = 0
-
-
-def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Standing:
-    """Where to go on in a partition, by what the ledger says of it and of partition 0 (`anchor`).
+def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Entry:
+    """What a partition holds of a version, by what the ledger says of it and of partition 0 (`anchor`).
 
     A version may follow any lower one that is done, and may be run again until a higher one begins. The first
     version finds no ledger; after that only a partition that the topic has grown by has none. Either asks
@@ -167,10 +167,8 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
     else:
         _check_count_again(target, last, done=last.done and last is entry)
     if entry is None:
-        return Standing(before=_before(target, partition, anchor))
-    if entry.version < target.version:
-        return Standing(before=entry.partitions)
-    return Standing(entry.records, entry.digest, entry.done, entry.before)
+        return none_of(target, _before(target, partition, anchor))
+    return none_of(target, entry.partitions) if entry.version < target.version else entry
 
 
 def check_begins(target: Target, partition: int, holds_records: Callable[[], bool]) -> None:
@@ -257,7 +255,7 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
     )
 
 
-def check_same(target: Target, partition: int, held: Standing, content: Content) -> None:
+def check_same(target: Target, partition: int, held: Entry, content: Content) -> None:
     """Raise RerunDiffersError unless a rerun begins with the records that are in."""
     if content.records == held.records and (not held.records or content.digest() == held.digest):
         return
