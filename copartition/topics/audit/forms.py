@@ -23,9 +23,9 @@ from copartition.topics.audit.logical import (
     WIDTHS,
     Sample,
     Spans,
-    is_json,
     lone_form,
     look,
+    parsed_json,
     schema_ids,
     spans_of,
 )
@@ -185,7 +185,7 @@ class FormCounts:
         form = lone_form(shape, size)
         if form == "json":
             enclosed = [key for key in sampled if key[0] in OPENING]
-            form = "json" if not enclosed or any(map(is_json, enclosed)) else "text"
+            form = "json" if not enclosed or any(map(parsed_json, enclosed)) else "text"
         texts, others = self._count(TEXTS, size), self._count((UUID, BINARY), size)
         if size in WIDTHS:
             others += self._count((FRAME,), size)
