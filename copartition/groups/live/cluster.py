@@ -64,23 +64,19 @@ class Cluster:
 
     def __init__(self, source: str, config: Mapping[str, str]) -> None:
         with needs("live:GROUP", "kafka"):
-            from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an optional package
+            from confluent_kafka import KafkaException  # noqa: PLC0415 - an optional package
             from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
-            from partitioning.clients.contact import (  # noqa: PLC0415 - needs it, too
-                PATIENCE_S,
-                cluster_metadata,
-                quiet_client,
-            )
+            from partitioning.clients import contact  # noqa: PLC0415 - needs it, too
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]
         self._error = KafkaException
-        errors: list[KafkaError] = []
+        errors: list[Any] = []
         try:
-            self._admin = quiet_client(AdminClient, config, errors)
-            metadata = cluster_metadata(
-                self._admin, config, errors, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
+            self._admin = contact.quiet_client(AdminClient, config, errors)
+            metadata = contact.cluster_metadata(
+                self._admin, config, errors, timeout_s=TIMEOUT_S, patience_s=contact.PATIENCE_S
             )
         except InvalidConfigError as error:
             raise SourceError(f"{source}: {error}") from error
