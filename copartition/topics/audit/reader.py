@@ -3,13 +3,13 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from numpy.typing import NDArray
 
+from copartition.topics.audit.selection import Selection
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
 from copartition.topics.audit.topic_state import NO_RIGHT, UNKNOWN_TOPIC, TopicState
 from copartition.words import count
@@ -128,33 +128,11 @@ Bounds = dict[int, tuple[int, int]]
 """Of each partition, the first offset to read and the one after the last."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
-
-    More than one of them, or a number that selects nothing, raises `InvalidConfigError`.
-    """
-
-    full: bool = False  # every record there is when reading begins
-    last: int | None = None  # so many offsets at the end of each partition
-    since_ms: int | None = None  # records from this time on, milliseconds since 1970
-    partitions: tuple[int, ...] | None = None  # these only; None for all
-
-    def __post_init__(self) -> None:
-        if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
-            raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
-        if self.last is not None and self.last < 1:
-            raise InvalidConfigError(f"last is {self.last}: give at least 1 offset of each partition")
-        if self.since_ms is not None and self.since_ms < 0:
-            raise InvalidConfigError(f"since_ms is {self.since_ms}: give milliseconds since 1970")
-
-
 class Reading:
     """A topic that is being read; iterate once, then ask for `coverage`. A context manager.
 
     Keys, places and timestamps are read, values are dropped at once. Timestamps are taken of a part of the
-    records, some of each run of a partition; the others have -1. `selection` is a sample by default;
-    `committed` leaves out records of transactions that are open or were aborted.
+    records, some of each run of a partition; the others have -1. `selection` is a sample by default.
 
     Raises:
         UnknownTopicError: there is no such topic; the message proposes near names.
@@ -164,16 +142,11 @@ class Reading:
     """
 
     def __init__(
-        self,
-        topic: str,
-        config: Mapping[str, Any],
-        selection: Selection | None = None,
-        *,
-        committed: bool = False,
+        self, topic: str, config: Mapping[str, Any], selection: Selection | None = None
     ) -> None:
         self.topic = topic
         self._selection = selection or Selection()
-        self._committed = committed
+        committed = self._selection.committed
         self._state = TopicState(topic, config)
         self.num_partitions = self._state.num_partitions  # when reading began
         self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None where unknown
@@ -261,8 +234,8 @@ class Reading:
             what = f"the records since {self._selection.since_ms} ms in {where}"
         else:
             what = f"every record in {where}"
-        aborted = ["what open and aborted transactions wrote is left out"] if self._committed else []
-        return "; ".join([what, *aborted, *self.remarks])
+        left_out = ["what open and aborted transactions wrote is left out"] * self._selection.committed
+        return "; ".join([what, *left_out, *self.remarks])
 
     def _chosen(self) -> list[int]:
         if self._selection.partitions is None:
@@ -281,7 +254,7 @@ class Reading:
         if (last := self._selection.last) is not None:
             return {each: (max(start, end - last), end) for each, (start, end) in self._whole.items()}
         if (since_ms := self._selection.since_ms) is not None:
-            bounds = self._state.ends(self._partitions, committed=self._committed, since_ms=since_ms)
+            bounds = self._state.ends(self._partitions, committed=self._selection.committed, since_ms=since_ms)
             # What came since the ends were asked for is none of ours.
             return {
                 each: (min(max(start, self._whole[each][0]), self._whole[each][1]), self._whole[each][1])
