@@ -254,7 +254,8 @@ class Reading:
         if (last := self._selection.last) is not None:
             return {each: (max(start, end - last), end) for each, (start, end) in self._whole.items()}
         if (since_ms := self._selection.since_ms) is not None:
-            bounds = self._state.ends(self._partitions, committed=self._selection.committed, since_ms=since_ms)
+            committed = self._selection.committed
+            bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
             # What came since the ends were asked for is none of ours.
             return {
                 each: (min(max(start, self._whole[each][0]), self._whole[each][1]), self._whole[each][1])
