@@ -50,9 +50,7 @@ def audit(
         from copartition.topics.cluster import audit_topic  # noqa: PLC0415
     from copartition.reports import audit as report  # noqa: PLC0415
 
-    audits = [
-        audit_topic(topic, config, selection, decode=keys(topic)) for topic in dict.fromkeys(topics)
-    ]
+    audits = [audit_topic(topic, config, selection, decode=keys(topic)) for topic in dict.fromkeys(topics)]
     output.show(
         partial(report.print_audits, audits, every=every),
         json=partial(report.audit_json, audits),

@@ -19,7 +19,6 @@ from partitioning.errors import CopartitionError, MissingDependencyError, Scenar
 from partitioning.kit.limits import check_members
 from partitioning.topic_partition import is_integer
 
-
 _SETTINGS = {dotted(setting.name): setting.name for setting in fields(Settings)}
 _LOAD = {f"load.{name}": name for name in ("rate", "capacity", "zipf")}
 
@@ -182,8 +181,7 @@ def simulate_grid(
         MissingDependencyError: an executor does not have a strategy, or this package in this version.
     """
     for what, number in (("runs", runs), ("tasks", 1 if tasks is None else tasks)):
-        if not is_integer(number) or number < 1:
-            raise ScenarioError(f"{what} is {number!r}; give a whole number, 1 or more")
+        _check_count(what, number)
     if scenario.seed + runs > 2**63:
         raise ScenarioError(f"the seed is {scenario.seed}; with {runs} runs it must leave room below 2**63")
     every = cells(grid)
@@ -223,6 +221,11 @@ def simulate_grid(
         )
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return spark.range(0, runs * len(every), 1, tasks).mapInArrow(run, columns)
+
+
+def _check_count(what: str, number: object) -> None:
+    if not is_integer(number) or number < 1:
+        raise ScenarioError(f"{what} is {number!r}; give a whole number, 1 or more")
 
 
 def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:

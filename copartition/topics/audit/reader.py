@@ -141,9 +141,7 @@ class Reading:
         InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """
 
-    def __init__(
-        self, topic: str, config: Mapping[str, Any], selection: Selection | None = None
-    ) -> None:
+    def __init__(self, topic: str, config: Mapping[str, Any], selection: Selection | None = None) -> None:
         self.topic = topic
         self._selection = selection or Selection()
         committed = self._selection.committed

@@ -106,8 +106,8 @@ class Tally:
     @property
     def highest_partition(self) -> int:
         """The highest partition of which a record was added; 0 without any."""
-        columns = (self.blocks.partition, *(records.partition for records in self._uncounted()))
-        return max(int(column.max(initial=0)) for column in columns)
+        waiting = [int(records.partition.max()) for records in self._uncounted()]
+        return max([int(self.blocks.partition.max(initial=0)), *waiting])
 
     def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
         """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name."""

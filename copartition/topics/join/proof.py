@@ -83,7 +83,7 @@ class _Found(NamedTuple):
     @property
     def topics(self) -> NDArray[np.int64]:
         """How many topics have each key."""
-        return np.count_nonzero(self.high >= 0, axis=0)
+        return np.asarray(np.count_nonzero(self.high >= 0, axis=0))
 
     @property
     def apart(self) -> NDArray[np.bool_]:

@@ -53,9 +53,7 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
     """
     admin = _admin(target) if admin is None else admin
     topics = confluent_kafka.TopicCollection([target.topic])
-    description = _ask_one(
-        target, lambda: admin.describe_topics(topics, include_authorized_operations=True)
-    )
+    description = _ask_one(target, lambda: admin.describe_topics(topics, include_authorized_operations=True))
     if not _allowed(description) >= {"READ", "WRITE"}:
         raise topic_refused(target.topic)
     _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
@@ -207,7 +205,12 @@ def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
 
 def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
     """The only answer to a question about one thing, likewise."""
-    return _ask_while_coordinators_move(target, lambda: [*ask().values()][0].result(ANSWER_WITHIN_S))
+
+    def answer() -> Any:
+        (future,) = ask().values()
+        return future.result(ANSWER_WITHIN_S)
+
+    return _ask_while_coordinators_move(target, answer)
 
 
 def _listed(partitions: Collection[int]) -> str:

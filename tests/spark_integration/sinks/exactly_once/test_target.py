@@ -37,7 +37,11 @@ BEGUN = Entry(7, 10, "digest", False, partitions=4, before=4, topic_id="id")
     ],
 )
 def test_a_version_goes_on_where_the_ledger_says(
-    target: Target, partition: int, entry: Entry | None, anchor: Entry | None, expected: tuple[int, str, bool, int]
+    target: Target,
+    partition: int,
+    entry: Entry | None,
+    anchor: Entry | None,
+    expected: tuple[int, str, bool, int],
 ) -> None:
     held = standing(target, partition, entry, anchor)
     assert (held.records, held.digest, held.done, held.before) == expected
