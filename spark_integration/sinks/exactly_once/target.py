@@ -145,6 +145,7 @@ def none_of(target: Target, before: int = 0) -> Entry:
         partitions=target.partitions,
         before=before,
         topic_id=target.topic_id,
+        format=FORMAT,
     )
 
 
