@@ -74,7 +74,7 @@ class _Waiting(NamedTuple):
     rows: NDArray[np.intp]
 
 
-class _Found(NamedTuple):
+class _Homes(NamedTuple):
     """Where n keys are in each topic, -1 where it does not have one; shape (topics, n)."""
 
     low: NDArray[np.int32]  # the lowest partition
@@ -135,16 +135,16 @@ class KeyComparison:
         common = apart = everywhere = 0
         for topic, places in enumerate(self._places):
             for begin in range(0, len(places.hashes), _BLOCK):
-                found = self._find(places.hashes[begin : begin + _BLOCK])
-                new = (found.high[:topic] < 0).all(axis=0)  # no earlier topic has it
-                common += int(np.count_nonzero(new & (found.topics > 1)))
-                apart += int(np.count_nonzero(new & found.apart))
-                everywhere += int(np.count_nonzero(new & (found.topics == len(self._places))))
-        found = self._find(np.array([*self._examples], np.uint64))
+                homes = self._homes_of(places.hashes[begin : begin + _BLOCK])
+                new = (homes.high[:topic] < 0).all(axis=0)  # no earlier topic has it
+                common += int(np.count_nonzero(new & (homes.topics > 1)))
+                apart += int(np.count_nonzero(new & homes.apart))
+                everywhere += int(np.count_nonzero(new & (homes.topics == len(self._places))))
+        homes = self._homes_of(np.array([*self._examples], np.uint64))
         examples = [
-            KeyApart(key, found.places(number))
+            KeyApart(key, homes.places(number))
             for number, key in enumerate(self._examples.values())
-            if found.apart[number]
+            if homes.apart[number]
         ]
         return KeyProof(
             keys=tuple(len(places.hashes) for places in self._places),
@@ -210,7 +210,7 @@ class KeyComparison:
         batches.
         """
         bounds = np.cumsum([len(batch.rows) for batch in waiting])
-        apart = np.flatnonzero(self._find(hashes).apart)
+        apart = np.flatnonzero(self._homes_of(hashes).apart)
         for number in apart[:EXAMPLES].tolist():
             batch = int(np.searchsorted(bounds, rows[number], side="right"))
             keys = waiting[batch].keys
@@ -225,12 +225,12 @@ class KeyComparison:
             self.ceiling >>= np.uint64(1)
             self._places = [places.up_to(self.ceiling) for places in self._places]
 
-    def _find(self, hashes: NDArray[np.uint64]) -> _Found:
+    def _homes_of(self, hashes: NDArray[np.uint64]) -> _Homes:
         """Where some keys are."""
         low = np.full((len(self._places), len(hashes)), -1, np.int32)
-        found = _Found(low, low.copy())
+        homes = _Homes(low, low.copy())
         for topic, places in enumerate(self._places):
             at, present = locate(places.hashes, hashes)
-            found.low[topic, present] = places.low[at[present]]
-            found.high[topic, present] = places.high[at[present]]
-        return found
+            homes.low[topic, present] = places.low[at[present]]
+            homes.high[topic, present] = places.high[at[present]]
+        return homes
