@@ -83,10 +83,11 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
     The model: a rebalance starts when the coordinator hears of its cause. Members learn of it at their next
     heartbeat, join as soon as their application polls, and the barrier waits for the last of them, or for the
     session of one that is gone. Heartbeats are in step after a rebalance, and drift apart as clients of their
-    kind do. Under eager everybody stands still from then on until the assignment, under cooperative only what
-    must be given away does, until the follow-up rebalance. Under the consumer protocol (KIP-848) nobody waits
-    for all: the coordinator assigns, and each member gives up and is given at heartbeats of its own. The
-    strategy itself is the real one. What else takes time is `Scenario.costs`.
+    kind do. Under eager everybody stands still from then on until the assignment, and so does kafka-python
+    always; otherwise under cooperative only what must be given away does, until the follow-up rebalance.
+    Under the consumer protocol (KIP-848) nobody waits for all: the coordinator assigns, and each member gives
+    up and is given at heartbeats of its own. The strategy itself is the real one. What else takes time is
+    `Scenario.costs`.
 
     >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
     >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})

@@ -198,7 +198,7 @@ class ClassicGroup:
     def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
         """A member will pass the barrier at another time than was thought."""
         self._members.joins_ms[member] = joins_ms
-        if self._members.eager[member]:
+        if self._members.stop_to_join(np.array([member]))[0]:
             self._members.stands_ms[member] = stands_ms
         self._joined_ms = None
 
@@ -312,8 +312,10 @@ class ClassicGroup:
         members.joins_ms[members.rows] = math.inf
         self._notifier.broadcast(now_ms)
         if self._revoking is not None:
-            rows, joins_ms = self._revoking
-            members.joins_ms[rows] = np.where(members.alive[rows], joins_ms, math.inf)
+            awake = members.alive[self._revoking[0]]
+            rows, joins_ms = self._revoking[0][awake], self._revoking[1][awake]
+            members.joins_ms[rows] = joins_ms
+            members.stands_ms[rows] = np.where(members.stop_to_join(rows), joins_ms, members.stands_ms[rows])
         self._revoking = None
         self._follow_up.cancel()
         self.metadata.forget()

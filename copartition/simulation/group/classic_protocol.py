@@ -18,7 +18,7 @@ from copartition.simulation.group.leader import (
 )
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.memberships import Handover, Process, Reason
-from copartition.simulation.group.partitions import rows_of
+from copartition.simulation.group.partitions import JOINING, rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
@@ -178,6 +178,8 @@ class ClassicProtocol:
         """What another kind of group must know to go on."""
         now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
         self.settle(now_ms)
+        owner = partitions.now.owner
+        partitions.go_on(members.staying(owner, owner, now_ms), now_ms, JOINING)
         plans = {
             consumer: [timer.at_ms for timer in timers if timer.action is not None]
             for consumer, timers in self._plans.items()
@@ -358,19 +360,18 @@ class ClassicProtocol:
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
             self._world.member_pause_ms += now_ms - stands_ms
-            if members.eager[member]:
-                row = np.array([member], np.int32)
-                self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
+            row = np.array([member], np.int32)
+            self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
         members.stands_ms[member] = np.nan
         members.alive[member] = False
         return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, member: int) -> None:
-        """A process does again what it did before, if it may: an eager one that rejoins may not."""
+        """A process does again what it did before, if it may: one that stands still to rejoin may not."""
         if member not in self._members or not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
-        if self._group.state is not State.STABLE and self._members.eager[member]:
+        if self._group.state is not State.STABLE and self._members.stands_ms[member] <= now_ms:
             partitions.notice(member, now_ms, self._group.cause, committed=True)
         else:
             partitions.go_on(partitions.owned(member).tolist(), now_ms)

@@ -26,6 +26,7 @@ from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAss
 from assignors.weighted.weights import Weights
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.members import Members, RebalanceNotifier
+from copartition.simulation.group.partitions import JOINING
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.history import Rebalance, Step
@@ -223,7 +224,9 @@ class Leader:
         losing = members.mask(before[before != owner])
         # A new process of a static member owns nothing, so it has nothing to give up.
         self.revoking = cooperative[losing[cooperative] & members.carries[cooperative]]
+        kept = members.staying(before, owner, now_ms)
         change, moved = partitions.give(owner, position, now_ms, cause)
+        partitions.go_on(kept, now_ms, JOINING)
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):
                 partitions.wait(member, phase, now_ms, Phase.UNNOTICED, why)

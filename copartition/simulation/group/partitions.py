@@ -20,6 +20,9 @@ from copartition.simulation.records.flow import Flow
 from partitioning.kit.columns import ranks
 from partitioning.topic_partition import TopicPartition
 
+JOINING = (Phase.PAUSED, Phase.COMPUTING)
+"""What a partition goes through while its reader rejoins."""
+
 
 class Change(NamedTuple):
     """What one assignment changed: the partitions, the member that has each now, its place in its list.
@@ -175,10 +178,12 @@ class Partitions:
         """A member opens these unread ones, by number; it begins to read then, None: at once."""
         self._log.append(Told("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
-    def go_on(self, partitions: Collection[int], at_ms: float) -> None:
-        """Those of these whose reader was away, unnoticed, are read by it again."""
+    def go_on(
+        self, partitions: Collection[int], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
+    ) -> None:
+        """Those of these that stand still in one of these phases are read by their readers again."""
         rows = rows_of(partitions)
-        again = rows[self.now.phase[rows] == Phase.UNNOTICED]
+        again = rows[np.isin(self.now.phase[rows], phases)]
         if len(again):
             self._do("resume", again, at_ms)
 

@@ -84,7 +84,8 @@ class RunSummary:
         rebalances: how many were completed; under KIP-848, target assignments that were reached or replaced.
         rebalancing_ms: how long the group was in a rebalance, summed over rebalances.
         member_pause_ms: how long running consumers stood still for the protocol, summed over consumers: under
-            eager all of them, from revoking to the new assignment; otherwise only newcomers.
+            eager, and of kafka-python, all of them, from revoking to the new assignment; otherwise only
+            newcomers.
         partition_pause_ms: how long partitions were not read for any reason, summed over partitions.
         longest_pause_ms: the longest time one partition was not read; infinite where somebody subscribes to
             it, and it is not read when nothing is left to happen (`Scenario.until_ms` sets an end to that).
