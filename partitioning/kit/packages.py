@@ -1,4 +1,4 @@
-"""Packages: public names loaded when used, as `--help` needs none; optional ones; data files beside modules."""
+"""Packages: names that load when used, since `--help` needs none; optional ones; data files beside modules."""
 
 import sys
 from collections.abc import Iterator
