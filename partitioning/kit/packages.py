@@ -1,4 +1,4 @@
-"""Packages: names loaded at first use, since `--help` needs none; optional ones; data files beside modules."""
+"""Packages: names loaded at first use, as `--help` needs none; optional ones; data files beside modules."""
 
 import sys
 from collections.abc import Iterator
