@@ -7,10 +7,10 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import compress, repeat
+from itertools import repeat
 from operator import attrgetter
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ def check_ids(**ids: Sequence[str]) -> None:
         if len(set(names)) != len(names):
             twice = next(name for name, times in Counter(names).items() if times > 1)
             raise InvalidGroupError(f"{what} {twice!r} is in the group twice; name each {what} once")
-
-
-_partitions_of = attrgetter("partitions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +126,69 @@ class Member:
     user_data: bytes | StickyUserData | None = field(default=None, kw_only=True)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Carried(Sequence[Member]):
+    """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
+
+    Attributes:
+        who: all members; of one that stays only id, topics, instance id and rack are still true.
+        staying: how many stay.
+        generation: in which these got what they carry on.
+        sizes: how many partitions each of them carries on.
+        received: these partitions, member by member, in the order in which they were given.
+    """
+
+    who: Sequence[Member]
+    staying: int
+    generation: int
+    sizes: NDArray[np.integer]
+    received: PartitionColumns
+
+    @classmethod
+    def of(cls, members: Sequence[Member]) -> "Carried":
+        """These members, whoever made them; only `Group.next` knows of some that stay."""
+        if isinstance(members, Carried):
+            return members
+        none = np.empty(0, np.int32)
+        return cls(members, 0, 0, none, PartitionColumns((), none, none))
+
+    @cached_property
+    def owned(self) -> PartitionColumns:
+        """What members that stay report, by topic and number, as a consumer does (KIP-429)."""
+        names, rank = in_java_order(self.received.names)
+        member = np.repeat(np.arange(self.staying), self.sizes)
+        _, ranks, numbers = sort_rows(member, rank[self.received.topics], self.received.partitions)
+        return PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
+
+    @cached_property
+    def _members(self) -> list[Member]:
+        ends, staying = bounds(self.sizes).tolist(), self.who[: self.staying]
+        received = PartitionList.parts(self.received, ends)
+        owned = PartitionList.parts(self.owned, ends, received)
+        generation = repeat(self.generation)
+        data = _make_many(StickyUserData, self.staying, partitions=received, generation=generation)
+        kept = {name: map(attrgetter(name), staying) for name in ("id", "topics", "instance_id", "rack")}
+        changed = {"owned": owned, "generation": generation, "user_data": data}
+        return [*_make_many(Member, self.staying, **kept, **changed), *self.who[self.staying :]]
+
+    def __len__(self) -> int:
+        return len(self.who)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._members[index]
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members)
+
+    def __eq__(self, other: object) -> bool:
+        return self._members == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._members)
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Topics and members of one rebalance; member order is that of the JoinGroup response.
@@ -152,10 +212,11 @@ class Group:
     generation: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_partitions(sum(map(_partitions_of, self.topics)), InvalidGroupError, "the group")
+        check_partitions(sum([topic.partitions for topic in self.topics]), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
-        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in self.members])
-        for member in self.members:
+        members = Carried.of(self.members).who
+        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members])
+        for member in members:
             if type(member.owned) is not PartitionList and member.owned:
                 check_numbers(member.owned, member.id)
 
@@ -191,64 +252,39 @@ class Group:
         Raises:
             InvalidGroupError: `leave` or `assignment` does not fit the members of this group.
         """
-        ids = tuple(map(attrgetter("id"), self.members))
-        in_order = tuple(assignment) == ids
-        _check_members(ids, ids if in_order else tuple(assignment), leave)
-        claimed = filter(None, map(attrgetter("generation"), self.members))
-        generation = 1 + max(self.generation, 0, *claimed)
+        before = Carried.of(self.members)
+        listed, names, owner, topic, partition = assignment.to_arrays()
+        ids = tuple([each.id for each in before.who])
+        _check_members(ids, listed, leave)
+        claimed = [each.generation or 0 for each in before.who]
+        generation = 1 + max(self.generation, before.generation, *claimed)
         leaving = set(leave)
-        owned, received = _lists(assignment)
-        if assignment.keeps_record:
-            _keep_records(owned, assignment, {member.id: member.owned for member in self.members})
-        if not in_order:  # a strategy that is not ours may list the members in its own order
-            place = {member: number for number, member in enumerate(assignment)}
-            owned, received = ([lists[place[member]] for member in ids] for lists in (owned, received))
-        if leaving:
-            stays = [member not in leaving for member in ids]
-            owned, received = list(compress(owned, stays)), list(compress(received, stays))
-            before = list(compress(self.members, stays))
-        else:
-            before = list(self.members)
-        count = len(before)
-        data = _make_many(StickyUserData, count, partitions=received, generation=repeat(generation))
-        kept = {name: map(attrgetter(name), before) for name in ("id", "topics", "instance_id", "rack")}
-        staying = _make_many(
-            Member, count, **kept, owned=owned, generation=repeat(generation), user_data=data
-        )
-        return Group(self.topics if topics is None else topics, [*staying, *join], generation=generation)
+        staying = [each for each in before.who if each.id not in leaving]
+        if leaving or listed != ids:  # a strategy that is not ours may list the members in its own order
+            place = {each.id: number for number, each in enumerate(staying)}
+            owner = np.array([place.get(each, -1) for each in listed], np.int32)[owner]
+            rows = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
+            owner, topic, partition = owner[rows], topic[rows], partition[rows]
+        sizes = np.bincount(owner, minlength=len(staying))
+        received = PartitionColumns(names, topic, partition)
+        members = Carried([*staying, *join], len(staying), generation, sizes, received)
+        if assignment.keeps_record:  # what is the same set as before is as the broker's record lists it
+            records = {each.id: PartitionList.of(each.owned).as_assigned for each in self.members}
+            for each in members[: len(staying)]:
+                if each.id in assignment.keeps_record:
+                    each.owned.assigned = records[each.id]
+        return Group(self.topics if topics is None else topics, members, generation=generation)
 
 
 def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Collection[str]) -> None:
     for member in set(leave).difference(ids):
         raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
-    if assigned is not ids and (odd := set(assigned) ^ set(ids)):
+    if assigned != ids and (odd := set(assigned) ^ set(ids)):
         member = min(odd)
         fault = (
             "has no entry in the assignment" if member in ids else "is in the assignment but not in the group"
         )
         raise InvalidGroupError(f"member {member!r} {fault}; pass the assignment made for this group")
-
-
-def _lists(assignment: "Assignment") -> tuple[list[PartitionList], list[PartitionList]]:
-    """Every member's partitions by topic and number, as a consumer reports them (KIP-429), and as given."""
-    members, topics, member, topic, partition = assignment.to_arrays()
-    names, rank = in_java_order(topics)
-    rows, ranks, numbers = sort_rows(member, rank[topic], partition)
-    ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
-    received = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
-    columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
-    return PartitionList.parts(columns, ends, received), received
-
-
-def _keep_records(
-    owned: list[PartitionList], assignment: "Assignment", before: dict[str, Sequence[TopicPartition]]
-) -> None:
-    """Let what is the same set as before be as the broker's record lists it."""
-    for place, member in enumerate(assignment):
-        if member in assignment.keeps_record:
-            record = PartitionList.of(before[member]).as_assigned
-            sent = owned[place]
-            owned[place] = PartitionList.part(sent.columns, sent.start, sent.stop, record)
 
 
 def topic_id(topic: Topic) -> bytes:
@@ -368,25 +404,11 @@ class Assignment(Mapping[str, PartitionList]):
         Raises:
             InvalidGroupError: a number that is no partition's, or counts above what is worked on.
         """
-        columns = {member: PartitionList.of(partitions) for member, partitions in lists.items()}
-        index: dict[str, int] = {}
-        for partitions in columns.values():
-            for name in partitions.names:
-                index.setdefault(name, len(index))
-        topic = np.concatenate(
-            [np.empty(0, np.int32)]
-            + [
-                np.array([index[name] for name in partitions.names], np.int32)[partitions.topics]
-                for partitions in columns.values()
-                if len(partitions)
-            ]
-        )
-        partition = np.concatenate([np.empty(0, np.int32), *(part.partitions for part in columns.values())])
-        counts = np.zeros(len(index), np.int64)
+        (names, topic, partition), sizes = join_lists([PartitionList.of(each) for each in lists.values()])
+        counts = np.zeros(len(names), np.int64)
         np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
         check_partitions(int(counts.sum()), InvalidGroupError, "the assignment, by its highest numbers,")
-        offsets = np.cumsum([0, *(len(part) for part in columns.values())], dtype=np.int64)
-        return cls(tuple(columns), tuple(index), counts, offsets, topic, partition)
+        return cls(tuple(lists), names, counts, bounds(sizes), topic, partition)
 
     @classmethod
     def for_group(
@@ -454,9 +476,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _member_column(self) -> NDArray[np.int32]:
-        return np.repeat(
-            np.arange(len(self._members), dtype=np.int32), self._offsets[1:] - self._offsets[:-1]
-        )
+        return np.repeat(np.arange(len(self._members), dtype=np.int32), np.diff(self._offsets))
 
     @cached_property
     def _base(self) -> NDArray[np.int64]:

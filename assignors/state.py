@@ -112,6 +112,11 @@ class GroupState:
         return counts
 
     @property
+    def counts_by_topic(self) -> dict[str, int]:
+        """The same by topic name."""
+        return dict(zip(self.topics, self.highest_counts.tolist(), strict=True))
+
+    @property
     def assignment(self) -> Assignment:
         """What the members have, as the answer to their last rebalance."""
         order = np.argsort(self.member, kind="stable")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Group, Member, Topic
+from assignors.group import Assignment, Carried, Group, Member, Topic
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.java.many_maps import Order
 from partitioning.kit.columns import bounds, group_rows, inverse
@@ -76,7 +76,7 @@ class Subscriptions:
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
         """The subscriptions of these members; OddGroup where one of them names a topic twice."""
-        lists, of_member = distinct_lists([member.topics for member in members])
+        lists, of_member = distinct_lists([member.topics for member in Carried.of(members).who])
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup
@@ -183,7 +183,7 @@ class Numbering:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """Member ids."""
-        return tuple([member.id for member in self.members])
+        return tuple([member.id for member in Carried.of(self.members).who])
 
     @cached_property
     def by_id(self) -> JoinPosition:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId
-from assignors.group import Topic
+from assignors.group import Carried, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class Racks:
         """
         names: dict[str, int] = {}
         member = [
-            names.setdefault(member.rack, len(names)) if member.rack else -1 for member in numbering.members
+            names.setdefault(member.rack, len(names)) if member.rack else -1
+            for member in Carried.of(numbering.members).who
         ]
         if not names:
             return None

@@ -37,7 +37,7 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
-from partitioning.kit.columns import inverse, join, sort_rows
+from partitioning.kit.columns import bounds, inverse, join, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
@@ -73,22 +73,18 @@ def recall_as_it_arrives(numbering: Numbering) -> Memory:
     memory = recall_user_data(numbering.members)
     if numbering.subscriptions.are_equal:
         return memory
-    # Rows that share their names, as members of one `Group.next` do.
-    sharing_names: dict[int, list[int]] = {}
-    for row, member in enumerate(numbering.members):
-        if isinstance(member.user_data, StickyUserData):
-            sharing_names.setdefault(id(member.user_data.partitions.names), []).append(row)
-    for rows in sharing_names.values():
-        lists = [memory.partitions[row] for row in rows]
-        for row, arrived in zip(rows, _as_they_arrive(lists), strict=True):
-            memory.partitions[row] = arrived
-    return memory
+    lists = PartitionList.parts(memory.partitions, bounds(memory.sizes).tolist())
+    data = [member.user_data for member in numbering.members]
+    rows = [row for row, each in enumerate(data) if isinstance(each, StickyUserData)]
+    if rows:
+        for row, arrived in zip(rows, _as_they_arrive([lists[row] for row in rows]), strict=True):
+            lists[row] = arrived
+    return memory._replace(partitions=join_lists(lists)[0])
 
 
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     """As `as_it_travels`, for many lists with the same names at once, unless their maps are crowded."""
     (names, topics, partitions), sizes = join_lists(lists)
-    ends = np.cumsum(sizes)
     owner = np.repeat(np.arange(len(lists)), sizes)
     _, first, group = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
 
@@ -107,10 +103,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     place = inverse(latest[map_order(of_latest, hashes[latest], lengths[of_latest])])
     rows = np.argsort(place[group], kind="stable")
     columns = PartitionColumns(names, topics[rows], partitions[rows])
-    arrived = [
-        PartitionList.part(columns, start, end)
-        for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
-    ]
+    arrived = PartitionList.parts(columns, bounds(sizes).tolist())
     for row in crowded_maps(owner[first], hashes, lengths).tolist():
         arrived[row] = as_it_travels(lists[row])
     return arrived

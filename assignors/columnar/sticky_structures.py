@@ -11,30 +11,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.numbering import JoinPosition, Numbering, OddGroup, PartitionId, TopicRow
-from assignors.group import Assignment, Member, StickyUserData
-from assignors.partition_list import PartitionList, as_lists, join_lists
+from assignors.group import Assignment, Carried, Member, StickyUserData
+from assignors.partition_list import PartitionColumns, PartitionList, as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
-from partitioning.kit.columns import group_rows
+from partitioning.kit.columns import group_rows, join
 
 
 class Memory(NamedTuple):
-    """The partitions that members say they had, and since which generation; -1 where they do not say."""
+    """The partitions that members say they had, one member after the other, how many each, and since when.
 
-    partitions: list[PartitionList]
+    The generation is -1 where a member does not say.
+    """
+
+    partitions: PartitionColumns
+    sizes: NDArray[np.integer]
     generation: list[int]
 
 
 def recall_user_data(members: Sequence[Member]) -> Memory:
     """What the members of an eager group remember."""
-    partitions, generations = [], []
-    for data in map(attrgetter("user_data"), members):
+    carried = Carried.of(members)
+    partitions, generations = [PartitionList(*carried.received)], [carried.generation] * carried.staying
+    for data in map(attrgetter("user_data"), carried.who[carried.staying :]):
         if isinstance(data, StickyUserData):
             had, generation = data.partitions, data.generation
         else:
             had, generation = decode_sticky_user_data(data or b"")
         partitions.append(had)
         generations.append(-1 if generation is None else generation)
-    return Memory(partitions, generations)
+    joined, sizes = join_lists(partitions)
+    return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
 def recall_owned(members: Sequence[Member]) -> Memory:
@@ -42,13 +48,16 @@ def recall_owned(members: Sequence[Member]) -> Memory:
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
     """
-    generations = []
-    for member in members:
+    carried = Carried.of(members)
+    generations = [carried.generation] * carried.staying
+    joining = carried.who[carried.staying :]
+    for member in joining:
         generation = member.generation
         if (generation is None or generation < 0) and member.user_data is not None:
             generation = decode_cooperative_user_data(bytes(member.user_data))
         generations.append(-1 if generation is None else generation)
-    return Memory(as_lists(member.owned for member in members), generations)
+    joined, sizes = join_lists([PartitionList(*carried.owned), *as_lists(each.owned for each in joining)])
+    return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ class Claims:
 
 def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     """The claims of a group; OddGroup where a claimed partition does not exist or is claimed twice."""
-    columns, sizes = join_lists(memory.partitions)
+    columns, sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
     number = columns.partitions

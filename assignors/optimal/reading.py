@@ -15,7 +15,6 @@ from assignors.columnar.sticky_structures import Memory, recall_owned, recall_us
 from assignors.group import Group, Member, name_in
 from assignors.optimal.grouping import distinct
 from assignors.optimal.network import Ints
-from assignors.partition_list import join_lists
 from partitioning.kit.columns import bounds, inverse
 
 
@@ -174,7 +173,7 @@ def _claims(
     memory: Memory, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> tuple[Owned, NDArray[np.int64]]:
     """What members claim, by member and partition, and the generation of each claim."""
-    (names, column, number), sizes = join_lists(memory.partitions)
+    (names, column, number), sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes)), sizes)
     topic = np.array([row.get(name, -1) for name in names], np.intp)[column]
     real = (number >= 0) & (number < np.append(counts, 0)[topic])  # a topic of -1 has no partitions
@@ -211,4 +210,4 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
 def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:
     """What the members own, or where none owns anything what they remember."""
     memory = recall_owned(members)
-    return memory if any(map(len, memory.partitions)) else recall_user_data(members)
+    return memory if memory.sizes.any() else recall_user_data(members)

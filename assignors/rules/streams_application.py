@@ -12,7 +12,7 @@ import numpy as np
 from assignors.partition_list import PartitionList
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import InvalidGroupError
-from partitioning.java import hash_map_order, uuid_hash
+from partitioning.java import hash_map_keys, hash_map_order, uuid_hash
 from partitioning.java.hash_codes import rank, spread_hash
 from partitioning.java.hash_map import HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
@@ -42,6 +42,8 @@ class Process:
     threads: int = 0
     active: set[int] = field(default_factory=set)
     standby: set[int] = field(default_factory=set)
+    owned: set[int] = field(default_factory=set)
+    """What its members run, of which a strategy sees the partitions too."""
     offsets: dict[int, int] = field(default_factory=dict)
     """By task, `RUNNING` where it runs, what its members report."""
 
@@ -80,14 +82,22 @@ class Application:
         numbers = {task: number for number, task in enumerate(self.tasks)}
         stateful = {each.id for each in subtopologies if each.stateful}
         self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
-        processes: dict[uuid.UUID, Process] = {}
-        members = ((uuid.UUID(member.process_id), member) for member in group.members)
-        for key, member in sorted(members, key=lambda each: rank(each[0])):
-            process = processes.setdefault(key, Process(key, member.tags))
+        # The leader looks at its members in the order of a HashMap.
+        by_id = {member.id: member for member in group.members}
+        members = [by_id[name] for name in hash_map_keys(list(by_id))]
+        in_turn: dict[uuid.UUID, Process] = {}
+        for member in members:
+            key = uuid.UUID(member.process_id)
+            process = in_turn.setdefault(key, Process(key, member.tags))
             process.threads += 1
+            process.owned |= {numbers[task] for task in numbers.keys() & member.active}
             offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
+            # Quirk: of two members that report a task the later one counts.
             process.offsets |= {numbers[task]: offsets[task] for task in offsets.keys() & numbers.keys()}
-        self.processes = list(processes.values())
+        self.processes = sorted(in_turn.values(), key=lambda each: rank(each.id))
+        places = {each.id: place for place, each in enumerate(self.processes)}
+        self.in_turn = tuple(places[key] for key in in_turn)
+        """The places of processes in the order in which the leader meets them."""
 
     def task_set(self, tasks: Iterable[int], capacity: int = DEFAULT_LENGTH) -> HashTable[int]:
         """These in a HashSet, or as the keys of a HashMap."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
-from partitioning.java import hash_map_keys, hash_set_capacity
+from partitioning.java import hash_set_capacity
 from partitioning.java.hash_codes import spread_hash
 from partitioning.java.hash_map import HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
@@ -73,16 +73,14 @@ class _Plan(Application):
         self._order = hash_order(self.processes)
         self._loads = [0.0] * len(self.processes)
         self._holders: list[list[int]] = [[] for _ in self.tasks]
-        number_of = {str(each.id): number for number, each in enumerate(self.processes)}
-        process_of = {member.id: number_of[member.process_id] for member in group.members}
-        in_turn = dict.fromkeys(process_of[member] for member in hash_map_keys(list(process_of)))
         # Processes are put into one HashMap after the other.
-        self._clients = self._order(self._order(tuple(in_turn)))
+        self._clients = self._order(self._order(self.in_turn))
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
         for process in self._clients:
-            for task, offset in sorted(self.processes[process].offsets.items()):
-                if offset == RUNNING:
+            each = self.processes[process]
+            for task, offset in sorted(each.offsets.items()):
+                if offset == RUNNING or task in each.owned:
                     # Quirk: of two processes that run a task the later one counts.
                     self._previous_active[task] = process
                 else:

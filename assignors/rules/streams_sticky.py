@@ -43,8 +43,8 @@ class StreamsMember:
         process_id: what its heartbeats call its process; an instance with several threads has one.
         active: tasks it runs, as the coordinator gave them.
         standby: tasks it stands by for.
-        offsets: the sum of changelog offsets that it reports, by task: state that it has on disk; -3 in a
-            classic group, where it does not know the sum.
+        offsets: the sum of changelog offsets that it reports, by task: state that it has on disk; in a
+            classic group -3 where it does not know the sum, and -2 where it runs the task.
         tags: `client.tag.*`, which count in classic groups.
     """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import new_members, output_options, topics_option, weights_option
+from copartition.cli.options import members_option, output_options, topics_option, weights_option
 from copartition.cli.shell import Output, command, write
 from partitioning.kit.limits import MAX_TOPIC_NAME
 
@@ -31,13 +31,11 @@ _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 )
 @click.argument("assignor", required=False)
 @topics_option("A topic with N partitions; repeatable.")
-@click.option(
+@members_option(
     "--member",
     "members",
-    callback=new_members,
-    multiple=True,
-    metavar="ID[:INSTANCE][@TOPIC,..]",
-    help="A member, in the order they join; it subscribes to every topic unless it names some. Repeatable.",
+    id_="ID",
+    text="A member, in the order they join; it subscribes to every topic unless it names some. Repeatable.",
 )
 @click.option(
     "--from",

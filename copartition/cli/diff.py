@@ -15,7 +15,7 @@ from copartition.cli.options import (
     group_option,
     grow_option,
     html_option,
-    new_members,
+    members_option,
     one_argument,
     output_options,
     schema_option,
@@ -130,12 +130,8 @@ planning_options = one_argument(
         metavar="N",
         help="plan: members that join.",
     ),
-    click.option(
-        "--add-member",
-        callback=new_members,
-        multiple=True,
-        metavar="CLIENT[:INSTANCE][@TOPIC,..]",
-        help="plan: a member that joins under this client id; repeatable.",
+    members_option(
+        "--add-member", id_="CLIENT", text="plan: a member that joins under this client id; repeatable."
     ),
     click.option(
         "--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable."
@@ -269,12 +265,12 @@ def _found_something(change: AssignmentDiff) -> bool:
 
 def _timing(changes: Mapping[str, str]) -> Settings:
     """The timeouts that --set changes, as `copartition simulate` reads them."""
-    from copartition.simulation.inputs.file import scenario_from_dict  # noqa: PLC0415 - needs msgspec
+    from copartition.simulation import Scenario  # noqa: PLC0415 - needs msgspec
 
     settings = {
         key: int(value) if value.isdecimal() and len(value) < 19 else value for key, value in changes.items()
     }
-    return scenario_from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
+    return Scenario.from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
 
 
 def _check_rows(form: str, by: str | None) -> None:

@@ -190,25 +190,29 @@ def set_option(text: str) -> Decorator:
     )
 
 
+def _repeated_option(*names: str, read: Callable[[str, str], object], metavar: str, text: str) -> Decorator:
+    """A repeatable option, got as a tuple of what `read` returns for each value and the option's name."""
+
+    def read_all(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[object, ...]:  # noqa: ARG001
+        return tuple(read(value, option.opts[0]) for value in values)
+
+    return click.option(*names, callback=read_all, multiple=True, metavar=metavar, help=text)
+
+
 def topics_option(text: str) -> Decorator:
-    """The option --topic for topics that no cluster describes, got as `topics`."""
-    return click.option(
-        "--topic", "topics", callback=topic_counts, multiple=True, metavar="TOPIC=N", help=text
-    )
+    """The option --topic for topics that no cluster describes, got as `topics`: pairs."""
+    return _repeated_option("--topic", "topics", read=_topic_count, metavar="TOPIC=N", text=text)
 
 
 def grow_option(text: str) -> Decorator:
-    """The option --grow, got as `grow`."""
-    return click.option("--grow", callback=topic_counts, multiple=True, metavar="TOPIC=N", help=text)
+    """The option --grow, got as `grow`: pairs."""
+    return _repeated_option("--grow", read=_topic_count, metavar="TOPIC=N", text=text)
 
 
-def topic_counts(
-    ctx: click.Context,  # noqa: ARG001 - click's interface
-    option: click.Parameter,
-    values: Sequence[str],
-) -> tuple[tuple[str, int], ...]:
-    """Values TOPIC=N as pairs, for an option's `callback`."""
-    return tuple(_topic_count(text, option.opts[0]) for text in values)
+def members_option(*names: str, id_: str, text: str) -> Decorator:
+    """An option for members that join, which help shows by what it calls their id."""
+    metavar = f"{id_}[:INSTANCE][@TOPIC,..]"
+    return _repeated_option(*names, read=_new_member, metavar=metavar, text=text)
 
 
 def _topic_count(text: str, option: str) -> tuple[str, int]:
@@ -219,15 +223,6 @@ def _topic_count(text: str, option: str) -> tuple[str, int]:
             f"{text!r} is not TOPIC=N with N up to {MAX_GROUP_PARTITIONS}", param_hint=option
         )
     return topic, count
-
-
-def new_members(
-    ctx: click.Context,  # noqa: ARG001 - click's interface
-    option: click.Parameter,
-    values: Sequence[str],
-) -> tuple[Joiner, ...]:
-    """Values CLIENT[:INSTANCE][@TOPIC,..] as members that join, for an option's `callback`."""
-    return tuple(_new_member(text, option.opts[0]) for text in values)
 
 
 def _new_member(text: str, option: str) -> Joiner:

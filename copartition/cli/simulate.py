@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from copartition.simulation import Runs, Scenario, SimulationResult
+    from copartition.simulation.inputs.scenario import CapturedScenario
 
 _RECORD = ".ndjson"
 _SHOWN = 100
@@ -44,26 +45,32 @@ class ScenarioInputs(NamedTuple):
     group: str | None
     config: dict[str, str]
 
-    def read(self, plans: Sequence[str]) -> list[tuple[Scenario, tuple[str, ...]]]:
+    def read(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """The scenarios of files and names, or of groups, each with what was taken for granted of it."""
-        captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
-        bases = self._from_groups(plans) if captured else self._from_files(plans)
-        return bases if self.seed is None else [(replace(base, seed=self.seed), text) for base, text in bases]
+        from copartition.simulation.inputs.scenario import CapturedScenario  # noqa: PLC0415 - only these commands need it
 
-    def _from_files(self, plans: Sequence[str]) -> list[tuple[Scenario, tuple[str, ...]]]:
-        from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only these commands need it
+        if self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans):
+            bases = self._from_groups(plans)
+        else:
+            bases = [CapturedScenario(base) for base in self._from_files(plans)]
+        if self.seed is None:
+            return bases
+        return [base._replace(scenario=replace(base.scenario, seed=self.seed)) for base in bases]
 
-        bases = [read_scenario(_find(plan), self.changes) for plan in plans]
+    def _from_files(self, plans: Sequence[str]) -> list[Scenario]:
+        from copartition.simulation import Scenario  # noqa: PLC0415 - as above
+
+        bases = [Scenario.from_file(_find(plan), self.changes) for plan in plans]
         if len({base.name for base in bases}) < len(bases):
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
         named = [(base, name) for base in bases for name in self.assignors or (base.assignor,)]
-        return [(replace(base, assignor=name), ()) for base, name in named]
+        return [replace(base, assignor=name) for base, name in named]
 
-    def _from_groups(self, plans: Sequence[str]) -> list[tuple[Scenario, tuple[str, ...]]]:
+    def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
         from copartition.groups import read_source, scenario_of, scenarios_of_record  # noqa: PLC0415 - only groups need it
         from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
 
-        captured: list[tuple[Scenario, tuple[str, ...]]] = []
+        captured: list[CapturedScenario] = []
         assignors = self.assignors or (None,)
         for plan in plans:
             if plan.lower().endswith(_RECORD):
@@ -72,7 +79,7 @@ class ScenarioInputs(NamedTuple):
                 state = read_source(plan, self.config, group=self.group).state
                 for deploy in self.deploys:
                     captured += [scenario_of(state, deploy, assignor=assignor) for assignor in assignors]
-        return [(with_settings(scenario, self.changes), assumed) for scenario, assumed in captured]
+        return [each._replace(scenario=with_settings(each.scenario, self.changes)) for each in captured]
 
 
 scenario_options = one_argument(
@@ -166,10 +173,11 @@ def simulate(
     if listing:
         from copartition.reports.json import dump  # noqa: PLC0415 - only a listing needs these
         from copartition.reports.simulation_text import print_ready  # noqa: PLC0415
-        from copartition.simulation.inputs.file import read_scenario, ready_scenarios  # noqa: PLC0415
+        from copartition.simulation import Scenario  # noqa: PLC0415
+        from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415
 
         rows = [
-            {"name": name, "summary": ready.summary, **read_scenario(ready.path).purpose}
+            {"name": name, "summary": ready.summary, **Scenario.from_file(ready.path).purpose}
             for name, ready in ready_scenarios().items()
         ]
         output.show(partial(print_ready, rows), json=partial(dump, rows))

@@ -12,7 +12,7 @@ from copartition.cli.shell import Output, command, track
 from copartition.cli.simulate import ScenarioInputs, scenario_options
 
 if TYPE_CHECKING:
-    from copartition.simulation import Scenario
+    from copartition.simulation.inputs.scenario import CapturedScenario
     from copartition.simulation.size import Size
 
 
@@ -69,15 +69,16 @@ def size(
     """
     from copartition.reports.size import print_sizes, sizes_json  # noqa: PLC0415 - help does without
 
-    sizes = [_size(*each, max_lag_ms, runs) for each in inputs.read(plans)]
+    sizes = [_size(each, max_lag_ms, runs) for each in inputs.read(plans)]
     output.show(partial(print_sizes, sizes), json=partial(sizes_json, sizes))
     ctx.exit(any(each.fewest is None for each in sizes))
 
 
-def _size(scenario: Scenario, assumed: tuple[str, ...], max_lag_ms: float, runs: int) -> Size:
+def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:
     """The answer for one scenario; a bar on the terminal meanwhile."""
     from copartition.simulation.size import Size, numbers_to_try, size_trials  # noqa: PLC0415 - as above
 
+    scenario, assumed = captured
     what, numbers = f"{scenario.name} with {scenario.assignor}", numbers_to_try(scenario)
     trials = track(size_trials(scenario, max_lag_ms, runs), what, len(numbers))
     return Size(scenario, max_lag_ms, runs, tuple(trials), assumed)

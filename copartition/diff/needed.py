@@ -123,8 +123,7 @@ def group_of(state: GroupState) -> Group:
         Member(member.id, state.topics if member.topics is None else member.topics)
         for member in state.members
     ]
-    counts = state.highest_counts.tolist()
-    return Group([Topic(name, count) for name, count in zip(state.topics, counts, strict=True)], members)
+    return Group([Topic(*counted) for counted in state.counts_by_topic.items()], members)
 
 
 def balance_of(state: GroupState) -> AssignmentQuality | None:

@@ -27,10 +27,10 @@ class Rows:
         self._partition = array("i")
         self._lag = array("q")
 
-    def member(self, identity: MemberIdentity) -> None:
-        """Add a member, with or without partitions; a second one of its id is an error."""
+    def member(self, identity: MemberIdentity, where: str = "") -> None:
+        """Add a member, with or without partitions; two with one id are an error, `where` its end."""
         if identity.id in self._members:
-            raise SourceError(f"two members have the id {identity.id!r}; an id is one member's")
+            raise SourceError(f"two members have the id {identity.id!r}; an id is one member's{where}")
         self._number[identity.id] = len(self._number)
         self._members[identity.id] = identity
 

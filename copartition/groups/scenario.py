@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from copartition.groups.plan.planner import as_complete
 from copartition.groups.snapshot import Step, read_record
 from copartition.simulation import Consumer, Crash, Deployment, Grow, Load, RollingRestart, Scenario
 from copartition.simulation.inputs.events import Event
+from copartition.simulation.inputs.scenario import CapturedScenario
 from copartition.words import duration
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
@@ -31,13 +31,6 @@ _DOWN_MS = 10_000.0
 _STRETCH_S = 60.0
 """The shortest time that rates are computed from."""
 _PROFILES = {"java", "librdkafka", "kafka-python"}
-
-
-class CapturedScenario(NamedTuple):
-    """A scenario made of a group, and in `assumed` what the group does not show."""
-
-    scenario: Scenario
-    assumed: tuple[str, ...]
 
 
 def scenario_of(

@@ -117,21 +117,10 @@ def decode_snapshot(content: str | bytes) -> Snapshot:
 
 def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
     """The group of a snapshot, and its target assignment; a snapshot that contradicts itself is an error."""
-    _check_members(snapshot.members)
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
         return current, None
     return current, _state(snapshot, "target", snapshot.target_unassigned, "target_unassigned")
-
-
-def _check_members(members: Sequence[SnapshotMember]) -> None:
-    ids: set[str] = set()
-    for number, member in enumerate(members):
-        if member.id in ids:
-            raise SourceError(
-                f"two members have the id {member.id!r}; an id is one member's - at `$.members[{number}].id`"
-            )
-        ids.add(member.id)
 
 
 def _state(
@@ -143,7 +132,7 @@ def _state(
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
     rows = _Collected(snapshot)
     for number, (member, partitions) in enumerate(zip(snapshot.members, lists, strict=True)):
-        rows.member(member)
+        rows.member(member, f" - at `$.members[{number}].id`")
         for topic, numbers in partitions.items():
             rows.add(topic, numbers, member.id, f"$.members[{number}].{key}")
     for topic, numbers in unassigned.items():
@@ -175,9 +164,10 @@ class _Collected:
         self._rows = Rows()
         self._listed: dict[str, set[int]] = {topic: set() for topic in snapshot.lag}
 
-    def member(self, member: SnapshotMember) -> None:
-        """A member of the group."""
-        self._rows.member(MemberIdentity(*(getattr(member, name) for name in MemberIdentity._fields)))
+    def member(self, member: SnapshotMember, where: str) -> None:
+        """A member of the group; an error ends in `where`."""
+        identity = MemberIdentity(*(getattr(member, name) for name in MemberIdentity._fields))
+        self._rows.member(identity, where)
 
     def add(self, topic: str, partitions: list[int], owner: str | None, place: str) -> None:
         """Partitions of one topic that one member has, or nobody."""

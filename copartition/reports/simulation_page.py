@@ -88,7 +88,7 @@ class Mark(NamedTuple):
 
 def events(log: Sequence[LogEntry]) -> list[LogEntry]:
     """What was done to the group, in order of time."""
-    return sorted((entry for entry in log if entry.what in WORDS["events"]), key=lambda entry: entry.at_ms)
+    return sorted((entry for entry in log if entry.from_outside), key=lambda entry: entry.at_ms)
 
 
 def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:

@@ -256,7 +256,9 @@ class Watch:
         }
 
     def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[Change]:
-        old, new = _counts(before), _counts(now)
+        if not (before.complete and now.complete):
+            return
+        old, new = before.counts_by_topic, now.counts_by_topic
         for topic in old.keys() & new.keys():
             if old[topic] < new[topic]:
                 yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
@@ -290,10 +292,3 @@ def _of_those(state: GroupState, names: set[str]) -> GroupState:
     """The state as if only these members had partitions."""
     here = np.array([member.id in names for member in state.members] + [False])
     return replace(state, member=np.where(here[state.member], state.member, -1).astype(np.int32))
-
-
-def _counts(state: GroupState) -> dict[str, int]:
-    """How many partitions each topic has, where that is known."""
-    if not state.complete:
-        return {}
-    return dict(zip(state.topics, state.highest_counts.tolist(), strict=True))

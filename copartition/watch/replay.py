@@ -131,8 +131,7 @@ class Episode:
         """The longest time that the simulated coordinator named no owner of a partition there was before."""
         line = result.timeline
         counts = zip(line.topics, line.first.tolist(), strict=False)
-        state = self.steps[0].step.state
-        there = dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
+        there = self.steps[0].step.state.counts_by_topic
         named = np.zeros(int(line.first[-1]), np.bool_)
         for topic, first in counts:
             named[first : first + there.get(topic, 0)] = True
@@ -147,11 +146,8 @@ class Episode:
 
     def _counts(self) -> dict[str, int]:
         """The partitions of each topic before; of one that nobody read then, after."""
-        counts: dict[str, int] = {}
-        for named in (self.steps[-1], self.steps[0]):
-            state = named.step.state
-            counts |= dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
-        return counts
+        before, after = self.steps[0].step.state, self.steps[-1].step.state
+        return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self) -> dict[str, Consumer]:
         """Each member as a consumer. A static one that left has been dropped by the coordinator just then."""

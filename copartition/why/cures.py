@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from math import ceil
 from typing import NamedTuple
 
-from copartition.groups.scenario import CapturedScenario
 from copartition.simulation import Settings, SlowPoll
+from copartition.simulation.inputs.scenario import CapturedScenario
 from copartition.why.rebalances import Cause, GroupHistory, restarts
 from copartition.why.scenario import session_of, simulated
 from copartition.words import count, duration

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from assignors.group import Topic
 from copartition.groups.rows import strategy_name
-from copartition.groups.scenario import CapturedScenario
 from copartition.simulation import simulate
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
-from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
 from copartition.simulation.inputs.settings import Settings
 from copartition.why.rebalances import REPLACED, Cause, GroupHistory
 from partitioning.errors import CopartitionError, SourceError

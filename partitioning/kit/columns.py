@@ -85,9 +85,6 @@ def sort_rows(
     high: NDArray[np.integer], middle: NDArray[np.integer], low: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The rows (high, middle, low) in ascending order, as three columns."""
-    if len(high) == 0:
-        empty = np.empty(0, np.int64)
-        return empty, empty, empty
     if len(high) <= FEW:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
@@ -98,7 +95,7 @@ def sort_rows(
     if key is None:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
-    key.sort()
+    key.sort(kind="stable")  # merges runs: grouped rows take a tenth of the time
     last = key & ((1 << widths[2]) - 1)
     key >>= widths[2]
     second = key & ((1 << widths[1]) - 1)

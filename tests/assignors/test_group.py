@@ -1,11 +1,14 @@
 """Group.next: what members carry from one rebalance to the next."""
 
 import re
+from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
 
 from assignors.group import Assignment, Group, Member, StickyUserData, Topic
+from assignors.registry import get_assignor
 from partitioning.errors import InvalidGroupError
 from partitioning.topic_partition import TopicPartition
 
@@ -83,6 +86,38 @@ def test_members_that_leave_are_gone_and_those_that_join_come_last(group, assign
     members = group.next(assignment, leave=["b"], join=[new]).members
     assert [member.id for member in members] == ["a", "new"]
     assert members[1] is new
+
+
+def test_a_strategy_may_list_members_in_its_own_order():
+    group = Group([Topic("t", 4)], [Member(name, ["t"]) for name in "abc"])
+    listed = Assignment.of({"c": [("t", 3), ("t", 0)], "a": [("t", 1)], "b": [("t", 2)]})
+    every, rest = group.next(listed).members, group.next(listed, leave=["a"]).members
+    assert [(each.id, each.owned) for each in every] == [
+        ("a", [("t", 1)]),
+        ("b", [("t", 2)]),
+        ("c", [("t", 0), ("t", 3)]),
+    ]
+    assert list(rest) == list(every[1:])
+    assert rest[1].user_data.partitions == listed["c"]
+
+
+@pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_strategy_reads_columns_as_it_reads_members(strategy, seed):
+    random, names = Random(seed), ["t", "u", "v"]
+    topics = [Topic(name, random.randint(1, 9), racks=None) for name in names]
+    group = Group(topics, [Member(f"m{number}", names, rack="r") for number in range(5)])
+    assignor = get_assignor(strategy)
+    for turn in range(6):
+        subscribed = names if turn < 3 else random.sample(names, 2)
+        leave = random.sample([member.id for member in group.members], random.randint(0, 2))
+        joins = [Member(f"n{turn}", subscribed, owned=[TopicPartition("t", 0)][:turn], generation=turn)]
+        group = group.next(assignor.assign(group), leave=leave, join=joins)
+        read = replace(group, members=[*group.members])
+        assert group == read
+        answers = [get_assignor(strategy).assign(each) for each in (group, read)]
+        assert dict(answers[0]) == dict(answers[1])
+        assert answers[0].transferring == answers[1].transferring
 
 
 def test_topics_can_grow(group, assignment):

@@ -60,11 +60,14 @@ def test_a_fresh_sample_of_connect_and_streams_leaders_agrees_with_the_jvm(
                 difference = connect_difference(assignor, life)
                 assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
         lives = application_answers(oracle, seed, max(1, count // 5))  # some five steps each
+        twice = application_answers(oracle, f"{seed}/twice", max(1, count // 20), twice=True)
         scattered = scattered_answers(oracle, (f"{seed}/{number}" for number in range(count // 10)))
-        for life in chain(lives, scattered):
+        for life in chain(lives, twice, scattered):
             difference = application_difference(life)
             assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
-        for life in classic_sticky_answers(oracle, seed, max(1, count // 4)):  # some four steps each
+        lives = classic_sticky_answers(oracle, seed, max(1, count // 4))  # some four steps each
+        twice = classic_sticky_answers(oracle, f"{seed}/twice", max(1, count // 20), twice=True)
+        for life in chain(lives, twice):
             difference = classic_sticky_difference(life)
             assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 

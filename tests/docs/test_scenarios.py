@@ -9,7 +9,7 @@ import yaml
 
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.inputs.events import EVENTS
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_schema
+from copartition.simulation.inputs.file import scenario_schema
 from copartition.simulation.inputs.kinds import FIGURES, TIME, UNITS, kinds_of, milliseconds
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import (
@@ -43,7 +43,7 @@ def names(type_):
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_read(example):
     values = yaml.safe_load(example)
-    assert scenario_from_dict(GROUP | values)
+    assert Scenario.from_dict(GROUP | values)
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -66,7 +66,7 @@ def test_every_field_has_a_row(table):
 def test_a_fault_is_told_as_it_is_shown():
     values = yaml.safe_load(EXAMPLES[0].replace("topic: payments", "topic: order"))
     with pytest.raises(ScenarioError) as caught:
-        scenario_from_dict(values)
+        Scenario.from_dict(values)
     assert re.search(r"``(.*?) ``", TEXT)[1] == str(caught.value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,16 +114,25 @@ def streams_difference(life: Json) -> str | None:
 
 
 def streams_application(settings: Json, step: Json) -> StreamsGroup:
-    """The classic group of a Kafka Streams application in one step: the first thread reports for all."""
+    """The classic group of a Kafka Streams application in one step: the first two threads report for all."""
     members = []
     for about in step["processes"]:
-        offsets = _offsets(about.get("offsets", ()))
-        running = [task for task, offset in offsets.items() if offset == _RUNNING]
-        running += _tasks(about.get("active", ()))
-        on_disk = {task: offset for task, offset in offsets.items() if offset != _RUNNING}
-        process, tags = about["id"], about.get("tags", {})
-        members.append(StreamsMember(f"{process}-0", process, active=running, offsets=on_disk, tags=tags))
-        members += (StreamsMember(f"{process}-{n}", process, tags=tags) for n in range(1, about["threads"]))
+        reports = chain([about, about.get("second", {})], repeat({}))
+        for thread, report in zip(range(about["threads"]), reports, strict=False):
+            offsets = _offsets(report.get("offsets", ()))
+            active = _tasks(report.get("active", ()))
+            if "ends" in step:
+                active += [task for task, offset in offsets.items() if offset == _RUNNING]
+                offsets = {task: offset for task, offset in offsets.items() if offset != _RUNNING}
+            members.append(
+                StreamsMember(
+                    f"{about['id']}-{thread}",
+                    about["id"],
+                    active=active,
+                    offsets=offsets,
+                    tags=about.get("tags", {}),
+                )
+            )
     subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
     ends = _offsets(step.get("ends", ()))
     return StreamsGroup(subtopologies, members, standby_replicas=settings["standbys"], end_offsets=ends)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from copartition.simulation import Autoscaler, CrashLoop, Create, Grow, ScaleTo, Scenario, simulate
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.file import scenario_to_dict
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def check(case: tuple[str, bytes]) -> None:
     path = Path(FOLDER.name, f"scenario{ending}")
     path.write_bytes(content)
     scenario = Scenario.from_file(path)
-    assert scenario_from_dict(json.loads(json.dumps(scenario_to_dict(scenario)))) == scenario
+    assert Scenario.from_dict(json.loads(json.dumps(scenario_to_dict(scenario)))) == scenario
     if _is_small(scenario):
         simulate(scenario)
 

@@ -55,7 +55,7 @@ def as_complete(state: GroupState) -> GroupState:
     """
     if not state.complete:
         guess = "partition counts are unknown; taken from the highest partition seen"
-        state = replace(state.completed(_highest_counts(state)), assumed=(*state.assumed, guess))
+        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
     if not state.members_complete:
         guess = "this source does not show members without partitions; taken for none"
         state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
@@ -91,13 +91,8 @@ def _order(counts: Mapping[str, int], read: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*scala_set_order(sorted(read)), *counts]))
 
 
-def _highest_counts(state: GroupState) -> dict[str, int]:
-    """Partition counts by the highest partition of each topic."""
-    return dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
-
-
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
-    counts = _highest_counts(state)
+    counts = state.counts_by_topic
     named = {topic for topics in what_if.subscribe.values() for topic in topics}
     named.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
     read = {topic for seat in seats for topic in seat.member.topics}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copartition.diff import AssignmentDiff
-from copartition.reports.diff.model import Shown, View, conflicts, presence, reason, renames
+from copartition.reports.diff.model import FATES, Shown, View, conflicts, presence, reason, renames
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
 from copartition.words import number, partition_ranges
@@ -76,7 +76,7 @@ def _members(shown: Shown, page: Page) -> None:
 
 
 def _topics(shown: Shown, page: Page) -> None:
-    titles = ("partitions", "kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
+    titles = ("partitions", *FATES)
     rows = (
         (
             topic.name,

@@ -23,6 +23,10 @@ SHOWN = 40
 """Rows of a table that people read; of more, the largest changes are shown."""
 
 
+FATES = ("kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
+"""What becomes of partitions, in the order of `Action`; each is a number of a `TopicChange`."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What to show."""
@@ -123,18 +127,7 @@ class Shown:
             for topic in np.unique(part.topic[moved & (part.lag == UNKNOWN_LAG)]).tolist():
                 lags[topic] = None
         rows = (
-            TopicChange(
-                name=name,
-                partitions=sum(row),
-                kept=row[Action.KEEP],
-                moved=row[Action.MOVE],
-                assigned=row[Action.ASSIGN],
-                unassigned=row[Action.UNASSIGN],
-                added=row[Action.ADDED],
-                removed=row[Action.REMOVED],
-                conflicts=row[Action.CONFLICT],
-                lag_moved=lag,
-            )
+            TopicChange(name, sum(row), **dict(zip(FATES, row, strict=True)), lag_moved=lag)
             for name, row, lag in zip(part.topics, counts, lags, strict=True)
         )
         return [row for row in rows if row.changed or (self.view.every and row.partitions)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from copartition.diff import AssignmentDiff, MemberChange
-from copartition.reports.diff.model import SHOWN, Shown, View, conflicts, presence, reason, renames
+from copartition.reports.diff.model import FATES, SHOWN, Shown, View, conflicts, presence, reason, renames
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.grid import Column, Grid, cell
 from copartition.words import CUT, common_prefix, count, number, partition_ranges, visible, without_ids
@@ -147,7 +147,7 @@ def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str,
 
 def _print_topics(shown: Shown, console: Console) -> None:
     topics = shown.largest_topics()
-    titles = ("partitions", "kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
+    titles = ("partitions", *FATES)
     used = [
         title for title in titles if title in titles[:3] or any(getattr(topic, title) for topic in topics)
     ]

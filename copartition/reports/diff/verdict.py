@@ -137,31 +137,28 @@ def _unknown(diff: AssignmentDiff) -> list[str]:
 def movement(diff: AssignmentDiff) -> list[str]:
     """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
     numbers = diff.summary
+    fullest = _at_least(numbers.needed_fullest, numbers.needed_fullest_exact)
     return [
         f"avoidable moves {_avoidable(diff)}",
-        f"fullest {_fullest(diff)}",
+        f"fullest {number(numbers.fullest)} ({fullest} needed)",
         *_of_one_topic(diff),
         *_peak(diff),
         f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
         f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
-        f"lag moved {_lag_moved(diff)}",
+        f"lag moved {_at_least(numbers.lag_moved, numbers.lag_moved_exact)}",
     ]
 
 
-def _fullest(diff: AssignmentDiff) -> str:
-    numbers = diff.summary
-    least = "" if numbers.needed_fullest_exact or numbers.needed_fullest is None else "at least "
-    return f"{number(numbers.fullest)} ({least}{number(numbers.needed_fullest)} needed)"
+def _at_least(value: int | None, exact: bool) -> str:
+    return f"{'' if exact or value is None else 'at least '}{number(value)}"
 
 
 def _of_one_topic(diff: AssignmentDiff) -> list[str]:
     numbers = diff.summary
     if len(diff.topics) < 2 or numbers.topic_fullest == numbers.needed_topic_fullest:
         return []
-    least = "" if numbers.needed_topic_fullest_exact else "at least "
-    return [
-        f"of one topic {number(numbers.topic_fullest)} ({least}{number(numbers.needed_topic_fullest)} needed)"
-    ]
+    needed = _at_least(numbers.needed_topic_fullest, numbers.needed_topic_fullest_exact)
+    return [f"of one topic {number(numbers.topic_fullest)} ({needed} needed)"]
 
 
 def _peak(diff: AssignmentDiff) -> list[str]:
@@ -185,20 +182,13 @@ def reason_counts(diff: AssignmentDiff) -> list[str]:
     return [f"because {', '.join(parts)}"] if parts else []
 
 
-def _lag_moved(diff: AssignmentDiff) -> str:
-    least = "" if diff.summary.lag_moved is None or diff.summary.lag_moved_exact else "at least "
-    return f"{least}{number(diff.summary.lag_moved)}"
-
-
 def _avoidable(diff: AssignmentDiff) -> str:
     numbers = diff.summary
     if numbers.needed_moves is None:
         return f"unknown, of {number(numbers.moved)}"
-    most, least = ("", "") if numbers.needed_moves_exact else ("at most ", "at least ")
-    return (
-        f"{most}{number(numbers.avoidable_moves)} of {number(numbers.moved)} "
-        f"({least}{number(numbers.needed_moves)} needed)"
-    )
+    most = "" if numbers.needed_moves_exact else "at most "
+    needed = _at_least(numbers.needed_moves, numbers.needed_moves_exact)
+    return f"{most}{number(numbers.avoidable_moves)} of {number(numbers.moved)} ({needed} needed)"
 
 
 def heading(diff: AssignmentDiff) -> list[str]:

@@ -128,14 +128,7 @@ class Targets:
         places = touched[numbers].nonzero()[0]
         lists = self._log.write(rows, sizes[places])
         for number, owned in zip(numbers[places].tolist(), lists, strict=True):
-            about = self._members[number]
-            self._members[number] = Member(
-                about.id,
-                about.topics,
-                instance_id=about.instance_id,
-                rack=about.rack,
-                owned=owned,
-            )
+            self._members[number] = replace(self._members[number], owned=owned)
         return owner
 
 

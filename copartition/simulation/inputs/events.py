@@ -7,7 +7,7 @@ what the simulated cluster knows; the second is what people do, which comes down
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from partitioning.topic_partition import MAX_PARTITIONS
@@ -317,3 +317,6 @@ EVENTS: dict[str, type[Event]] = {
 """Every event by its name in files and messages."""
 
 EVENT_NAMES: dict[type[Event], str] = {kind: name for name, kind in EVENTS.items()}
+
+PRIMITIVE_NAMES = frozenset(EVENT_NAMES[kind] for kind in get_args(Primitive))
+"""What a log calls the events that the simulated cluster knows."""

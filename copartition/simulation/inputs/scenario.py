@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from os import PathLike
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.group import Topic
-from assignors.registry import check_for_consumers
+from assignors.registry import check_for_consumers, get_assignor
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.durations import Between, Distribution, Milliseconds
 from copartition.simulation.inputs.events import (
@@ -50,7 +51,8 @@ from copartition.simulation.inputs.kinds import (
     write_condition,
 )
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
-from partitioning.errors import ScenarioError
+from copartition.simulation.inputs.values import read_arguments, read_values
+from partitioning.errors import ScenarioError, UnknownStrategyError
 from partitioning.kit.limits import (
     MAX_GROUP_MEMBERS,
     MAX_SCENARIO_EVENTS,
@@ -145,17 +147,50 @@ class Scenario:
         return find_warnings(self)
 
     @classmethod
-    def from_file(cls, path: str | PathLike[str]) -> "Scenario":
+    def from_file(cls, path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> "Scenario":
         """A scenario from a YAML, TOML or JSON file, by its ending.
+
+        Args:
+            path: the file.
+            changes: what it says differently: settings by Kafka's names, or fields by their path
+                (`load.rate`), and their values as JSON; what is no JSON is text.
 
         Raises:
             ScenarioError: the file cannot be read or does not say what it must; the message carries the path
                 to the fault, such as `$.events[0].at_ms`.
             MissingDependencyError: msgspec or PyYAML is not installed.
         """
-        from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - needs msgspec
+        file = Path(path)
+        try:
+            return cls.from_dict(read_values(file, changes or {}, kinds_of(cls)), file.stem)
+        except OSError as error:
+            raise ScenarioError(f"{file}: {error.strerror or error}") from error
+        except ScenarioError as error:
+            raise ScenarioError(f"{file}: {error.args[0]}", path=error.path) from error
+        except ValueError as error:
+            raise ScenarioError(f"{file}: {error}") from error
 
-        return read_scenario(path)
+    @classmethod
+    def from_dict(cls, values: Any, name: str = "scenario") -> "Scenario":
+        """The scenario that values of a file describe, as `json.loads` gives them.
+
+        It is called `name` where they have none; in a `ScenarioError` `path` leads to the fault in them.
+        """
+        arguments, places = read_arguments(values, kinds_of(cls))
+        try:
+            scenario = cls(**{"name": name, **arguments})
+            _check_registered(scenario)
+        except ScenarioError as error:
+            path = re.sub(r"^\$\.consumers\[(\d+)\]", lambda match: places[int(match[1])], error.path or "$")
+            raise ScenarioError(error.args[0], path=path) from error
+        return scenario
+
+
+class CapturedScenario(NamedTuple):
+    """A scenario, and in `assumed` what the group that it is made of does not show; nothing for a file's."""
+
+    scenario: Scenario
+    assumed: tuple[str, ...] = ()
 
 
 BROKER_SIDE = frozenset({UniformAssignor.name, BrokerRangeAssignor.name})
@@ -270,6 +305,21 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
         raise ScenarioError(
             f"{', '.join(names)}: {' and '.join(sorted(BROKER_SIDE))} are the broker's, each alone", path=path
         )
+
+
+def _check_registered(scenario: Scenario) -> None:
+    """Refuse strategies that there are not; in a scenario made in Python, one may be registered later."""
+    named = {scenario.assignor: "$.assignor"}
+    for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
+        for number, each in enumerate(consumers_or_events):
+            inner = each.consumer if isinstance(each, Join) else each
+            for turn, name in enumerate(getattr(inner, "assignors", None) or ()):
+                named.setdefault(name, f"{path}[{number}].assignors[{turn}]")
+    for name, path in named.items():
+        try:
+            get_assignor(name)
+        except UnknownStrategyError as error:
+            raise ScenarioError(str(error), path=path) from error
 
 
 def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path: str) -> None:

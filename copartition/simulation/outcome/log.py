@@ -12,7 +12,7 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.file import scenario_to_dict
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.result import SimulationResult
 from copartition.simulation.run import simulate
@@ -84,7 +84,7 @@ def _scenario(header: dict[str, Any], number: int) -> Scenario:
         raise ScenarioError(
             f"line {number}: a log of format {version!r}; this version reads {FORMAT_VERSION!r}"
         )
-    scenario = scenario_from_dict(header.get("scenario"))
+    scenario = Scenario.from_dict(header.get("scenario"))
     if scenario.costs.assignor_ms == "measured":
         raise ScenarioError(
             f"line {number}: the run measured its assignor (costs.assignor_ms), so it never repeats itself"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.simulation.inputs.events import PRIMITIVE_NAMES
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
@@ -66,6 +67,11 @@ class LogEntry:
     what: str
     subject: str | None
     detail: dict[str, Any]
+
+    @property
+    def from_outside(self) -> bool:
+        """Whether it is an event that was done to the group, and not what the group made of one."""
+        return self.what in PRIMITIVE_NAMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,14 @@ from assignors import Group, Member, PartitionList, StickyUserData, Topic, decod
 from assignors.columnar.numbering import Numbering, Subscriptions
 from assignors.columnar.sticky import recall_as_it_arrives
 from assignors.strategies import StickyAssignor
+from partitioning.kit.columns import bounds
 
 
 def recalled(*members: Member):
     numbering = Numbering.of(members, Subscriptions.of(members), [Topic("t", 4), Topic("u", 4)])
     memory = recall_as_it_arrives(numbering)
-    return [
-        (list(partitions), since)
-        for partitions, since in zip(memory.partitions, memory.generation, strict=True)
-    ]
+    lists = PartitionList.parts(memory.partitions, bounds(memory.sizes).tolist())
+    return [(list(each), since) for each, since in zip(lists, memory.generation, strict=True)]
 
 
 @pytest.mark.parametrize("data", [None, b""])

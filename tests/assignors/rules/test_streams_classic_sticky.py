@@ -48,6 +48,18 @@ def test_a_task_goes_where_it_runs_then_where_state_of_it_is_and_no_offset_count
     assert not answers[0].probing_rebalance
 
 
+@pytest.mark.parametrize(("runs_it", "other"), [(OLD, NEW), (NEW, OLD)])
+def test_a_task_is_where_a_thread_runs_it_whatever_another_thread_reports(runs_it: str, other: str) -> None:
+    threads = [
+        StreamsMember("a", runs_it, active=TASKS[:1]),
+        StreamsMember("b", runs_it, offsets={TASKS[0]: 5}),
+        StreamsMember("c", other, offsets={TASKS[0]: 5}),
+        StreamsMember("d", other),
+    ]
+    for members in (threads, threads[::-1]):
+        assert TASKS[0] in StreamsClassicStickyAssignor().assign(application(*members)).active[runs_it]
+
+
 def test_the_order_of_tasks_decides_where_their_standby_tasks_go() -> None:
     members = [StreamsMember(name, process) for name, process in zip("abc", (OLD, NEW, THIRD), strict=True)]
     group = application(*members, standbys=1)

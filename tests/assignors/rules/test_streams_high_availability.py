@@ -69,6 +69,16 @@ def test_loads_are_by_thread() -> None:
     assert not answer.probing_rebalance
 
 
+def test_of_two_threads_that_report_a_task_the_one_that_java_meets_last_counts() -> None:
+    runs = StreamsMember("a", OLD, active=TASKS)
+    has_nothing = StreamsMember("b", OLD, offsets=dict.fromkeys(TASKS, 0))
+    other = StreamsMember("c", NEW, offsets=dict.fromkeys(TASKS, END))
+    assignor = StreamsHighAvailabilityAssignor()
+    answer = assignor.assign(application(has_nothing, runs, other))
+    assert answer == assignor.assign(application(runs, has_nothing, other))
+    assert list(answer.active[NEW]) == TASKS
+
+
 @pytest.mark.parametrize(
     ("attributes", "exception"),
     [

@@ -128,7 +128,7 @@ def test_a_package_that_only_one_command_needs(start, scenario, missing, argumen
 
 
 def test_a_bug_of_ours_is_2_and_asks_for_a_report(start, scenario):
-    broken = "import copartition.simulation.inputs.file as m\nm.read_scenario = lambda *_: 1 / 0"
+    broken = "import copartition.simulation.inputs.scenario as m\nm.read_values = lambda *_: 1 / 0"
     code, out, err = finished(start("copartition", "simulate", scenario, before=broken))
     assert (code, out) == (2, "")
     assert "ZeroDivisionError('division by zero'); this is a bug, run it with -v and report it" in err

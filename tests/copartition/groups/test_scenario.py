@@ -7,8 +7,8 @@ import pytest
 from assignors.state import MemberIdentity
 from copartition.groups.scenario import scenario_of, scenarios_of_record
 from copartition.groups.snapshot import Step, record_line
-from copartition.simulation import Crash, Deployment, Grow, RollingRestart, simulate
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation import Crash, Deployment, Grow, RollingRestart, Scenario, simulate
+from copartition.simulation.inputs.file import scenario_to_dict
 from partitioning.errors import SourceError
 from tests.copartition.groups.plan.states import group
 from tests.copartition.watch.groups import group as watched
@@ -39,7 +39,7 @@ def test_members_topics_and_strategy_are_those_of_the_group():
     ]
     assert (scenario.assignor, scenario.events) == ("range", ())
     assert assumed == ("the group begins as 'range' assigns it anew, and has been quiet for an hour",)
-    assert scenario_from_dict(scenario_to_dict(scenario), scenario.name) == scenario
+    assert Scenario.from_dict(scenario_to_dict(scenario), scenario.name) == scenario
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from copartition.simulation import simulate, simulate_seeds
+from copartition.simulation import Scenario, simulate, simulate_seeds
 from copartition.simulation.inputs.events import Join
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.file import scenario_to_dict
 from copartition.simulation.outcome.log import log_lines, replay
 from partitioning.errors import ScenarioError
 from tests.copartition.simulation import invariants
@@ -94,7 +94,7 @@ def test_a_log_is_replayed_byte_for_byte(scenario):
 @given(scenarios())
 def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
     written = scenario_to_dict(scenario)
-    again = replace(scenario_from_dict(json.loads(json.dumps(written))), name=scenario.name)
+    again = replace(Scenario.from_dict(json.loads(json.dumps(written))), name=scenario.name)
     assert scenario_to_dict(again) == written
     assert list(log_lines(run(again))) == list(log_lines(run(scenario)))
 

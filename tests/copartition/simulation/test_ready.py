@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from copartition.cli.main import copartition
 from copartition.simulation import RunSummary, Scenario, simulate, simulate_seeds
-from copartition.simulation.inputs.file import read_scenario, ready_scenarios
+from copartition.simulation.inputs.file import ready_scenarios
 from tests.support.tiers import sample
 
 READY = ready_scenarios()
@@ -26,7 +26,7 @@ SEEDS = sample(range(9), 5)
 
 @cache
 def _runs(name: str, changes: tuple[tuple[str, str], ...]) -> list[RunSummary]:
-    scenario = read_scenario(READY[name].path, dict(changes))
+    scenario = Scenario.from_file(READY[name].path, dict(changes))
     return [result.summary for result in simulate_seeds(scenario, SEEDS)]
 
 

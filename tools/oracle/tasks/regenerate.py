@@ -22,8 +22,11 @@ Json = dict[str, Any]
 
 CONNECT = {"connect-eager": 230, "connect-incremental": 220}
 """How many clusters' lives the golden files hold."""
-SHARE, STREAMS, APPLICATIONS, CLASSIC_STICKY = 560, 430, 430, 500
-"""How many lives of share groups, of streams groups and of Kafka Streams applications they hold."""
+SHARE, STREAMS, APPLICATIONS, CLASSIC_STICKY, TWICE = 560, 430, 430, 500, 40
+"""How many lives of share groups, of streams groups and of Kafka Streams applications they hold.
+
+In some more of these applications two threads of a process report one task.
+"""
 HEAP_DECIDES = (760, 1699, 2387)
 """Scattered applications in which the least loaded process is not the one that Java's heap gives back."""
 
@@ -43,8 +46,11 @@ def _files(tasks: Oracle, broker: Oracle) -> Iterator[tuple[str, Iterator[Json]]
     yield "share-simple", (answered(broker, asked) for asked in share_scenarios("golden", SHARE))
     yield "streams-sticky", streams_answers(broker, "golden", STREAMS)
     applications = application_answers(tasks, "golden", APPLICATIONS)
-    yield "streams-high-availability", chain(scattered_answers(tasks, HEAP_DECIDES), applications)
-    yield "streams-classic-sticky", classic_sticky_answers(tasks, "golden", CLASSIC_STICKY)
+    twice = application_answers(tasks, "golden-twice", TWICE, twice=True)
+    yield "streams-high-availability", chain(scattered_answers(tasks, HEAP_DECIDES), applications, twice)
+    applications = classic_sticky_answers(tasks, "golden", CLASSIC_STICKY)
+    twice = classic_sticky_answers(tasks, "golden-twice", TWICE, twice=True)
+    yield "streams-classic-sticky", chain(applications, twice)
     for assignor, count in CONNECT.items():
         yield assignor, connect_answers(tasks, assignor, "golden", count)
 

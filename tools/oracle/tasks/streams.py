@@ -17,22 +17,27 @@ Task = tuple[str, int]
 _RUNNING, _UNKNOWN = -2, -3
 
 
-def application_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Json]:
-    """Lives with the answers of the leader's assignor: a step goes on from the answer before, or almost."""
+def application_answers(oracle: Oracle, seed: object, count: int, *, twice: bool = False) -> Iterator[Json]:
+    """Lives with the answers of the leader's assignor: a step goes on from the answer before, or almost.
+
+    `twice`: second threads report some tasks of their process too, and something else of them.
+    """
     for number in range(count):
-        life = _Life(Random(f"application/{seed}/{number}"))
+        life = _Life(Random(f"application/{seed}/{number}"), twice=twice)
         yield {"name": f"life-{seed}-{number}", "settings": life.settings, "steps": list(life.steps(oracle))}
 
 
-def classic_sticky_answers(oracle: Oracle, seed: object, count: int) -> Iterator[Json]:
+def classic_sticky_answers(
+    oracle: Oracle, seed: object, count: int, *, twice: bool = False
+) -> Iterator[Json]:
     """The same of the sticky assignor, which looks at other things; every sixth has its state anywhere."""
     for number in range(count):
         rng = Random(f"classic-sticky/{seed}/{number}")
-        if number % 6 == 0:
+        if number % 6 == 0 and not twice:
             settings, step = _anywhere(rng)
             steps = [{**step, **oracle.ask("sticky", settings=settings, **step)}]
         else:
-            life = _StickyLife(rng)
+            life = _StickyLife(rng, twice=twice)
             settings = {"standbys": life.settings["standbys"]}
             steps = list(life.steps(oracle))
         yield {"name": f"life-{seed}-{number}", "settings": settings, "steps": steps}
@@ -103,8 +108,9 @@ class _Life:
 
     op = "streams"
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, *, twice: bool) -> None:
         self._rng = rng
+        self._twice = twice
         most = rng.choice([4, 8, 15, 40])
         self._subtopologies = [
             {"id": str(number), "tasks": rng.randrange(most), "stateful": rng.random() < 0.75}
@@ -192,6 +198,11 @@ class _Life:
             {**each, "offsets": _runs(self._state[each["id"]])} if self._state[each["id"]] else each
             for each in self._processes
         ]
+        if self._twice:
+            processes = [
+                {**each, "second": self._second_report(each["id"])} if each["threads"] > 1 else each
+                for each in processes
+            ]
         # Without members the JVM throws, and something else where no task has state.
         nobody = rng.random() < (0.005 if any(each["stateful"] for each in self._subtopologies) else 0.05)
         return {
@@ -199,6 +210,13 @@ class _Life:
             "ends": _runs(ends),
             "processes": [] if nobody else processes,
         }
+
+    def _second_report(self, process: str) -> Json:
+        """Some tasks of which the first thread reports something too, and tasks that only this one has."""
+        rng = self._rng
+        everything = [*self._state[process], *rng.sample(sorted(self._ends), min(2, len(self._ends)))]
+        some = [task for task in everything if rng.random() < 0.3]
+        return {"offsets": _runs({task: rng.choice([_RUNNING, 0, 5, self._ends[task]]) for task in some})}
 
     def _restore(self, assignment: list[Any]) -> None:
         """What the instances have on disk some time later: of standby tasks they may not have all yet."""
@@ -234,8 +252,8 @@ class _StickyLife(_Life):
 
     op = "sticky"
 
-    def __init__(self, rng: Random) -> None:
-        super().__init__(rng)
+    def __init__(self, rng: Random, *, twice: bool) -> None:
+        super().__init__(rng, twice=twice)
         self._active: dict[str, list[list[Any]]] = {}
 
     def join(self) -> None:
@@ -259,6 +277,12 @@ class _StickyLife(_Life):
             many = {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
             step |= {"subtopologies": [many], "processes": []}
         return {**step, "ranks": _ranks(self._rng)}
+
+    def _second_report(self, process: str) -> Json:
+        """It may also own partitions of tasks that the first thread has state of, or owns too."""
+        report = super()._second_report(process)
+        some = [[name, *numbers[::2]] for name, *numbers in report["offsets"]]
+        return {**report, "active": some} if self._rng.random() < 0.3 else report
 
     def _restore(self, assignment: list[Any]) -> None:
         super()._restore(assignment)

@@ -33,7 +33,7 @@ from copartition.simulation import (
     StatefulSetRoll,
     Uniform,
 )
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.file import scenario_to_dict
 from partitioning.errors import ScenarioError
 
 GROUP = Scenario((Topic("orders", 4),), (Consumer("a"), Consumer("b")))
@@ -220,7 +220,7 @@ def test_numbers_of_numpy_are_numbers():
     events = (Grow(np.float32(5), "orders", np.int64(9)), Stall(np.int32(6), "a", np.float64(7)))
     scenario = replace(GROUP, events=events, seed=np.uint64(3), load=Load(np.float32(0.5)))
     written = json.loads(json.dumps(scenario_to_dict(scenario)))
-    assert scenario_from_dict(written) == scenario
+    assert Scenario.from_dict(written) == scenario
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from copartition.simulation import (
     Uniform,
     simulate,
 )
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.file import scenario_to_dict
 from partitioning.errors import ScenarioError
 from tools.fuzz.scenarios import JSON, TOML, YAML
 
@@ -97,7 +97,7 @@ def test_a_yaml_file_says_everything_a_scenario_can(tmp_path):
 
 def test_a_scenario_is_written_and_read_as_it_was():
     values = json.loads(json.dumps(scenario_to_dict(EVERYTHING), allow_nan=False))
-    assert scenario_from_dict(values) == EVERYTHING
+    assert Scenario.from_dict(values) == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_toml_and_json_say_the_same(tmp_path):
     ],
 )
 def test_consumers_may_be_counted(consumers, names):
-    made = scenario_from_dict(SMALL | {"consumers": consumers}).consumers
+    made = Scenario.from_dict(SMALL | {"consumers": consumers}).consumers
     assert [consumer.name for consumer in made] == names
 
 
@@ -163,7 +163,7 @@ def test_a_consumer_comes_back_as_it_was(consumers):
     name = consumers[0].get("name", "worker-0")
     leave = {"event": "leave", "at_ms": 1, "consumer": name}
     join = {"event": "join", "at_ms": 2, "consumer": name}
-    scenario = scenario_from_dict(SMALL | {"consumers": consumers, "events": [leave, join]})
+    scenario = Scenario.from_dict(SMALL | {"consumers": consumers, "events": [leave, join]})
     assert scenario.events[1] == Join(2, Consumer(name, static=True))
 
 
@@ -173,7 +173,7 @@ def test_who_joined_once_in_full_comes_back_by_name():
         {"event": "leave", "at_ms": 2, "consumer": "n"},
         {"event": "join", "at_ms": 3, "consumer": "n"},
     ]
-    assert scenario_from_dict(SMALL | {"events": events}).events[2] == Join(3, Consumer("n", rack="a"))
+    assert Scenario.from_dict(SMALL | {"events": events}).events[2] == Join(3, Consumer("n", rack="a"))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_who_joined_once_in_full_comes_back_by_name():
     [("200 ms", 200), ("1.5 s", 1_500), ("5min", 300_000), ("2 h", 7_200_000), ("1e3 ms", 1_000), (7, 7)],
 )
 def test_a_time_may_have_a_unit(time, milliseconds):
-    assert scenario_from_dict(SMALL | {"settled_ms": time}).settled_ms == milliseconds
+    assert Scenario.from_dict(SMALL | {"settled_ms": time}).settled_ms == milliseconds
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,9 @@ def test_a_time_may_have_a_unit(time, milliseconds):
 def test_a_condition_is_written_as_people_say_it(text, condition):
     values = SMALL | {"load": {"rate": 1}, "until_ms": 1_000}
     event = {"event": "leave", "when": text, "consumer": "worker-0"}
-    scenario = scenario_from_dict(values | {"events": [event]})
+    scenario = Scenario.from_dict(values | {"events": [event]})
     assert scenario.events == (Leave(condition, "worker-0"),)
-    assert scenario_from_dict(scenario_to_dict(scenario)) == scenario
+    assert Scenario.from_dict(scenario_to_dict(scenario)) == scenario
 
 
 def crash(**fields):
@@ -282,7 +282,7 @@ IMPOSSIBLE = [
 @pytest.mark.parametrize(("values", "path", "fault"), MISSHAPEN + IMPOSSIBLE)
 def test_a_fault_has_its_place(values, path, fault):
     with pytest.raises(ScenarioError) as caught:
-        scenario_from_dict(SMALL | values)
+        Scenario.from_dict(SMALL | values)
     assert caught.value.path == path
     assert fault in str(caught.value)
     assert not PYTHON.search(str(caught.value))

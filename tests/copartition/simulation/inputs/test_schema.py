@@ -6,7 +6,8 @@ import fastjsonschema
 import pytest
 import yaml
 
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_schema, scenario_to_dict
+from copartition.simulation import Scenario
+from copartition.simulation.inputs.file import scenario_schema, scenario_to_dict
 from tests.copartition.simulation.inputs.test_scenario_file import (
     EVERYTHING,
     EXAMPLE,
@@ -39,7 +40,7 @@ def validate():
     ],
 )
 def test_what_is_read_is_valid(validate, values):
-    scenario_from_dict(values)
+    Scenario.from_dict(values)
     validate(values)
 
 

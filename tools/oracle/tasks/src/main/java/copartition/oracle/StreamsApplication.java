@@ -86,11 +86,32 @@ public final class StreamsApplication {
             for (int thread = 0; thread < process.get("threads").intValue(); thread++) {
                 state.incrementCapacity();
             }
-            state.addPreviousTasksAndOffsetSums("consumer", offsets(process.path("offsets")));
-            state.computeTaskLags(id, ends);
             clients.put(id, state);
         }
+        reports(request).forEach((consumer, report) ->
+            clients.get(process(consumer)).addPreviousTasksAndOffsetSums(consumer, offsets(report.path("offsets"))));
+        clients.forEach((id, state) -> state.computeTaskLags(id, ends));
         return clients;
+    }
+
+    /**
+     * What each consumer of the group reports, in the order of the leader's map of subscriptions: the first thread all that
+     * its process says of itself, the second one what it has in "second", where it is, the others nothing.
+     */
+    public static Map<String, JsonNode> reports(JsonNode request) {
+        Map<String, JsonNode> reports = new HashMap<>();
+        for (JsonNode process : request.get("processes")) {
+            for (int thread = 0; thread < process.get("threads").intValue(); thread++) {
+                JsonNode report = thread == 0 ? process : thread == 1 ? process.path("second") : process.path("nothing");
+                reports.put(process.get("id").textValue() + "-" + thread, report);
+            }
+        }
+        return reports;
+    }
+
+    /** The process of a consumer that reports has. */
+    public static ProcessId process(String consumer) {
+        return new ProcessId(UUID.fromString(consumer.substring(0, consumer.lastIndexOf('-'))));
     }
 
     /** Offset sums, in runs of a subtopology followed by task and offset, task and offset. */

@@ -16,7 +16,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.UUID;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.Cluster;
@@ -142,29 +141,22 @@ public final class StickyApplication {
 
     /** What the members of the group report, in the order of the leader's map of subscriptions. */
     private static Map<ProcessId, ClientMetadata> clients(JsonNode request, Map<TopicPartition, TaskId> taskOfPartition) {
-        Map<String, JsonNode> subscriptions = new HashMap<>();
-        for (JsonNode process : request.get("processes")) {
-            for (int thread = 0; thread < process.get("threads").intValue(); thread++) {
-                subscriptions.put(process.get("id").textValue() + "-" + thread, process);
-            }
-        }
         Map<ProcessId, ClientMetadata> clients = new HashMap<>();
-        subscriptions.forEach((consumer, process) -> {
-            ProcessId id = new ProcessId(UUID.fromString(process.get("id").textValue()));
+        StreamsApplication.reports(request).forEach((consumer, report) -> {
+            ProcessId id = StreamsApplication.process(consumer);
             ClientMetadata client = clients.get(id);
             if (client == null) {
                 client = new ClientMetadata(id, null, Map.of(), Optional.empty());
                 clients.put(id, client);
             }
             List<TopicPartition> owned = new ArrayList<>();
-            boolean isFirst = consumer.endsWith("-0");
-            for (JsonNode run : isFirst ? process.path("active") : JSON.createArrayNode()) {
+            for (JsonNode run : report.path("active")) {
                 for (int i = 1; i < run.size(); i++) {
                     owned.add(new TopicPartition(source(Integer.parseInt(run.get(0).textValue())), run.get(i).intValue()));
                 }
             }
             client.addConsumer(consumer, owned);
-            client.addPreviousTasksAndOffsetSums(consumer, isFirst ? StreamsApplication.offsets(process.path("offsets")) : Map.of());
+            client.addPreviousTasksAndOffsetSums(consumer, StreamsApplication.offsets(report.path("offsets")));
         });
         clients.values().forEach(client -> client.state().initializePrevTasks(taskOfPartition, false));
         return clients;
