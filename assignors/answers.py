@@ -1,7 +1,5 @@
 """What every answer to a group must be, whoever gave it: looked at before anybody acts on it."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Text files as people keep them: with a byte order mark, in UTF-16, packed, or no text at all."""
 
-from __future__ import annotations
-
 import codecs
 import sys
 from collections.abc import Callable, Iterator

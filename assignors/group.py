@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import repeat
 from operator import attrgetter
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -126,7 +126,7 @@ class Member:
     user_data: bytes | StickyUserData | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Carried(Sequence[Member]):
     """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
 
@@ -203,8 +203,8 @@ class Group:
         generation: generation of the group before this rebalance; 0 for a group that never rebalanced.
 
     Raises:
-        InvalidGroupError: two topics of one name, two members of one id, or more of either than
-            `partitioning.kit.limits` allows.
+        InvalidGroupError: two topics of one name, two members of one id, more of either than
+            `partitioning.kit.limits` allows, or a generation that is no number.
     """
 
     topics: Sequence[Topic]
@@ -214,9 +214,15 @@ class Group:
     def __post_init__(self) -> None:
         check_partitions(sum([topic.partitions for topic in self.topics]), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
-        members = Carried.of(self.members).who
-        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members])
-        for member in members:
+        members = Carried.of(self.members)
+        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members.who])
+        joining = members.who[members.staying :]
+        generations = [self.generation, *[each.generation for each in joining]]
+        if not {*map(type, generations)} <= {int, NoneType}:
+            for generation in generations:
+                if not (generation is None or is_integer(generation)):
+                    raise InvalidGroupError(f"a generation in the group is {generation!r}; give an integer")
+        for member in joining:
             if type(member.owned) is not PartitionList and member.owned:
                 check_numbers(member.owned, member.id)
 
@@ -256,7 +262,7 @@ class Group:
         listed, names, owner, topic, partition = assignment.to_arrays()
         ids = tuple([each.id for each in before.who])
         _check_members(ids, listed, leave)
-        claimed = [each.generation or 0 for each in before.who]
+        claimed = [each.generation or 0 for each in before.who[before.staying :]]
         generation = 1 + max(self.generation, before.generation, *claimed)
         leaving = set(leave)
         staying = [each for each in before.who if each.id not in leaving]

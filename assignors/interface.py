@@ -1,10 +1,11 @@
 """What every assignor is, ours and a stranger's."""
 
 from enum import IntEnum
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from assignors.group import Assignment, Group
 from assignors.partition_list import PartitionList
+from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.reasons import Recorder
 
 
@@ -53,3 +54,23 @@ class RememberingAssignor(Protocol):
         None sends nothing. The leader finds it in `Member.user_data`, where other bytes may be, too: those of
         another strategy, of an older version, or cut.
         """
+
+
+class EagerMemory:
+    """What members of "sticky" remember, and send along when they join."""
+
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        """What Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
+        return encode_sticky_user_data(owned, generation) if generation >= 0 else None
+
+
+class CooperativeMemory:
+    """What members of "cooperative-sticky" remember."""
+
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
+        """What Java's CooperativeStickyAssignor sends: the generation of the claim that travels beside it."""
+        return encode_cooperative_user_data(generation)

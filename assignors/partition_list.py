@@ -237,7 +237,7 @@ def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArra
     columns = [each.columns for each in lists]
     if columns and not any(map(is_not, columns, repeat(columns[0]))):
         names, topics, partitions = columns[0]
-        rows = ranges(starts, sizes[filled])
+        rows = ranges(starts, sizes[filled]) if len(lists) > 1 else slice(lists[0].start, lists[0].stop)
         return PartitionColumns(names, topics[rows], partitions[rows]), sizes
     index: dict[str, int] = {}
     joined = [np.empty(0, np.int32)]

@@ -1,7 +1,5 @@
 """The reasons a decision gives while it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple

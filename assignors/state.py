@@ -117,6 +117,20 @@ class GroupState:
         return dict(zip(self.topics, self.highest_counts.tolist(), strict=True))
 
     @property
+    def places(self) -> list[tuple[str, int]]:
+        """Topic and number of each row."""
+        names = (self.topics[topic] for topic in self.topic.tolist())
+        return list(zip(names, self.partition.tolist(), strict=True))
+
+    @property
+    def lag_by_place(self) -> dict[tuple[str, int], int]:
+        """The lag of each partition by topic and number, where it is known."""
+        if self.lag is None:
+            return {}
+        rows = zip(self.places, self.lag.tolist(), strict=True)
+        return {place: lag for place, lag in rows if lag != UNKNOWN_LAG}
+
+    @property
     def assignment(self) -> Assignment:
         """What the members have, as the answer to their last rebalance."""
         order = np.argsort(self.member, kind="stable")
@@ -130,6 +144,12 @@ class GroupState:
             self.topic[owned],
             self.partition[owned],
         )
+
+    @classmethod
+    def without_partitions(cls, members: tuple[MemberIdentity, ...] = (), **fields: Any) -> "GroupState":
+        """Members that have nothing, or nobody; `fields` are other attributes."""
+        nothing = np.empty(0, np.int32)
+        return cls(members, (), nothing, nothing, nothing, **fields)
 
     @classmethod
     def of(

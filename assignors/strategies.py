@@ -14,9 +14,9 @@ from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_co
 from assignors.columnar.sticky import assign_sticky as columns_of_sticky
 from assignors.columnar.uniform import assign_uniform as columns_of_uniform
 from assignors.group import Assignment, Group, Member
-from assignors.interface import RebalanceProtocol
+from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtocol
 from assignors.partition_list import PartitionList
-from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
+from assignors.protocol import encode_sticky_user_data
 from assignors.reasons import Recorder
 from assignors.rules import cooperative_sticky, sticky
 from assignors.rules.broker_range import assign_broker_range
@@ -114,35 +114,25 @@ class RoundRobinAssignor(_Stateless):
     rule = staticmethod(assign_round_robin)
 
 
-class StickyAssignor(_StickyLeader):
+class StickyAssignor(EagerMemory, _StickyLeader):
     """Balanced as far as subscriptions allow, with few moves; members remember in user data (KIP-54)."""
 
     name: ClassVar[str] = "sticky"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     columns = staticmethod(columns_of_sticky)
     rule = staticmethod(assign_sticky)
     member_data = staticmethod(sticky.member_data)
 
-    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
-        return encode_sticky_user_data(owned, generation) if generation >= 0 else None
 
-
-class CooperativeStickyAssignor(_StickyLeader):
+class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
     """As "sticky", but a partition waits a round before it moves, so that its old owner can give it up.
 
     What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
     """
 
     name: ClassVar[str] = "cooperative-sticky"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
     columns = staticmethod(columns_of_cooperative_sticky)
     rule = staticmethod(assign_cooperative_sticky)
     member_data = staticmethod(cooperative_sticky.member_data)
-
-    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
-        """What Java's CooperativeStickyAssignor sends: the generation of the claim that travels beside it."""
-        return encode_cooperative_user_data(generation)
 
 
 class LibrdkafkaCooperativeStickyAssignor:

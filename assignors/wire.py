@@ -1,7 +1,5 @@
 """Kafka's primitive types as bytes: big endian, lengths first."""
 
-from __future__ import annotations
-
 import codecs
 import struct
 from typing import cast
@@ -91,7 +89,7 @@ class Writer:
     def int32(self, value: int) -> None:
         """A signed 32-bit number."""
         try:
-            self._parts.append(_INT32.pack(value))
+            self._parts.append(_INT32.pack(None if isinstance(value, bool) else value))
         except struct.error as error:
             raise ProtocolError(f"cannot write {self._what}: {value!r} is no 32-bit integer") from error
 

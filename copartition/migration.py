@@ -5,8 +5,6 @@ and new ones are in the group together. Sources: KIP-429 (eager to cooperative),
 protocol), and what the clients refuse, as `copartition.simulation` has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -75,7 +75,7 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
         InvalidKeyError: the keys are of another type.
         UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
     """
-    _check(before, after)
+    check_growth(before, after)
     column = key_column(keys)
     old = partition_batch(column, before, profile=profile)
     new = partition_batch(column, after, profile=profile)
@@ -93,11 +93,12 @@ def expected_share(before: int, after: int) -> float:
     Raises:
         InvalidPartitionCountError: a count is out of range, or `after` is below `before`.
     """
-    _check(before, after)
+    check_growth(before, after)
     return 1 - gcd(before, after) / after
 
 
-def _check(before: int, after: int) -> None:
+def check_growth(before: int, after: int) -> None:
+    """InvalidPartitionCountError where a count is out of range, or the topic would shrink."""
     if checked_partition_count(after) < checked_partition_count(before):
         raise InvalidPartitionCountError(
             f"the topic has {before} partitions and cannot have {after}: Kafka topics only grow"

@@ -8,7 +8,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning.errors import InvalidKeyError, MissingDependencyError
+from partitioning.errors import InvalidKeyError
+from partitioning.kit.columns import bounds
+from partitioning.kit.extras import needs
 
 
 class ArrowArray(Protocol):
@@ -153,9 +155,8 @@ def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
     if not all(issubclass(kind, bytes) for kind in kinds):
         row, key = next((i, key) for i, key in enumerate(keys) if not isinstance(key, bytes))
         raise InvalidKeyError(f"key in row {row} is {type(key).__name__}, not bytes; {advice(key)}")
-    offsets = np.zeros(len(keys) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, keys), dtype=np.int64, count=len(keys)), out=offsets[1:])  # type: ignore[arg-type]
-    return KeyColumn(offsets, np.frombuffer(b"".join(keys), dtype=np.uint8), nulls)  # type: ignore[arg-type]
+    sizes = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))  # type: ignore[arg-type]
+    return KeyColumn(bounds(sizes), np.frombuffer(b"".join(keys), dtype=np.uint8), nulls)  # type: ignore[arg-type]
 
 
 def advice(key: object) -> str:
@@ -166,12 +167,8 @@ def advice(key: object) -> str:
 
 
 def _from_arrow(keys: Any) -> KeyColumn:
-    try:
+    with needs("a key column in Arrow form", "spark"):
         import pyarrow as pa  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a key column in Arrow form needs pyarrow: pip install 'copartition[spark]'"
-        ) from error
     try:
         if not isinstance(keys, pa.Array | pa.ChunkedArray):
             keys = pa.array(keys) if hasattr(keys, "__arrow_c_array__") else pa.chunked_array(keys)
@@ -179,7 +176,7 @@ def _from_arrow(keys: Any) -> KeyColumn:
         columns = [_from_arrow_array(chunk, pa) for chunk in chunks if len(chunk)]
     except pa.ArrowException as error:
         raise InvalidKeyError(f"the Arrow key column cannot be read: {error}") from error
-    return columns[0] if len(columns) == 1 else _concatenated(columns)
+    return concatenate_columns(columns)
 
 
 def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
@@ -227,12 +224,16 @@ def _from_offsets(array: Any) -> KeyColumn:
     return KeyColumn(offsets - offsets[0], data, None)
 
 
-def _concatenated(columns: Sequence[KeyColumn]) -> KeyColumn:
+def concatenate_columns(columns: Sequence[KeyColumn]) -> KeyColumn:
+    """The keys of all columns, one column after the other."""
+    if len(columns) == 1:
+        return columns[0]
     sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(column.offsets) for column in columns)])
     nulls = None
     if any(column.nulls is not None for column in columns):
         nulls = np.concatenate(
             [np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls for column in columns]
         )
-    data = np.concatenate([np.empty(0, np.uint8), *(column.data for column in columns)])
+    used = (column.data[column.offsets[0] : column.offsets[-1]] for column in columns)
+    data = np.concatenate([np.empty(0, np.uint8), *used])
     return KeyColumn(np.cumsum(sizes), data, nulls)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from partitioning.errors import BrokenPluginError, InvalidKeyError, MisplacedRecordError, UnknownStrategyError
 from partitioning.hashing import HASHES
-from partitioning.hashing.modulo import SignRule, partition_of, partitions_of
+from partitioning.hashing.modulo import partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
 from partitioning.keys import KeyColumn, Keys, advice, key_column
-from partitioning.profiles import PROFILES, Profile, find_profile
+from partitioning.profiles import PROFILES, Profile, Rule, find_profile
 from partitioning.registry import call_plug_in
 from partitioning.topic_partition import checked_partition_count
 
@@ -75,6 +75,13 @@ def _plug_in(name: str) -> PlacesByKey:
 
 _Rule: TypeAlias = Callable[[Any, int], int | None]
 
+LIBRDKAFKA = {
+    Rule("murmur2", "mask"): "murmur2",
+    Rule("fnv1a", "absolute"): "fnv1a",
+    Rule("crc32", "unsigned"): "consistent",
+}
+"""librdkafka's names of the rules that it has."""
+
 UNKEYED = -1
 """What a column of partitions holds where the scalar function gives None."""
 
@@ -131,9 +138,13 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
         rule = PROFILES.get(profile)
         if rule is not None and ("confluent_kafka" in sys.modules or next(_first_keys) > _IMPORT_PAYS_AT):
             _rules[profile] = _native_rule(rule) or partial(_place, rule)
-    if rule is None:
-        return _place_by_plug_in(profile, key, num_partitions)
-    return _place(rule, key, num_partitions)
+    if rule is not None:
+        return _place(rule, key, num_partitions)
+    count = checked_partition_count(num_partitions)
+    if key is not None:
+        _check_key(key)
+    (placed,) = placed_by_plug_in(profile, key_column([key]), count).tolist()
+    return None if placed == UNKEYED else placed
 
 
 def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
@@ -192,14 +203,6 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
     return partition_of(hash_value, count, profile.sign)
 
 
-def _place_by_plug_in(name: str, key: bytes | None, num_partitions: int) -> int | None:
-    count = checked_partition_count(num_partitions)
-    if key is not None:
-        _check_key(key)
-    (placed,) = placed_by_plug_in(name, key_column([key]), count).tolist()
-    return None if placed == UNKEYED else placed
-
-
 def _check_key(key: object) -> None:
     if not isinstance(key, bytes):
         raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
@@ -208,17 +211,13 @@ def _check_key(key: object) -> None:
 def _native_rule(profile: Profile) -> _Rule | None:
     """The function of librdkafka that is exactly this rule, if there is one."""
     try:
-        from confluent_kafka import consistent, fnv1a, murmur2  # noqa: PLC0415 - optional, slow to import
+        import confluent_kafka  # noqa: PLC0415 - optional, slow to import
     except ImportError:
         return None
-    if profile.empty != "hashed":
+    if profile.empty != "hashed" or profile.rule not in LIBRDKAFKA:
         return None
-    functions: dict[tuple[str, SignRule], _Rule] = {
-        ("murmur2", "mask"): murmur2,
-        ("fnv1a", "absolute"): fnv1a,
-        ("crc32", "unsigned"): consistent,
-    }
-    return functions.get((profile.hash, profile.sign))
+    function: _Rule | None = getattr(confluent_kafka, LIBRDKAFKA[profile.rule], None)
+    return function
 
 
 # The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from partitioning.errors import UnknownStrategyError
 from partitioning.kit.data import read_data
@@ -13,6 +13,13 @@ from partitioning.kit.data import read_data
 if TYPE_CHECKING:
     from partitioning.hashing import HashName
     from partitioning.hashing.modulo import SignRule
+
+
+class Rule(NamedTuple):
+    """How a keyed record is placed, but for the partition count."""
+
+    hash: HashName
+    sign: SignRule
 
 
 # Without slots: PySpark 3.5 sends the table to executors by value, and loses what is in slots of a dataclass.
@@ -42,6 +49,11 @@ class Profile:
     client: str
     source: str
     checked: bool = True
+
+    @property
+    def rule(self) -> Rule:
+        """Its rule for keys that it hashes."""
+        return Rule(self.hash, self.sign)
 
 
 _ROWS = json.loads(read_data(__package__, "profiles.json"))

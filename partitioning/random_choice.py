@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from partitioning.interface import TopicLayout
 from partitioning.strategy import Draw, RandomSource, UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
 
@@ -39,6 +36,3 @@ class TopicRandomChoice(UnkeyedTopic):
     def _next(self, layout: TopicLayout) -> int:
         candidates = layout.available or range(layout.partitions)
         return candidates[to_positive(self._draw()) % len(candidates)]
-
-    def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
-        return np.fromiter((self._next(layout) for _ in range(count)), dtype=np.int32, count=count)

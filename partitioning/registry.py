@@ -135,7 +135,7 @@ class Registry(Generic[S]):
             StrategyInfo(name, "registered", _summary(factory)) for name, factory in self._registered.items()
         ]
         for name, points in self._installed.items():
-            origins = " and ".join(sorted(_distribution(point) for point in points))
+            origins = _origins(points)
             if name in self._built_in or name in self._registered:
                 infos.append(StrategyInfo(name, origins, "", f"{name!r} is taken; it cannot be replaced"))
                 continue
@@ -158,20 +158,17 @@ class Registry(Generic[S]):
         raise UnknownStrategyError(f"no {self._kind} {name!r}; {hint}")
 
     def _load(self, name: str, points: list[EntryPoint]) -> Callable[..., S]:
+        origins = _origins(points)
         if len(points) > 1:
-            origins = " and ".join(sorted(_distribution(point) for point in points))
             raise StrategyConflictError(f"{self._kind} {name!r} comes from {origins}; uninstall one of them")
         try:
             factory = points[0].load()
         except (Exception, SystemExit) as error:  # a module may call sys.exit when it is imported
-            origin = _distribution(points[0])
             raise BrokenPluginError(
-                f"{self._kind} {name!r} of {origin} cannot be loaded: {error!r}"
+                f"{self._kind} {name!r} of {origins} cannot be loaded: {error!r}"
             ) from error
         if not callable(factory):
-            raise BrokenPluginError(
-                f"{self._kind} {name!r} of {_distribution(points[0])} is not callable: {factory!r}"
-            )
+            raise BrokenPluginError(f"{self._kind} {name!r} of {origins} is not callable: {factory!r}")
         return factory  # type: ignore[no-any-return]
 
 
@@ -183,8 +180,8 @@ def _signature(factory: Callable[..., object]) -> inspect.Signature | None:
         return None
 
 
-def _distribution(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else point.value
+def _origins(points: list[EntryPoint]) -> str:
+    return " and ".join(sorted(point.dist.name if point.dist else point.value for point in points))
 
 
 def _summary(factory: Callable[..., object]) -> str:

@@ -96,7 +96,9 @@ class TopicSticky(UnkeyedTopic):
         if len(queue_sizes) == layout.partitions and len(set(queue_sizes.values())) == 1:
             return
         same_rack = {p: queue_sizes[p] for p in self._in_my_rack(list(queue_sizes), layout)}
-        self._load = _load(same_rack or queue_sizes)
+        queues = same_rack or queue_sizes
+        most = max(queues.values()) + 1
+        self._load = _Load(list(queues), list(accumulate(most - size for size in queues.values())))
 
     def _next(self, layout: TopicLayout) -> int:
         return self.peek(layout)
@@ -120,11 +122,6 @@ class TopicSticky(UnkeyedTopic):
         if self._rack is None or layout.racks is None:
             return []
         return [partition for partition in partitions if layout.racks[partition] == self._rack]
-
-
-def _load(queue_sizes: Mapping[int, int]) -> _Load:
-    most = max(queue_sizes.values()) + 1
-    return _Load(list(queue_sizes), list(accumulate(most - size for size in queue_sizes.values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +236,7 @@ class TopicStickyByTime(UnkeyedTopic):
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
         if self._linger_ms == 0:
-            return np.fromiter((self._next(layout) for _ in range(count)), dtype=np.int32, count=count)
+            return super()._next_batch(count, layout)
         drawn: list[int] = []
         while len(drawn) < count and not (drawn and _is_available(drawn[-1], layout)):
             drawn.append(self._next(layout))  # one without a leader serves one record only

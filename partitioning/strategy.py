@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, TypeAlias, overload
+from typing import ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,10 @@ def seeded(seed: int) -> RandomSource:
     return lambda topic: partial(random.Random(f"{seed} {topic}").getrandbits, 31)  # noqa: S311 - the same
 
 
-@overload
-def to_positive(value: int) -> int: ...
-@overload
-def to_positive(value: NDArray[np.int64]) -> NDArray[np.int64]: ...
-def to_positive(value: int | NDArray[np.int64]) -> int | NDArray[np.int64]:
+_Number = TypeVar("_Number", int, NDArray[np.int64])
+
+
+def to_positive(value: _Number) -> _Number:
     """Java's `Utils.toPositive`: the low 31 bits."""
     return value & 0x7FFFFFFF
 
@@ -89,6 +88,6 @@ class UnkeyedTopic(ABC):
     def _next(self, layout: TopicLayout) -> int:
         """The partition of the next unkeyed record."""
 
-    @abstractmethod
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
-        """The partitions of the next unkeyed records."""
+        """The partitions of the next unkeyed records, as so many calls of `_next` give them."""
+        return np.fromiter((self._next(layout) for _ in range(count)), np.int32, count)

@@ -1,7 +1,5 @@
 """The name of one partition, and how many a topic can have."""
 
-from __future__ import annotations
-
 import operator
 from numbers import Integral
 from typing import NamedTuple, SupportsIndex, TypeGuard

@@ -17,21 +17,7 @@ if TYPE_CHECKING:
     from spark_integration.co_partitioning import assert_co_partitioned as assert_co_partitioned
     from spark_integration.co_partitioning import co_partitioned as co_partitioned
     from spark_integration.columns import kafka_partition as kafka_partition
-    from spark_integration.errors import ColumnError as ColumnError
-    from spark_integration.errors import ConnectorError as ConnectorError
-    from spark_integration.errors import DataLossError as DataLossError
-    from spark_integration.errors import ExactlyOnceError as ExactlyOnceError
-    from spark_integration.errors import HalfWrittenError as HalfWrittenError
-    from spark_integration.errors import LedgerAheadError as LedgerAheadError
-    from spark_integration.errors import LedgerInUseError as LedgerInUseError
-    from spark_integration.errors import LedgerMissingError as LedgerMissingError
-    from spark_integration.errors import NotCoPartitionedError as NotCoPartitionedError
-    from spark_integration.errors import PartitionCountError as PartitionCountError
-    from spark_integration.errors import ReadError as ReadError
-    from spark_integration.errors import RecordError as RecordError
-    from spark_integration.errors import RerunDiffersError as RerunDiffersError
-    from spark_integration.errors import RoutingError as RoutingError
-    from spark_integration.errors import SparkIntegrationError as SparkIntegrationError
+    from spark_integration.errors import *  # noqa: F403 - all that are listed below
     from spark_integration.profile import PartitionProfile as PartitionProfile
     from spark_integration.profile import partition_profile as partition_profile
     from spark_integration.routing import assert_routed as assert_routed

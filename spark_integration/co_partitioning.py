@@ -11,7 +11,7 @@ from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import Coverage, TopicAudit
 from copartition.topics.join.judge import judge
-from copartition.topics.join.verdict import JoinVerdict, KeyApart, KeyProof
+from copartition.topics.join.verdict import JoinVerdict, KeyApart, KeyProof, differing_places
 from partitioning.errors import InvalidConfigError
 from spark_integration.auditing.plan import audit_records, checked_records
 from spark_integration.errors import NotCoPartitionedError, PartitionCountError
@@ -156,16 +156,8 @@ def _proof(row: Row, topics: int) -> KeyProof:
 
 def _example(row: Row, topics: int) -> KeyApart:
     """A key that is apart, at partitions that differ."""
-    lows = [row[f"low{number}"] for number in range(topics)]
-    highs = [row[f"high{number}"] for number in range(topics)]
-    key = bytes(row.key[:LONGEST])
-    if len({*lows} - {None}) > 1:
-        return KeyApart(key, tuple(lows))
-    if len({*highs} - {None}) > 1:
-        return KeyApart(key, tuple(highs))
-    # Every topic has the key at the same several partitions.
-    first = next(number for number, low in enumerate(lows) if low is not None)
-    return KeyApart(key, (*lows[: first + 1], *highs[first + 1 :]))
+    lows, highs = ([row[f"{name}{number}"] for number in range(topics)] for name in ("low", "high"))
+    return KeyApart(bytes(row.key[:LONGEST]), differing_places(lows, highs))
 
 
 def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAudit]:

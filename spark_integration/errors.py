@@ -109,37 +109,32 @@ def typed_error(error: BaseException) -> CopartitionError | None:
     """
     if isinstance(error, CopartitionError):
         return error
-    text = str(error)
+    typed = _meaning(str(error))
+    if typed is not None:
+        typed.__cause__ = error
+    return typed
+
+
+def _meaning(text: str) -> CopartitionError | None:
     # What is raised while another exception is handled comes last, and it is what the task ended with.
     for name, message in reversed(_RAISED.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
-            return _with_cause(kind(message.rstrip()), error)
+            return kind(message.rstrip())
     if _NOT_REGISTERED.search(text):
-        return _with_cause(
-            InvalidConfigError(
-                "Spark does not know format('copartition') here: call register(spark), and in a thread of "
-                "Python call it in that thread"
-            ),
-            error,
+        return InvalidConfigError(
+            "Spark does not know format('copartition') here: call register(spark), and in a thread of Python "
+            "call it in that thread"
         )
     if match := _NO_BYTES.search(text):
-        return _with_cause(
-            ColumnError(
-                f"{match[1]} is of type {match[2].lower()}, and Kafka hashes bytes: give a string or binary "
-                "column, or serialize the key as its producer does by a function of spark_integration.keys, "
-                "such as long_key. Do not turn ANSI mode off"
-            ),
-            error,
+        return ColumnError(
+            f"{match[1]} is of type {match[2].lower()}, and Kafka hashes bytes: give a string or binary "
+            "column, or serialize the key as its producer does by a function of spark_integration.keys, such "
+            "as long_key. Do not turn ANSI mode off"
         )
     if match := _OF_A_ROW.search(text):
-        return _with_cause(RecordError(match[1].rstrip()), error)
+        return RecordError(match[1].rstrip())
     return None
-
-
-def _with_cause(typed: CopartitionError, error: BaseException) -> CopartitionError:
-    typed.__cause__ = error
-    return typed
 
 
 def _kinds(base: type[CopartitionError]) -> Iterator[type[CopartitionError]]:

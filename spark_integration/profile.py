@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from copartition.topics.audit.topic_audit import HotKey
-from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
-from partitioning.topic_partition import checked_partition_count
+from partitioning.errors import InvalidConfigError
+from partitioning.growth import check_growth
 from spark_integration.columns import kafka_partition
 
 # Executors need not have this project installed.
@@ -95,11 +95,8 @@ def partition_profile(
         InvalidConfigError: `sample` is not above 0 and at most 1, or `top` is negative.
         UnknownStrategyError: there is no such profile.
     """
-    grown = checked_partition_count(num_partitions if grow_to is None else grow_to)
-    if grown < num_partitions:
-        raise InvalidPartitionCountError(
-            f"the topic has {num_partitions} partitions and cannot have {grown}: Kafka topics only grow"
-        )
+    grown = num_partitions if grow_to is None else grow_to
+    check_growth(num_partitions, grown)
     if not 0 < sample <= 1 or top < 0:
         raise InvalidConfigError(f"sample is {sample} and top is {top}; give 0 < sample <= 1 and top >= 0")
     rows = df.sample(fraction=sample, seed=0) if sample < 1 else df

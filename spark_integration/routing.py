@@ -67,7 +67,10 @@ def route(
     # Asked of the type: a frame takes any other attribute for a column.
     if hasattr(type(checked), "repartitionById"):
         return checked.repartitionById(num_partitions * lanes, target)
-    return checked.repartition(num_partitions * lanes, _salt(target, num_partitions * lanes))
+    # One literal that Spark folds: as an array of literals, a thousand partitions cost a thousand JVM calls.
+    table = ",".join(map(str, salt_table(num_partitions * lanes)))
+    salts = sf.split(sf.lit(table), ",").cast("array<int>")
+    return checked.repartition(num_partitions * lanes, sf.get(salts, target))
 
 
 def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", lanes: int = 1) -> None:
@@ -131,12 +134,6 @@ def salt_table(num_partitions: int) -> list[int]:
         if len(salts) == num_partitions:
             return [salts[partition] for partition in range(num_partitions)]
     raise AssertionError("unreachable: count() does not end")
-
-
-def _salt(target: Column, num_partitions: int) -> Column:
-    # One literal that Spark folds: as an array of literals, a thousand partitions cost a thousand JVM calls.
-    table = ",".join(map(str, salt_table(num_partitions)))
-    return sf.get(sf.split(sf.lit(table), ",").cast("array<int>"), target)
 
 
 def _lane_hash(df: DataFrame, key: str, profile: str | None) -> Column:

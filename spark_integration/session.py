@@ -123,7 +123,8 @@ def register(spark: SparkSession) -> None:
             raise
         options = {"bootstrap.servers": "any", "subscribe": "any"}
         schema = spark.read.format("copartition").options(**options).load().schema
-        if schema != KafkaDataSource(options).schema():
+        columns = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in schema.fields)
+        if columns != KafkaDataSource(options).schema():
             raise InvalidConfigError(
                 "Spark has found another format('copartition') than this one: install the same version of "
                 "copartition for the driver and for Spark's Python, and no other of that name"

@@ -1,7 +1,5 @@
 """Our assignors in aiokafka consumers."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Our assignors in kafka-python 3 consumers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

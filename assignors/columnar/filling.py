@@ -1,7 +1,5 @@
 """Partitions that go, one by one, to those with the fewest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from heapq import heapreplace
 

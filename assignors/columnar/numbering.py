@@ -185,10 +185,14 @@ class Numbering:
         """Member ids."""
         return tuple([member.id for member in Carried.of(self.members).who])
 
+    def sort_by_id(self, members: JoinPosition) -> JoinPosition:
+        """These members in ascending order of member id, which breaks the sticky strategies' ties."""
+        return np.array(java_order(members.tolist(), self.ids), np.intp)
+
     @cached_property
     def by_id(self) -> JoinPosition:
-        """Members in ascending order of member id, which breaks the sticky strategies' ties."""
-        return np.array(java_order(range(len(self.ids)), self.ids), np.intp)
+        """All members in ascending order of member id."""
+        return self.sort_by_id(np.arange(len(self.ids)))
 
     @cached_property
     def id_rank(self) -> IdRank:

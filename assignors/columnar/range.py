@@ -1,7 +1,5 @@
 """The columns of "range" (KIP-881), the client's and the broker's: every topic is cut into ranges."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The columns of "roundrobin": the circle is walked a topic at a time."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 import numpy as np

@@ -203,12 +203,9 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[_K
         losers.add(member[~kept], topic[~kept], number[~kept])
         member, topic, number = member[kept], topic[kept], number[kept]
 
-    by_id = numbering.by_id
-    under = by_id[have[by_id] < least]
-    exact = by_id[quota[by_id] == least] if len(extra) < extras else by_id[:0]
-    seats = Seats(
-        least=least, extras=extras - len(extra), size=quota, under=under.tolist(), exact=exact.tolist()
-    )
+    under = numbering.sort_by_id(np.flatnonzero(have < least))
+    exact = numbering.sort_by_id(np.flatnonzero(quota == least)) if len(extra) < extras else extra[:0]
+    seats = Seats(least=least, extras=extras - len(extra), size=quota, under=under, exact=exact)
     return _Kept(member=member, topic=topic, number=number, losers=losers), seats
 
 
@@ -226,8 +223,8 @@ class Seats:
     least: int
     extras: int
     size: NDArray[np.int64]
-    under: list[int]
-    exact: list[int]
+    under: JoinPosition
+    exact: JoinPosition
 
     def round_robin(self) -> NDArray[np.int32]:
         """Who gets the next partition, the one after it, and so on.
@@ -235,11 +232,9 @@ class Seats:
         Members below the share take turns until all have it. Then members with it get an extra each: first
         `exact`, then the others in the order in which they reached it.
         """
-        under = np.array(self.under, np.int32)
-        need = self.least - self.size[under]
-        filled = under[np.argsort(need, kind="stable")]
-        exact = np.array(self.exact, np.int32)
-        return np.concatenate([under[turns(need)], exact, filled])
+        need = self.least - self.size[self.under]
+        filled = self.under[np.argsort(need, kind="stable")]
+        return np.concatenate([self.under[turns(need)], self.exact, filled]).astype(np.int32)
 
 
 def assign_nearby(
@@ -251,8 +246,9 @@ def assign_nearby(
     first of the members that may get an extra. Returns the receivers, the partitions they get, and the
     partitions left for anybody.
     """
-    circle = _Circle([int(racks.member[member]) for member in seats.under])
-    queues = _Queues([int(rack) for rack in racks.member], seats.exact)
+    under = seats.under.tolist()
+    circle = _Circle(racks.member[seats.under].tolist())
+    queues = _Queues(racks.member.tolist(), seats.exact.tolist())
     near = [[int(rack) for rack in np.flatnonzero(row)] for row in racks.inside]
     size = seats.size.tolist()
     receivers: list[int] = []
@@ -262,7 +258,7 @@ def assign_nearby(
     for partition, pattern in zip(free.tolist(), racks.pattern[free].tolist(), strict=True):
         place = circle.seek(near[pattern], cursor)
         if place is not None:
-            member = seats.under[place]
+            member = under[place]
             size[member] += 1
             cursor = place + 1
             if size[member] == seats.least:
@@ -280,8 +276,8 @@ def assign_nearby(
         receivers.append(member)
         handed_out.append(partition)
     seats.size = np.array(size, np.int64)
-    seats.under = [member for member in seats.under if size[member] < seats.least]
-    seats.exact = queues.members() if seats.extras else []
+    seats.under = seats.under[seats.size[seats.under] < seats.least]
+    seats.exact = np.array(queues.members() if seats.extras else [], np.intp)
     return np.array(receivers, np.int32), np.array(handed_out, np.int64), np.array(rest, np.int64)
 
 

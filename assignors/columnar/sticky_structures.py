@@ -1,7 +1,5 @@
 """What the sticky strategies read and decide, as columns: claims and outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter

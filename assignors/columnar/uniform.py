@@ -4,8 +4,6 @@ This file has those for members that all subscribe to the same topics (KAFKA-186
 the others.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -35,7 +33,8 @@ def assign_uniform(group: Group) -> Assignment:
     """The assignment, each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
-    joined = hash_order([member.id for member in group.members])
+    ids = tuple([member.id for member in group.members])
+    joined = hash_order(ids)
     members = [group.members[row] for row in joined.tolist()]
     subscriptions = Subscriptions.of(members)
     recorded, sizes = join_lists(recorded_lists(members))
@@ -45,7 +44,7 @@ def assign_uniform(group: Group) -> Assignment:
         changes = assign_homogeneous(numbering, numbering.in_id_order(subscriptions.lists[0]), targets)
     else:
         changes = assign_heterogeneous(numbering, targets)
-    return assign_targets(group, joined, numbering, targets, changes)
+    return assign_targets(ids, joined, numbering, targets, changes)
 
 
 class _Runs(NamedTuple):
@@ -140,9 +139,9 @@ def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
 
 
 def assign_targets(
-    group: Group, joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
+    ids: tuple[str, ...], joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> Assignment:
-    """The new target assignment; `joined` is each member's position in the group."""
+    """The new target assignment of a group of these members; `joined` is each one's position there."""
     slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
     were_crowded = targets.slots.member[targets.crowded]
     called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
@@ -152,14 +151,14 @@ def assign_targets(
         slots = _replace_members(slots, joined, called_targets(called, numbering, targets, changes))
     sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
     return Assignment(
-        members=tuple([member.id for member in group.members]),
+        members=ids,
         topics=numbering.topics,
         counts=numbering.counts,
         offsets=bounds(sizes),
         topic=slots.per_row(slots.topic.astype(np.int32)),
         partition=slots.partition,
         subscribed=numbering.has_subscriber,
-        keeps_record=frozenset(group.members[place].id for place in as_before.tolist()),
+        keeps_record=frozenset(ids[place] for place in as_before.tolist()),
     )
 
 

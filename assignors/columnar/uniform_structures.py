@@ -145,7 +145,8 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
 
 def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
     """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
-    return [owned.as_assigned for owned in as_lists(member.owned for member in members)]
+    owned = as_lists([member.owned for member in members])
+    return [each if each.assigned is None else each.assigned for each in owned]
 
 
 def read_records(

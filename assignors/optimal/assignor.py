@@ -1,7 +1,5 @@
 """The assignors whose answers are provably best."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from operator import attrgetter
 from typing import ClassVar, Literal, NamedTuple
@@ -11,12 +9,11 @@ from numpy.typing import NDArray
 
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.group import Assignment, Certificate, Group
-from assignors.interface import RebalanceProtocol
+from assignors.interface import CooperativeMemory, EagerMemory
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group
 from assignors.partition_list import PartitionList
-from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.reasons import Reason, Recorder
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.columns import group_rows
@@ -155,7 +152,7 @@ class _Optimal(Deciding):
         return Task(reading, spread=self._spread, near=near, near_first=first).decide()
 
 
-class OptimalAssignor(_Optimal):
+class OptimalAssignor(EagerMemory, _Optimal):
     """The best loads there are, with the fewest moves, whatever members subscribe to.
 
     Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing. The answer
@@ -163,19 +160,14 @@ class OptimalAssignor(_Optimal):
     """
 
     name: ClassVar[str] = "optimal"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def _decide(self, group: Group) -> Decision:
         reading = read_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
         return Decision(reading, owner, np.zeros(len(owner), np.bool_))
 
-    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What "sticky" sends: nothing before the first assignment."""
-        return encode_sticky_user_data(owned, generation) if generation >= 0 else None
 
-
-class CooperativeOptimalAssignor(_Optimal):
+class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
     """As "optimal", but a partition waits a round before it moves, so that its old owner can give it up.
 
     What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
@@ -186,13 +178,8 @@ class CooperativeOptimalAssignor(_Optimal):
     """
 
     name: ClassVar[str] = "cooperative-optimal"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def _decide(self, group: Group) -> Decision:
         reading = read_group(group, recall_owned(group.members))
         owner = self._owners(group, reading)
         return Decision(reading, owner, find_held_back(reading, owner))
-
-    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
-        """What "cooperative-sticky" sends: the generation of the claim that travels beside it."""
-        return encode_cooperative_user_data(generation)

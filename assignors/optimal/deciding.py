@@ -1,7 +1,5 @@
 """Who gets what: the best loads, then the fewest moves, then what these members would get from nothing."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np

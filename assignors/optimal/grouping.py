@@ -1,7 +1,5 @@
 """Rows that are in groups: summed, sorted, and picked inside each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who keeps what: the fewest moves within bounds on loads."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The best loads: the greatest one is least, then the second, and so on, whatever the subscriptions."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

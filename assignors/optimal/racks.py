@@ -1,7 +1,5 @@
 """Partitions that are alike in their replicas' racks, and members that are alike in theirs (KIP-881)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Kafka 4.4.0, as 4.1 to 4.4. Each topic is cut into ranges, one a subscriber; the
 more where the count does not divide. Neither racks nor what members had so far count.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 

@@ -5,8 +5,6 @@ protocol, is partition 0 of a topic that is called "connector:" and the connecto
 they are given, so what members subscribe to does not count.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,7 +18,8 @@ from assignors.rules.group_spec import members_by_id
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.hash_codes import TaskId
-from partitioning.java.hash_map import HashMap, HashSet
+from partitioning.java.hash_map import HashSet
+from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
 CONNECTOR = "connector:"
@@ -133,13 +132,11 @@ class _Round:
         self._memory = memory
         self._configured = _configured(group)
         # Quirk: wherever workers are not sorted, they come in the order of a HashMap of their ids.
-        workers: HashMap[str, _Worker] = HashMap()
-        self._before: dict[str, list[TaskId]] = {}
-        for member in members_by_id(group).values():
-            held = self._before[member.id] = _as_sent(_reported_tasks(member))
-            workers[member.id] = _Worker(member.id)
-            workers[member.id].run(held)
-        self._workers = list(workers.values())
+        members = members_by_id(group).values()
+        self._before = {member.id: _as_sent(_reported_tasks(member)) for member in members}
+        self._workers = [_Worker(name) for name in HashSet(self._before, capacity=DEFAULT_LENGTH)]
+        for worker in self._workers:
+            worker.run(self._before[worker.id])
         self._revoked: dict[str, dict[TaskId, None]] = {worker.id: {} for worker in self._workers}
 
     def run(self) -> tuple[ConnectRound, ConnectMemory]:
@@ -211,10 +208,7 @@ class _Round:
             self._reset_delay()
             self._memory = replace(self._memory, revoked_in_previous=False)
             return [] if candidates else lost
-        empty = HashSet[str]()
-        for worker in self._workers:
-            if not worker.connectors and not worker.tasks:
-                empty.add(worker.id)
+        empty = HashSet([each.id for each in self._workers if not each.all()], capacity=DEFAULT_LENGTH)
         delay_ms = self._max_delay_ms
         if self._now_ms < scheduled_ms:
             delay_ms = min(scheduled_ms - self._now_ms, self._max_delay_ms)

@@ -9,8 +9,6 @@ Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
    then they are free.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from assignors.group import Assignment, Group, Member

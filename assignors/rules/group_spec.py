@@ -3,8 +3,6 @@
 Kafka 4.4.0, as 4.1 to 4.4.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -14,15 +12,13 @@ from assignors.group import Group, Member, Topic, made_id, topic_id
 from assignors.partition_list import PartitionList
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap, HashSet
+from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
 
 def members_by_id(group: Group) -> HashMap[str, Member]:
     """The members in a `HashMap`, as the leader and the coordinator have them, put in JoinGroup order."""
-    members: HashMap[str, Member] = HashMap()
-    for member in group.members:
-        members[member.id] = member
-    return members
+    return HashMap({member.id: member for member in group.members}, capacity=DEFAULT_LENGTH)
 
 
 def sorted_members(group: Group) -> list[Member]:
@@ -49,17 +45,13 @@ def partitions_per_topic(group: Group) -> HashMap[str, int]:
     """
     # 1. A HashSet of all subscribed topics; adding one again changes nothing.
     subscriptions = (member.topics for member in members_by_id(group).values())
-    all_subscribed_topics: HashSet[str] = HashSet()
-    for topic in dict.fromkeys(chain.from_iterable(subscriptions)):
-        all_subscribed_topics.add(topic)
+    topics = dict.fromkeys(chain.from_iterable(subscriptions))
+    all_subscribed_topics = HashSet(topics, capacity=DEFAULT_LENGTH)
 
     # 2. A HashMap of the topics that have partitions, put in the order of that set.
     metadata = {topic.name: topic.partitions for topic in group.topics}
-    partitions: HashMap[str, int] = HashMap()
-    for topic in all_subscribed_topics:
-        if metadata.get(topic):
-            partitions[topic] = metadata[topic]
-    return partitions
+    counts = {topic: metadata[topic] for topic in all_subscribed_topics if metadata.get(topic)}
+    return HashMap(counts, capacity=DEFAULT_LENGTH)
 
 
 def racks_of_partitions(topic: Topic) -> list[frozenset[str]]:
@@ -88,18 +80,14 @@ TargetAssignment = HashMap[uuid.UUID, HashSet[int]]
 
 def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment:
     """A target read back from the coordinator's log (`modern.Assignment.fromRecord`)."""
-    target: TargetAssignment = HashMap()
-    for topic, partitions in record.items():
-        target[topic] = HashSet(partitions)
-    return target
+    target = {topic: HashSet(partitions) for topic, partitions in record.items()}
+    return HashMap(target, capacity=DEFAULT_LENGTH)
 
 
 def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
     """A copy (`AssignorHelpers.deepCopyAssignment`). Quirk: tables are sized anew, so order may differ."""
-    copy: TargetAssignment = HashMap(capacity=len(assignment))
-    for topic, partitions in assignment.items():
-        copy[topic] = HashSet(partitions)
-    return copy
+    copy = {topic: HashSet(partitions) for topic, partitions in assignment.items()}
+    return HashMap(copy, capacity=len(copy))
 
 
 def is_settled(assignment: TargetAssignment) -> bool:

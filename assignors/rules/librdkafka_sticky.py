@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 from assignors.group import Assignment, Group
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.sticky_structures import RackInfo
+from assignors.rules.sticky_structures import RackInfo, balance_score
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 
@@ -218,7 +217,8 @@ class _Leader:
             self._perform([partition for partition in unassigned if self._can_move(partition)])
         performed = self._perform([partition for partition in order if self._can_move(partition)])
         # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
-        if performed and not initializing and _score(self.current) >= _score(before):
+        score, score_before = (balance_score(map(len, each.values())) for each in (self.current, before))
+        if performed and not initializing and score >= score_before:
             self.current, self._consumer_of = before, consumer_before
             for partition in self._movements.of:
                 self._record(partition, Reason.UNDONE, self._consumer_of[partition])
@@ -381,11 +381,6 @@ def _crash(partition: TopicPartition) -> AssignorError:
 
 def _key(partition: TopicPartition) -> tuple[bytes, int]:
     return partition.topic.encode(), partition.partition
-
-
-def _score(lists: Lists) -> int:
-    """How far the sizes are apart, summed over all pairs of members."""
-    return sum(abs(a - b) for a, b in combinations(map(len, lists.values()), 2))
 
 
 # 5. Hand over ------------------------------------------------------------------------------------------

@@ -5,8 +5,6 @@ not divide. Where racks matter (KIP-881), consumers first get partitions that ha
 to the length of their range, and then they share what is left.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -4,8 +4,6 @@ Kafka 4.4.0, as 4.1 to 4.4. Partitions are handed out one by one, topic after to
 circle. Racks are ignored.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 
@@ -34,21 +32,14 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
     # 2. Each partition goes to the next member that subscribes to its topic; from there the circle goes on.
     assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in circle}
     turn = 0
-    for partition in _all_partitions_sorted(group):
-        places = subscribers[partition.topic]
-        following = bisect_left(places, turn)
-        place = places[following] if following < len(places) else places[0]
-        assignment[circle[place].id].append(partition)
-        record(partition, Reason.TURN, circle[place].id)
-        turn = place + 1
-    return Assignment.for_group(group, assignment)
-
-
-def _all_partitions_sorted(group: Group) -> list[TopicPartition]:
-    """The partitions of all subscribed topics, by topic and number. Quirk: text sorts by UTF-16 code unit."""
     counts = partitions_per_topic(group)
-    return [
-        TopicPartition(topic, partition)
-        for topic in sorted(counts, key=utf16_key)
-        for partition in range(counts[topic])
-    ]
+    for topic in sorted(counts, key=utf16_key):  # Quirk: text sorts by UTF-16 code unit.
+        places = subscribers[topic]
+        for number in range(counts[topic]):
+            following = bisect_left(places, turn)
+            place = places[following] if following < len(places) else places[0]
+            partition = TopicPartition(topic, number)
+            assignment[circle[place].id].append(partition)
+            record(partition, Reason.TURN, circle[place].id)
+            turn = place + 1
+    return Assignment.for_group(group, assignment)

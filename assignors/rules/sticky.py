@@ -16,7 +16,7 @@ What the steps keep in hand is in `sticky_structures`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.protocol import as_it_travels, decode_sticky_user_data
@@ -216,9 +216,10 @@ class OwnedPartitions:
 # What both builders ask: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions` --------------
 
 
-def all_topic_partitions(group: StickyGroup, sorted_all_topics: Iterable[str]) -> list[TopicPartition]:
-    """The partitions of all topics, topic by topic."""
-    return [partition for topic in sorted_all_topics for partition in group.partitions_per_topic[topic]]
+def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[TopicPartition]:
+    """The partitions of all topics, topic by topic in this order."""
+    counts = group.partitions_per_topic
+    return [partition for topic in sorted(counts, key=key) for partition in counts[topic]]
 
 
 def unassigned_partitions(
@@ -355,9 +356,7 @@ class ConstrainedAssignmentBuilder:
 
     def _unassigned_partitions(self, assigned_partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Step 3.2, in the order in which they are given away."""
-        all_partitions = all_topic_partitions(
-            self._group, sorted(self._group.partitions_per_topic, key=utf16_key)
-        )
+        all_partitions = all_topic_partitions(self._group, utf16_key)
         assigned_partitions.sort(key=lambda partition: (utf16_key(partition.topic), partition.partition))
         unassigned = unassigned_partitions(all_partitions, assigned_partitions)
         return self._group.rack_info.sort_partitions_by_rack_consumers(unassigned)
@@ -472,9 +471,7 @@ class GeneralAssignmentBuilder:
         revocation_required = len(assigned_partitions) < number_owned
         # 4.2 What nobody keeps is unassigned. Topics with the fewest potential consumers come first: later,
         # those few could have been given so much else that balance is out of reach.
-        all_partitions = all_topic_partitions(
-            self._group, sorted(self._group.partitions_per_topic, key=self._topic_key)
-        )
+        all_partitions = all_topic_partitions(self._group, self._topic_key)
         assigned_partitions.sort(key=lambda owned: (self._topic_key(owned.topic), owned.partition))
         unassigned = unassigned_partitions(all_partitions, assigned_partitions)
         # 4.3 Each unassigned partition goes to the subscriber with the fewest, near ones first.
@@ -711,12 +708,9 @@ class Reassignment:
         """
         consumer = self._current.consumer_of[partition]
         moved = self._movements.actual_partition_to_be_moved(partition, consumer, new_consumer)
-        self._process_partition_movement(moved, new_consumer)
-        self._group.record(moved, reason if moved == partition else Reason.SWAPPED, new_consumer)
-
-    def _process_partition_movement(self, partition: TopicPartition, new_consumer: str) -> None:
-        self._movements.move_partition(partition, self._current.consumer_of[partition], new_consumer)
-        self.moved[partition] = None
-        self._current.move(partition, new_consumer)
-        if self._counter_example is not None and self._counter_example[1] == partition:
+        self._movements.move_partition(moved, self._current.consumer_of[moved], new_consumer)
+        self.moved[moved] = None
+        self._current.move(moved, new_consumer)
+        if self._counter_example is not None and self._counter_example[1] == moved:
             self._counter_example = None
+        self._group.record(moved, reason if moved == partition else Reason.SWAPPED, new_consumer)

@@ -24,6 +24,7 @@ from assignors.rules.group_spec import (
 )
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap, HashSet
+from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
 NO_RACKS: frozenset[str] = frozenset()
@@ -190,9 +191,8 @@ class CurrentAssignment:
 
     def copy(self) -> CurrentAssignment:
         """A copy that later moves do not change."""
-        copy = CurrentAssignment(HashMap())
-        for consumer, partitions in self.partitions.items():
-            copy.partitions[consumer] = list(partitions)
+        lists = {consumer: list(partitions) for consumer, partitions in self.partitions.items()}
+        copy = CurrentAssignment(HashMap(lists, capacity=DEFAULT_LENGTH))
         copy.consumer_of = dict(self.consumer_of)
         return copy
 

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from assignors.partition_list import PartitionList
-from assignors.rules.streams_sticky import StreamsGroup
+from assignors.rules.streams_sticky import StreamsGroup, members_in_turn
 from partitioning.errors import InvalidGroupError
-from partitioning.java import hash_map_keys, hash_map_order, uuid_hash
 from partitioning.java.hash_codes import rank, spread_hash
-from partitioning.java.hash_map import HashTable
+from partitioning.java.hash_map import HashSet, HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
@@ -39,13 +36,17 @@ class Process:
 
     id: uuid.UUID
     tags: Mapping[str, str]
-    threads: int = 0
+    racks: list[str | None] = field(default_factory=list)
+    """Of each thread, in the order in which the leader meets them."""
     active: set[int] = field(default_factory=set)
     standby: set[int] = field(default_factory=set)
-    owned: set[int] = field(default_factory=set)
-    """What its members run, of which a strategy sees the partitions too."""
     offsets: dict[int, int] = field(default_factory=dict)
     """By task, `RUNNING` where it runs, what its members report."""
+
+    @property
+    def threads(self) -> int:
+        """How many members it has."""
+        return len(self.racks)
 
     def load(self, more: int = 0) -> float:
         """Tasks per thread, with so many more."""
@@ -75,22 +76,19 @@ class Application:
         for member in group.members:
             if not re.fullmatch(_UUID, member.process_id):
                 raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
-        subtopologies = sorted(group.subtopologies, key=lambda each: int(each.id))
+        self.subtopologies = sorted(group.subtopologies, key=lambda each: int(each.id))
         self.tasks = [
-            TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
+            TopicPartition(each.id, number) for each in self.subtopologies for number in range(each.tasks)
         ]
         numbers = {task: number for number, task in enumerate(self.tasks)}
-        stateful = {each.id for each in subtopologies if each.stateful}
+        stateful = {each.id for each in self.subtopologies if each.stateful}
         self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
-        # The leader looks at its members in the order of a HashMap.
-        by_id = {member.id: member for member in group.members}
-        members = [by_id[name] for name in hash_map_keys(list(by_id))]
+        self.stateless = [number for task, number in numbers.items() if task.topic not in stateful]
         in_turn: dict[uuid.UUID, Process] = {}
-        for member in members:
+        for member in members_in_turn(group.members).values():
             key = uuid.UUID(member.process_id)
             process = in_turn.setdefault(key, Process(key, member.tags))
-            process.threads += 1
-            process.owned |= {numbers[task] for task in numbers.keys() & member.active}
+            process.racks.append(member.rack or None)
             offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
             # Quirk: of two members that report a task the later one counts.
             process.offsets |= {numbers[task]: offsets[task] for task in offsets.keys() & numbers.keys()}
@@ -124,14 +122,11 @@ class Application:
 
 def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
     """The order of a HashMap or HashSet that some processes were put into, one after the other."""
-    hashes = np.array([uuid_hash(each.id) for each in processes], np.int32)
-    ids = np.array([rank(each.id) for each in processes], np.int64)
 
     @lru_cache(maxsize=1 << 12)
     def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> tuple[int, ...]:
-        places = list(some)
-        order = hash_map_order(hashes[places], capacity=capacity, keys=ids[places])
-        return tuple(places[place] for place in order.tolist())
+        place_of = {processes[place].id: place for place in some}
+        return tuple(place_of[each] for each in HashSet(place_of, capacity=capacity))
 
     return order_of
 

@@ -5,24 +5,23 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import ClassVar
 
-from assignors.rules.streams_application import RUNNING, Application, ProcessAssignment, hash_order
+from assignors.rules.streams_application import RUNNING, ProcessAssignment, hash_order
+from assignors.rules.streams_racks import STATELESS, Costs, RackAwareApplication, RackAwareAssignor
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_set_capacity
-from partitioning.java.hash_codes import spread_hash
-from partitioning.java.hash_map import HashTable
+from partitioning.java.hash_map import HashSet, HashTable
 from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.topic_partition import TopicPartition
 
 
-class StreamsClassicStickyAssignor:
+class StreamsClassicStickyAssignor(RackAwareAssignor):
     """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
 
-    Offsets do not count, only whether a process reports one; nor do tags. Racks are not computed here, so
-    `rack.aware.assignment.strategy` is "none".
+    Offsets do not count, only whether a process reports one; nor do tags. Racks count as `RackAwareAssignor`
+    says; quirk: only if both costs are configured.
     """
 
     name: ClassVar[str] = "streams-classic-sticky"
@@ -44,10 +43,11 @@ class StreamsClassicStickyAssignor:
         Raises:
             AssignorError: no members, or so many tasks that their pairs overflow, where the JVM throws.
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
-                tasks.
+                tasks; racks count, but not all topics are given.
         """
-        plan = _Plan(group)
+        plan = _Plan(group, self._strategy, self._costs)
         plan.assign_active()
+        plan.exchange_active()
         if group.standby_replicas:
             order = plan.stateful if standby_order is None else standby_order
             if len(order) != len(plan.stateful) or plan.stateful.keys() != set(order):
@@ -55,12 +55,13 @@ class StreamsClassicStickyAssignor:
                     f"standby_order: give each of the {len(plan.stateful)} stateful tasks once"
                 )
             plan.assign_standby(group.standby_replicas, order)
+            plan.exchange_standby()
         return plan.answer()
 
 
-class _Plan(Application):
-    def __init__(self, group: StreamsGroup) -> None:
-        super().__init__(group)
+class _Plan(RackAwareApplication):
+    def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
+        super().__init__(group, strategy, costs)
         count = len(self.tasks)
         # The size of a HashSet of all pairs, a 32-bit integer.
         if count * (count - 1) & 1 << 31:
@@ -74,13 +75,15 @@ class _Plan(Application):
         self._loads = [0.0] * len(self.processes)
         self._holders: list[list[int]] = [[] for _ in self.tasks]
         # Processes are put into one HashMap after the other.
-        self._clients = self._order(self._order(self.in_turn))
+        self.order = self._order(self._order(self.in_turn))
+        self._before: list[set[int]] = []
+        owned = {(member.process_id, task) for member in group.members for task in member.active}
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
-        for process in self._clients:
+        for process in self.order:
             each = self.processes[process]
             for task, offset in sorted(each.offsets.items()):
-                if offset == RUNNING or task in each.owned:
+                if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:
                     # Quirk: of two processes that run a task the later one counts.
                     self._previous_active[task] = process
                 else:
@@ -93,7 +96,7 @@ class _Plan(Application):
         unassigned = self._all_tasks()
         for task in self.task_set(self._previous_active):
             if self._give_if_room(task, [self._previous_active[task]], per_thread):
-                unassigned.remove(task)
+                unassigned.discard(task)
 
         # 2. Then to one that has state of it, within its share too.
         rest = [
@@ -103,28 +106,40 @@ class _Plan(Application):
         ]
 
         # 3. The others go where they were, or have state, if that is not loaded more than others.
-        everybody = self._order(self._clients)
+        everybody = self._order(self.order)
         for task in sorted(rest):
             self._give(task, self._best(task, everybody))
+
+    def exchange_active(self) -> None:
+        """Stateful tasks, then stateless ones; changelogs count here too."""
+        self._before = [set(each.active) for each in self.processes]
+        crossings = self.crossings(lambda each: (*each.source_topics, *each.changelog_topics))
+        self.exchange_tasks(list(self.stateful.values()), crossings, self.costs)
+        self.exchange_tasks(self.stateless, crossings, STATELESS)
+        for process, each in enumerate(self.processes):
+            for task in each.active:
+                self._holders[task] = [process]
+
+    def exchange_standby(self) -> None:
+        """Whatever their tags are: Kafka Streams compares those of a process with themselves."""
+        crossings = self.crossings(lambda each: each.changelog_topics)
+        self.exchange_standby_tasks(self.strategy, crossings)
 
     def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
         """4. Standby tasks as active ones in step 3, among the processes without the task."""
         for task in map(self.stateful.__getitem__, order):
             for _ in range(replicas):
-                others = tuple(each for each in self._clients if each not in self._holders[task])
+                others = tuple(each for each in self.order if each not in self._holders[task])
                 if not others:
                     break
                 self._give(task, self._best(task, self._order(others)), is_standby=True)
 
     def _all_tasks(self) -> HashTable[int]:
         """All tasks as a HashSet, whose order follows from that of the maps before it."""
-        subtopologies: HashTable[str] = HashTable(
-            DEFAULT_LENGTH, lambda name: spread_hash(31 * (31 + int(name))), lambda name: (int(name),)
-        )
-        for task in self.tasks:
-            subtopologies.add(task.topic)
-        place_of = {name: place for place, name in enumerate(subtopologies)}
-        tasks = sorted(range(len(self.tasks)), key=lambda task: place_of[self.tasks[task].topic])
+        # A subtopology is where an integer would be that is its hash code.
+        codes = [31 * (31 + int(task.topic)) for task in self.tasks]
+        place_of = {code: place for place, code in enumerate(HashSet(codes, capacity=DEFAULT_LENGTH))}
+        tasks = sorted(range(len(codes)), key=lambda task: place_of[codes[task]])
         mapped = self.task_set(self.task_set(tasks))
         return self.task_set(mapped, hash_set_capacity(len(mapped)))
 
@@ -167,9 +182,14 @@ class _Plan(Application):
         return min((each for each in processes if self._is_new_pair(task, each)), key=load_of, default=best)
 
     def _is_new_pair(self, task: int, process: int) -> bool:
-        """Whether it has a task that is together with this one nowhere."""
+        """Whether it has a task that was nowhere together with this one when the later of both came.
+
+        Quirk: whom racks brought together, or parted, does not count.
+        """
         holders = [self.processes[each] for each in self._holders[task]]
-        each = self.processes[process]
-        return any(
-            not any(holder.has(other) for holder in holders) for other in chain(each.active, each.standby)
+        met = set[int]().union(
+            *(some for some in self._before if task in some),
+            *(each.standby if task in each.active else each.active | each.standby for each in holders),
         )
+        each = self.processes[process]
+        return not met >= each.active | each.standby

@@ -15,12 +15,12 @@ from typing import ClassVar
 
 from assignors.rules.streams_application import (
     RUNNING,
-    Application,
     Process,
     ProcessAssignment,
     hash_order,
     name_of,
 )
+from assignors.rules.streams_racks import STATELESS, Costs, RackAwareApplication, RackAwareAssignor
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
@@ -30,7 +30,7 @@ _UNKNOWN = -3
 """An offset sum that is none: `SubscriptionInfo.UNKNOWN_OFFSET_SUM`."""
 
 
-class StreamsHighAvailabilityAssignor:
+class StreamsHighAvailabilityAssignor(RackAwareAssignor):
     """Kafka Streams' default in classic groups: even loads, but a task runs where its state is caught up.
 
     Args:
@@ -38,13 +38,15 @@ class StreamsHighAvailabilityAssignor:
         acceptable_recovery_lag: `acceptable.recovery.lag`; 2**63 - 1: every process counts as caught up.
         rack_aware_assignment_tags: `rack.aware.assignment.tags`: standby tasks go to processes whose values
             of these tags differ.
-        rack_aware_assignment_strategy: `rack.aware.assignment.strategy`; "none" is the only one here.
+        rack_aware_assignment_strategy: like its costs as `RackAwareAssignor` has it; these are 10 and 1 where
+            they are not given.
 
     Raises:
-        InvalidConfigError: a setting that Kafka Streams refuses, or a rack-aware strategy.
+        InvalidConfigError: a setting that Kafka Streams refuses.
     """
 
     name: ClassVar[str] = "streams-high-availability"
+    _default_costs = (10, 1)
 
     def __init__(
         self,
@@ -53,12 +55,14 @@ class StreamsHighAvailabilityAssignor:
         acceptable_recovery_lag: int = 10_000,
         rack_aware_assignment_tags: Sequence[str] = (),
         rack_aware_assignment_strategy: str = "none",
+        rack_aware_assignment_traffic_cost: int | None = None,
+        rack_aware_assignment_non_overlap_cost: int | None = None,
     ) -> None:
-        if rack_aware_assignment_strategy != "none":
-            raise InvalidConfigError(
-                f"rack_aware_assignment_strategy {rack_aware_assignment_strategy!r} is not computed here; "
-                'give "none"'
-            )
+        super().__init__(
+            rack_aware_assignment_strategy=rack_aware_assignment_strategy,
+            rack_aware_assignment_traffic_cost=rack_aware_assignment_traffic_cost,
+            rack_aware_assignment_non_overlap_cost=rack_aware_assignment_non_overlap_cost,
+        )
         for name, value, least, most in (
             ("max_warmup_replicas", max_warmup_replicas, 1, 2**31 - 1),
             ("acceptable_recovery_lag", acceptable_recovery_lag, 0, MAX_OFFSET),
@@ -79,9 +83,9 @@ class StreamsHighAvailabilityAssignor:
             AssignorError: there are tasks but no members, or a stateful task has no end offset, where the JVM
                 throws.
             InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an offset that
-                cannot be.
+                cannot be; racks count, but not all topics are given.
         """
-        plan = _Plan(group, self._acceptable_lag, self._warmup_replicas)
+        plan = _Plan(group, self._acceptable_lag, self._warmup_replicas, self._strategy, self._costs)
         plan.assign_stateful()
         if group.standby_replicas:
             plan.assign_standby(group.standby_replicas, self._tags)
@@ -94,9 +98,11 @@ _active: Callable[[Process], set[int]] = attrgetter("active")
 _standby: Callable[[Process], set[int]] = attrgetter("standby")
 
 
-class _Plan(Application):
-    def __init__(self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int) -> None:
-        super().__init__(group)
+class _Plan(RackAwareApplication):
+    def __init__(
+        self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int, strategy: str, costs: Costs
+    ) -> None:
+        super().__init__(group, strategy, costs)
         if self.tasks and not group.members:
             raise AssignorError(
                 f"nobody can run task {name_of(self.tasks[0])}: the group has no members",
@@ -124,11 +130,19 @@ class _Plan(Application):
                 # Quirk: state ahead of its changelog counts as none.
                 self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
+        sources = self.crossings(lambda each: each.source_topics)
+        changelogs = self.crossings(lambda each: each.changelog_topics)
+        # Without racks of changelogs no active task moves either, where there are standby tasks.
+        is_known = sources is not None and (changelogs is not None or not group.standby_replicas)
+        is_on = is_known and all(len(set(each.racks)) == 1 for each in self.processes)
+        self._sources, self._changelogs = (sources, changelogs) if is_on else (None, None)
+
     def assign_stateful(self) -> None:
         """1. Stateful tasks in turn, then from process to process until loads per thread are even."""
         for task, process in zip(self._ends, cycle(self.processes), strict=False):
             process.active.add(task)
         self._balance(_active)
+        self.exchange_tasks(list(self._ends), self._sources, self.costs)
 
     def assign_standby(self, replicas: int, tags: Collection[str]) -> None:
         """2. Each replica to the least loaded process without the task; all this ignores who has state."""
@@ -140,6 +154,9 @@ class _Plan(Application):
                     break
                 self.processes[process].standby.add(task)
         self._balance(_standby, are_tags_kept=bool(tags))
+        self.exchange_standby_tasks(
+            "min_traffic", self._changelogs, lambda *move: not tags or self._keeps_tags(*move)
+        )
 
     def _assign_by_tags(self, replicas: int, tags: Collection[str]) -> dict[int, int]:
         """`ClientTagAwareStandbyTaskAssignor`: where no value of a tag has the task, as long as there is one.
@@ -168,7 +185,7 @@ class _Plan(Application):
                     self.processes[last].standby.add(task)
                     left[task] -= 1
             if not left[task]:
-                missing.remove(task)
+                missing.discard(task)
         return {task: left[task] for task in missing}
 
     def _least_loaded_without(self, task: int, excluded: Collection[int] = ()) -> int | None:
@@ -232,9 +249,9 @@ class _Plan(Application):
 
     def assign_stateless(self) -> None:
         """5. Each to the process with the fewest active tasks per thread."""
-        for task in range(len(self.tasks)):
-            if task not in self._ends:
-                min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
+        for task in self.stateless:
+            min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
+        self.exchange_tasks(self.stateless, self._sources, STATELESS)
 
     def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
         """`balanceTasksOverThreads`.
@@ -256,6 +273,14 @@ class _Plan(Application):
                         tasks_of(source).remove(task)
                         tasks_of(destination).add(task)
                         moved = True
+
+    def _keeps_tags(self, source: Process, to: Process, task: int) -> bool:
+        """Whether a standby task's processes have as many values of tags if it goes from one to the other."""
+        others = [each for each in self.processes if each.has(task) and each is not source]
+        before, after = (
+            {tag for each in [*others, last] for tag in each.tags.items()} for last in (source, to)
+        )
+        return len(after) >= len(before)
 
     def _movements(self, tasks_of: Callable[[Process], set[int]]) -> list[tuple[int, int, int]]:
         """Tasks with a better prepared process elsewhere: how many are caught up, the task, where it is."""

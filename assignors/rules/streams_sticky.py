@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from assignors.group import check_ids
+from assignors.group import Topic, check_ids
 from assignors.partition_list import PartitionList
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.collections import PriorityQueue
 from partitioning.java.hash_map import HashMap
+from partitioning.java.sizes import DEFAULT_LENGTH
 from partitioning.kit.limits import check_members, check_partitions
 from partitioning.topic_partition import TopicPartition
 
@@ -27,11 +28,15 @@ class Subtopology:
         id: its id, such as "0".
         tasks: how many tasks: the greatest partition count of its source topics.
         stateful: whether it has changelog topics, and so standby tasks.
+        source_topics: the topics that it reads, with racks, for `rack.aware.assignment.strategy`.
+        changelog_topics: the topics of its state, likewise; one may be a source topic too.
     """
 
     id: str
     tasks: int
     stateful: bool = False
+    source_topics: Sequence[Topic] = field(default=(), kw_only=True)
+    changelog_topics: Sequence[Topic] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ class StreamsMember:
         offsets: the sum of changelog offsets that it reports, by task: state that it has on disk; in a
             classic group -3 where it does not know the sum, and -2 where it runs the task.
         tags: `client.tag.*`, which count in classic groups.
+        rack: `client.rack`, which counts there too.
     """
 
     id: str
@@ -54,6 +60,7 @@ class StreamsMember:
     standby: Sequence[TopicPartition] = field(default=(), kw_only=True)
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict, kw_only=True)
     tags: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    rack: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,11 @@ class StreamsGroup:
         check_ids(
             subtopology=[each.id for each in self.subtopologies], member=[each.id for each in self.members]
         )
+
+
+def members_in_turn(members: Sequence[StreamsMember]) -> HashMap[str, StreamsMember]:
+    """By id, in the order in which a coordinator or leader looks at them: that of a HashMap."""
+    return HashMap({member.id: member for member in members}, capacity=DEFAULT_LENGTH)
 
 
 class StreamsAssignment(NamedTuple):
@@ -180,9 +192,7 @@ class _Sticky:
         self._active_quota = _Quota(len(self._tasks), count)
         self._quota = _Quota(len(self._tasks) + len(self._stateful) * group.standby_replicas, count)
         # Quirk: members come in the order of a HashMap, processes in that of another one.
-        by_id: HashMap[str, StreamsMember] = HashMap()
-        for member in group.members:
-            by_id[member.id] = member
+        by_id = members_in_turn(group.members)
         self._process_of = {member.id: member.process_id for member in group.members}
         self._processes: HashMap[str, _Process] = HashMap(capacity=count)
         self._previous_active: dict[TopicPartition, str] = {}

@@ -4,8 +4,6 @@ Kafka 4.4.0, as 4.1 to 4.4. Members keep as much as they may of what they have b
 are as even as can be. Racks are ignored.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import uuid

@@ -1,7 +1,5 @@
 """What every assignor must do, ours and a stranger's: call `check_assignor` in a test of yours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 

@@ -1,7 +1,5 @@
 """Groups as an assignor meets them, one rebalance after the other."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The assignors that weigh partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar
@@ -10,11 +8,10 @@ import numpy as np
 
 from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
 from assignors.group import Group
-from assignors.interface import RebalanceProtocol
+from assignors.interface import CooperativeMemory, EagerMemory
 from assignors.optimal.assignor import Deciding, Decision, find_held_back
 from assignors.optimal.reading import read_group
 from assignors.partition_list import PartitionList
-from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.weighted.improving import Answer, Limits, certify, decide
 from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
 from assignors.weighted.placing import place
@@ -73,14 +70,13 @@ class _Weighted(Deciding):
         return data if self._rates is None else with_rates(data, self._rates())
 
 
-class WeightedAssignor(_Weighted):
+class WeightedAssignor(_Weighted, EagerMemory):
     """A low largest load over capacity where partitions weigh differently, with few moves and a certificate.
 
     Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing.
     """
 
     name: ClassVar[str] = "weighted"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def _decide(self, group: Group) -> Decision:
         measured = read_measured(group.members)
@@ -90,10 +86,10 @@ class WeightedAssignor(_Weighted):
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """What "sticky" sends, nothing before the first assignment, and rates behind it."""
-        return self._sent(encode_sticky_user_data(owned, generation) if generation >= 0 else None)
+        return self._sent(super().user_data(owned, generation))
 
 
-class CooperativeWeightedAssignor(_Weighted):
+class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
     """As "weighted", but a partition waits a round before it moves, so that its old owner can give it up.
 
     What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
@@ -102,7 +98,6 @@ class CooperativeWeightedAssignor(_Weighted):
     """
 
     name: ClassVar[str] = "cooperative-weighted"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def _decide(self, group: Group) -> Decision:
         measured = read_measured(group.members)
@@ -134,6 +129,6 @@ class CooperativeWeightedAssignor(_Weighted):
             moves = max(moves - int(np.count_nonzero(problem.reading.holder < 0)), 0)
         return decide(problem, Limits(moves, gain, _WORTH))
 
-    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """What "cooperative-sticky" sends, the generation of the claim beside it, and rates behind it."""
-        return self._sent(encode_cooperative_user_data(generation))
+        return self._sent(super().user_data(owned, generation))

@@ -4,8 +4,6 @@ They follow what an assignor's user data holds otherwise, whose readers stop bef
 name, partition numbers and as many 64-bit floats, then the length of all that, then `RATE`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Free partitions, each to the member that would be the least loaded with it, the heaviest first."""
 
-from __future__ import annotations
-
 from heapq import heapify, heapreplace
 
 import numpy as np

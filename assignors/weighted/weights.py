@@ -1,7 +1,5 @@
 """What partitions weigh and members can carry, as people say it."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence

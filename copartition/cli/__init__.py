@@ -1,7 +1,5 @@
 """The commands `copartition` and `assignment-diff`."""
 
-from __future__ import annotations
-
 import gc
 import signal
 import sys

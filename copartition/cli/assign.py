@@ -63,7 +63,11 @@ def assign(
     if listing:
         from assignors import list_assignors  # noqa: PLC0415 - help does without
 
-        output.print_strategies(list_assignors())
+        rows = [
+            (each.name, each.origin, f"broken: {each.fault}" if each.fault else each.summary)
+            for each in list_assignors()
+        ]
+        output.print_rows([dict(zip(("name", "origin", "summary"), row, strict=True)) for row in rows])
         return
     if assignor is None:
         raise click.UsageError("name an assignor; --list names them all")
@@ -87,9 +91,7 @@ def assign(
 
 
 def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
-    import numpy as np  # noqa: PLC0415 - help does without
-
-    from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415
+    from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415 - help does without
 
     counts: dict[str, int] = {}
     for name, count in topics:
@@ -117,10 +119,8 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
         identities[member.client_id] = MemberIdentity(
             member.client_id, member.instance_id, topics=member.topics or tuple(counts)
         )
-    nothing = np.empty(0, np.int32)
-    return GroupState(tuple(identities.values()), (), nothing, nothing, nothing, complete=True).completed(
-        counts
-    )
+    alone = GroupState.without_partitions(tuple(identities.values()), complete=True)
+    return alone.completed(counts)
 
 
 def _print(state: GroupState, console: Console) -> None:

@@ -1,7 +1,5 @@
 """`copartition audit`: who wrote a topic."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import click

@@ -62,7 +62,7 @@ def check(
     wanted: Wanted,
     keys: KeyFormat,
     writers: tuple[str, ...],
-    grow: tuple[tuple[str, int], ...],
+    grow: dict[str, int],
     joins: tuple[str, ...],
     topics: tuple[tuple[str, int], ...],
     checks: tuple[str, ...],
@@ -88,7 +88,7 @@ def check(
     limits = [parse_check(text, JoinNumbers) for text in checks]
     counts = dict(topics)
     if grow:
-        report = _check_growth(joined, joins, dict(grow), config, counts)
+        report = _check_growth(joined, joins, grow, config, counts)
     elif writers:
         report = _check_writers(joined, writers, config, counts)
     else:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import (
+    build_lazily,
     check_option,
     group_option,
     grow_option,
@@ -18,6 +19,7 @@ from copartition.cli.options import (
     members_option,
     one_argument,
     output_options,
+    repeated_option,
     schema_option,
     set_option,
     split_topics,
@@ -29,7 +31,7 @@ from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff, Check
-    from copartition.groups import Joiner, WhatIf
+    from copartition.groups import WhatIf
     from copartition.reports.diff.model import View
     from copartition.simulation.inputs.settings import Settings
 
@@ -56,22 +58,9 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
         raise click.BadParameter(f"{text!r} is no regular expression: {error}", ctx, option) from None
 
 
-def _view(
-    *,
-    by: str | None,
-    topic: re.Pattern[str] | None,
-    member: re.Pattern[str] | None,
-    every: bool,
-    reasons: bool,
-) -> View:
-    from copartition.reports.diff.model import View  # noqa: PLC0415 - help and completion do without
-
-    return View(by=by, topic=topic, member=member, every=every, reasons=reasons)
-
-
 view_options = one_argument(
     "view",
-    _view,
+    build_lazily("copartition.reports.diff.model", "View"),
     click.option(
         "--by", type=click.Choice(["member", "topic", "partition"]), help="What a row of the report is."
     ),
@@ -88,41 +77,21 @@ view_options = one_argument(
         help="Show all rows, not the 40 largest changes, and what did not change.",
     ),
     click.option("--reasons", is_flag=True, help="plan: show why the assignor moves each partition."),
+    parameters=("by", "topic", "member", "every", "reasons"),
 )
 """What of a diff to show."""
 
 
-def _what_if(
-    *,
-    add_members: int,
-    add_member: tuple[Joiner, ...],
-    remove_member: tuple[str, ...],
-    grow: tuple[tuple[str, int], ...],
-    subscribe: tuple[str, ...],
-    deploy: Literal["rolling", "surge"] | None,
-) -> WhatIf:
-    from copartition.groups import WhatIf  # noqa: PLC0415 - help and completion do without
-
-    return WhatIf(
-        add_members=add_members,
-        joining=add_member,
-        remove_members=remove_member,
-        partitions=dict(grow),
-        subscribe=dict(map(_subscription, subscribe)),
-        deploy=deploy,
-    )
-
-
-def _subscription(text: str) -> tuple[str, tuple[str, ...]]:
+def _subscription(text: str, option: str) -> tuple[str, tuple[str, ...]]:
     member, _, topics = text.rpartition("=")
     if not member:
-        raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint="--subscribe")
-    return member, split_topics(topics, text, "--subscribe")
+        raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint=option)
+    return member, split_topics(topics, text, option)
 
 
 planning_options = one_argument(
     "what_if",
-    _what_if,
+    build_lazily("copartition.groups", "WhatIf"),
     click.option(
         "--add-members",
         type=click.IntRange(0, MAX_GROUP_MEMBERS),
@@ -131,10 +100,17 @@ planning_options = one_argument(
         help="plan: members that join.",
     ),
     members_option(
-        "--add-member", id_="CLIENT", text="plan: a member that joins under this client id; repeatable."
+        "--add-member",
+        "joining",
+        id_="CLIENT",
+        text="plan: a member that joins under this client id; repeatable.",
     ),
     click.option(
-        "--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable."
+        "--remove-member",
+        "remove_members",
+        multiple=True,
+        metavar="ID",
+        help="plan: a member that leaves; repeatable.",
     ),
     click.option(
         "--deploy",
@@ -142,13 +118,15 @@ planning_options = one_argument(
         help="plan: every member is replaced, one after the other: gone before it is back (rolling), or only "
         "when the new one has joined (surge).",
     ),
-    click.option(
+    repeated_option(
         "--subscribe",
-        multiple=True,
+        read=_subscription,
+        build=dict,
         metavar="MEMBER=TOPIC,..",
-        help="A member subscribes to these topics; * is all other members, new ones too; repeatable.",
+        text="A member subscribes to these topics; * is all other members, new ones too; repeatable.",
     ),
-    grow_option("plan: a topic that grows to N partitions; repeatable."),
+    grow_option("plan: a topic that grows to N partitions; repeatable.", "partitions"),
+    parameters=("add_members", "joining", "remove_members", "deploy", "subscribe", "partitions"),
 )
 """What a plan changes in its group."""
 

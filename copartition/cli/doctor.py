@@ -1,7 +1,5 @@
 """`copartition doctor`: what is wrong with a consumer group, on one page."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`copartition`: its commands by name, under the headings of --help."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import click

@@ -55,7 +55,7 @@ def model() -> None:
     type=click.Path(exists=True, dir_okay=False),
     help="Recorded records instead: CSV with time_ms, value_bytes, and key or partition.",
 )
-@click.option("--value-bytes", type=click.IntRange(min=0), help="With --rate: bytes of each value.")
+@count_option("--value-bytes", "With --rate: bytes of each value.", least=0)
 @count_option("--key-bytes", "With --rate: bytes of each key; keys spread evenly. Without it there are none.")
 @partitions_option("Partitions of the topic.", 100_000, required=True)
 @count_option("--brokers", "Brokers, which lead the partitions in turn.", default=3)
@@ -173,11 +173,7 @@ def _share_option(name: str, text: str) -> Decorator:
     "--in-flight",
     "Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
 )
-@click.option(
-    "--retries",
-    type=click.IntRange(min=0),
-    help="How often a request is sent again; by default without limit.",
-)
+@count_option("--retries", "How often a request is sent again; by default without limit.", least=0)
 @ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.")
 @click.option(
     "--client",

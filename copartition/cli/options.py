@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
 from inspect import signature
@@ -32,9 +32,14 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> Decorator:
-    """Several click options as the one argument `name`: what `build` returns for parameters so named."""
-    parameters = signature(build).parameters
+def one_argument(
+    name: str, build: Callable[..., Any], *options: Decorator, parameters: Collection[str] = ()
+) -> Decorator:
+    """Several click options as the one argument `name`: what `build` returns for parameters so named.
+
+    `parameters` names them where `build` itself does not.
+    """
+    parameters = parameters or signature(build).parameters
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -48,6 +53,15 @@ def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> D
         return decorated
 
     return decorate
+
+
+def build_lazily(module: str, name: str) -> Callable[..., Any]:
+    """What calls the class of this name with keywords, and imports its module only then."""
+
+    def build(**fields: Any) -> Any:
+        return getattr(import_module(module), name)(**fields)
+
+    return build
 
 
 def _remember_verbose(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
@@ -140,9 +154,7 @@ def check_option(example: str) -> Decorator:
 
 def seed_option(text: str, default: int | None = None) -> Decorator:
     """The option --seed of what comes by chance."""
-    return click.option(
-        "--seed", type=click.IntRange(min=0), default=default, show_default=default is not None, help=text
-    )
+    return count_option("--seed", text, default, least=0)
 
 
 def ms_option(
@@ -166,53 +178,56 @@ def partitions_option(text: str, most: int, *, required: bool = False) -> Decora
     return click.option("-n", "--partitions", type=click.IntRange(1, most), required=required, help=text)
 
 
-def count_option(name: str, text: str, default: int | None = None) -> Decorator:
-    """An option of one or more of something, whose default help shows."""
+def count_option(name: str, text: str, default: int | None = None, *, least: int = 1) -> Decorator:
+    """An option of so many of something, whose default help shows."""
     return click.option(
-        name, type=click.IntRange(min=1), default=default, show_default=default is not None, help=text
+        name, type=click.IntRange(least), default=default, show_default=default is not None, help=text
     )
 
 
 def set_option(text: str) -> Decorator:
     """The option --set, got as `changes`: texts by key."""
-
-    def read(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, str]:  # noqa: ARG001
-        changes = {}
-        for change in values:
-            key, sign, value = change.partition("=")
-            if not key.strip() or not sign:
-                raise click.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
-            changes[key.strip()] = value.strip()
-        return changes
-
-    return click.option(
-        "--set", "changes", multiple=True, callback=read, metavar="KEY=VALUE", help=f"{text}; repeatable."
+    return repeated_option(
+        "--set", "changes", read=_change, build=dict, metavar="KEY=VALUE", text=f"{text}; repeatable."
     )
 
 
-def _repeated_option(*names: str, read: Callable[[str, str], object], metavar: str, text: str) -> Decorator:
-    """A repeatable option, got as a tuple of what `read` returns for each value and the option's name."""
+def _change(text: str, option: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not key.strip() or not sign:
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
+    return key.strip(), value.strip()
 
-    def read_all(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[object, ...]:  # noqa: ARG001
-        return tuple(read(value, option.opts[0]) for value in values)
+
+def repeated_option(
+    *names: str,
+    read: Callable[[str, str], Any],
+    build: Callable[[Iterable[Any]], object] = tuple,
+    metavar: str,
+    text: str,
+) -> Decorator:
+    """A repeatable option, got as `build` of what `read` returns for each value and the option's name."""
+
+    def read_all(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> object:  # noqa: ARG001
+        return build(read(value, option.opts[0]) for value in values)
 
     return click.option(*names, callback=read_all, multiple=True, metavar=metavar, help=text)
 
 
 def topics_option(text: str) -> Decorator:
     """The option --topic for topics that no cluster describes, got as `topics`: pairs."""
-    return _repeated_option("--topic", "topics", read=_topic_count, metavar="TOPIC=N", text=text)
+    return repeated_option("--topic", "topics", read=_topic_count, metavar="TOPIC=N", text=text)
 
 
-def grow_option(text: str) -> Decorator:
-    """The option --grow, got as `grow`: pairs."""
-    return _repeated_option("--grow", read=_topic_count, metavar="TOPIC=N", text=text)
+def grow_option(text: str, name: str = "grow") -> Decorator:
+    """The option --grow, got as `name`: counts by topic."""
+    return repeated_option("--grow", name, read=_topic_count, build=dict, metavar="TOPIC=N", text=text)
 
 
 def members_option(*names: str, id_: str, text: str) -> Decorator:
     """An option for members that join, which help shows by what it calls their id."""
     metavar = f"{id_}[:INSTANCE][@TOPIC,..]"
-    return _repeated_option(*names, read=_new_member, metavar=metavar, text=text)
+    return repeated_option(*names, read=_new_member, metavar=metavar, text=text)
 
 
 def _topic_count(text: str, option: str) -> tuple[str, int]:

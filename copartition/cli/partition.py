@@ -1,7 +1,5 @@
 """`copartition partition`: where every client puts a key."""
 
-from __future__ import annotations
-
 import json
 import os
 

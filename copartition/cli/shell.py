@@ -20,8 +20,6 @@ from partitioning.kit.limits import MAX_REPORT_WIDTH
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from partitioning.registry import StrategyInfo
-
 _T = TypeVar("_T")
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -220,16 +218,3 @@ class Output(NamedTuple):
         for row in rows:
             listing.add_row(*map(cell, row.values()))
         self.paint(lambda console: console.print(listing))
-
-    def print_strategies(self, infos: Sequence[StrategyInfo]) -> None:
-        """Write strategies by name, with where they come from."""
-        self.print_rows(
-            [
-                {
-                    "name": info.name,
-                    "origin": info.origin,
-                    "summary": f"broken: {info.fault}" if info.fault else info.summary,
-                }
-                for info in infos
-            ]
-        )

@@ -47,24 +47,20 @@ class ScenarioInputs(NamedTuple):
 
     def read(self, plans: Sequence[str]) -> list[CapturedScenario]:
         """The scenarios of files and names, or of groups, each with what was taken for granted of it."""
-        from copartition.simulation.inputs.scenario import CapturedScenario  # noqa: PLC0415 - only these commands need it
-
-        if self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans):
-            bases = self._from_groups(plans)
-        else:
-            bases = [CapturedScenario(base) for base in self._from_files(plans)]
+        captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
+        bases = self._from_groups(plans) if captured else self._from_files(plans)
         if self.seed is None:
             return bases
         return [base._replace(scenario=replace(base.scenario, seed=self.seed)) for base in bases]
 
-    def _from_files(self, plans: Sequence[str]) -> list[Scenario]:
-        from copartition.simulation import Scenario  # noqa: PLC0415 - as above
+    def _from_files(self, plans: Sequence[str]) -> list[CapturedScenario]:
+        from copartition.simulation.inputs.scenario import CapturedScenario, Scenario  # noqa: PLC0415 - only here
 
         bases = [Scenario.from_file(_find(plan), self.changes) for plan in plans]
         if len({base.name for base in bases}) < len(bases):
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
         named = [(base, name) for base in bases for name in self.assignors or (base.assignor,)]
-        return [replace(base, assignor=name) for base, name in named]
+        return [CapturedScenario(replace(base, assignor=name)) for base, name in named]
 
     def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
         from copartition.groups import read_source, scenario_of, scenarios_of_record  # noqa: PLC0415 - only groups need it

@@ -1,7 +1,5 @@
 """`copartition transactions`: what is open on a cluster, what it holds back, and what ends it."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

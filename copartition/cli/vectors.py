@@ -1,13 +1,11 @@
 """`copartition vectors`: exact answers for authors of brokers and clients, and what differs from them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 
 import click
 
-from copartition.cli.options import output_options, schema_option
+from copartition.cli.options import output_options, schema_option, seed_option
 from copartition.cli.shell import Output, command, write
 
 MOST = 100_000
@@ -19,7 +17,7 @@ MOST = 100_000
 )
 @click.argument("strategy")
 @click.option("--count", type=click.IntRange(1, MOST), default=200, show_default=True, help="How many cases.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides the cases.")
+@seed_option("Decides the cases.", default=0)
 @click.option(
     "--against",
     metavar="COMMAND",

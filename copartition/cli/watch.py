@@ -1,7 +1,5 @@
 """`copartition watch`: a group, a line a change."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack, suppress
 from typing import TextIO
 
@@ -109,8 +107,10 @@ def _look(
 
     interval, for_s, count = limits
     reader = GroupReader(group, config)
-    ends = None if record is None else reader.ends
-    looks = Looks(reader, interval_s=interval, for_s=for_s, count=count, ends=ends, tell=tell)
+    ends, committed = (None, None) if record is None else (reader.ends, reader.committed)
+    looks = Looks(
+        reader, interval_s=interval, for_s=for_s, count=count, ends=ends, committed=committed, tell=tell
+    )
     report = WatchReport(form)
     with ExitStack() as stack:
         file = None if record is None else stack.enter_context(_open_record(record))

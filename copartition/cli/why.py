@@ -69,10 +69,9 @@ def why(
     The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs show no group.
     """
     from copartition.reports.why import print_why, why_json  # noqa: PLC0415 - help and completion do without
-    from copartition.why.cures import cures  # noqa: PLC0415
+    from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
     from copartition.why.evidence import read_evidence  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
-    from copartition.why.scenario import scenario_or_why_not  # noqa: PLC0415
 
     if live := [each.removeprefix("live:") for each in logs if each.startswith("live:")]:
         from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
@@ -114,7 +113,7 @@ def _write_scenario(
     output: Output,
 ) -> None:
     from copartition.cli.snapshot import scenario_yaml  # noqa: PLC0415 - few ask for it
-    from copartition.why.scenario import scenario_of  # noqa: PLC0415
+    from copartition.why.cures import scenario_of  # noqa: PLC0415
 
     if len(groups) > 1:
         names = ", ".join(each.name for each in groups[:10])

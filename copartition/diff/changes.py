@@ -3,8 +3,6 @@
 Without pairs of members, every restart reads as if everything had moved.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A diff in numbers, and limits on them such as `moved_pct<=10`."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

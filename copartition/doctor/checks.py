@@ -3,8 +3,6 @@
 A new check is a function and a table of its name in `checks.toml`; docs/doctor.md lists them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -329,26 +327,7 @@ def _coordinator(group: Examination, _: Limits) -> Seen:
     return (brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text)
 
 
-_ABOUT = read_toml(__package__, "checks.toml")
-_LOOKS: dict[str, Callable[[Examination, Limits], Seen]] = {
-    "state": _state,
-    "clients": _clients,
-    "idle": _idle,
-    "load": _load,
-    "spread": _spread,
-    "subscriptions": _subscriptions,
-    "static": _static,
-    "timeouts": _timeouts,
-    "unread": _unread,
-    "left_over": _left_over,
-    "lag": _lag,
-    "beyond_the_end": _beyond_the_end,
-    "trend": _trend,
-    "standstill": _standstill,
-    "hot_partition": _hot_partition,
-    "uncommitted": _uncommitted,
-    "expiring": _expiring,
-    "joined": _joined,
-    "coordinator": _coordinator,
-}
-CHECKS = tuple(Check(_LOOKS[name], **about) for name, about in _ABOUT.items())
+CHECKS = tuple(
+    Check(globals()[f"_{name}"], **about) for name, about in read_toml(__package__, "checks.toml").items()
+)
+"""A check for each table of `checks.toml`: the function of its name here, and what is said of it there."""

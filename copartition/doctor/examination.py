@@ -1,7 +1,5 @@
 """All that a source says of a group, in one value."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assignors.state import UNKNOWN_LAG, GroupState
+from assignors.state import GroupState
 from copartition.groups.live.cluster import Cluster, connect
 from copartition.groups.live.members import LiveGroup, describe_group, with_subscriptions
 from copartition.groups.live.reader import read_topics, states
@@ -63,21 +61,12 @@ class Examination:
         """The lag of each partition where it is known; None where the source tells none."""
         if self.last is not None:
             return self.last.lags
-        if self.state.lag is None:
-            return None
-        rows = zip(self._places, self.state.lag.tolist(), strict=True)
-        return {place: lag for place, lag in rows if lag != UNKNOWN_LAG}
-
-    @cached_property
-    def _places(self) -> list[tuple[str, int]]:
-        """Topic and number of each row of the state."""
-        names = (self.state.topics[topic] for topic in self.state.topic.tolist())
-        return list(zip(names, self.state.partition.tolist(), strict=True))
+        return None if self.state.lag is None else self.state.lag_by_place
 
     @cached_property
     def owners(self) -> dict[tuple[str, int], int]:
         """The index of each partition's owner, -1 where nobody has it."""
-        return dict(zip(self._places, self.state.member.tolist(), strict=True))
+        return dict(zip(self.state.places, self.state.member.tolist(), strict=True))
 
     @property
     def loads(self) -> list[int]:

@@ -1,7 +1,5 @@
 """Short names of a group's members, the same for as long as the group is followed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, count

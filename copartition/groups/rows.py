@@ -1,7 +1,5 @@
 """A group state row by row, from inputs that come that way."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import repeat

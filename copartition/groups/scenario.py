@@ -1,7 +1,5 @@
 """From a group as somebody captured it to a scenario that runs it through a deploy, a crash or a growth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -17,7 +15,7 @@ from copartition.groups.plan.planner import as_complete
 from copartition.groups.snapshot import Step, read_record
 from copartition.simulation import Consumer, Crash, Deployment, Grow, Load, RollingRestart, Scenario
 from copartition.simulation.inputs.events import Event
-from copartition.simulation.inputs.scenario import CapturedScenario
+from copartition.simulation.inputs.scenario import QUIET_MS, CapturedScenario
 from copartition.words import duration
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
@@ -34,7 +32,11 @@ _PROFILES = {"java", "librdkafka", "kafka-python"}
 
 
 def scenario_of(
-    state: GroupState, deploy: str | None = None, *, assignor: str | None = None
+    state: GroupState,
+    deploy: str | None = None,
+    *,
+    assignor: str | None = None,
+    quiet_ms: float | None = None,
 ) -> CapturedScenario:
     """The group at rest, and what happens to it.
 
@@ -42,6 +44,7 @@ def scenario_of(
         state: the group.
         deploy: what happens, see `DEPLOYS`; None for nothing.
         assignor: the strategy of the group; None for the one that the group tells.
+        quiet_ms: how long it has been as it is, by which its heartbeats have drifted apart; None: an hour.
 
     Raises:
         SourceError: the group has no member, tells no strategy, or a deploy makes no sense for it.
@@ -79,7 +82,8 @@ def scenario_of(
         assumed.append("clients are Java's")
     elif len(clients) > 1:
         assumed.append(f"clients are Java's; the group has {' and '.join(clients)}")
-    assumed.append(f"the group begins as {strategy!r} assigns it anew, and has been quiet for an hour")
+    quiet = "an hour" if quiet_ms is None else duration(quiet_ms)
+    assumed.append(f"the group begins as {strategy!r} assigns it anew, and has been quiet for {quiet}")
     return CapturedScenario(
         Scenario(
             tuple(topic for topic in _topics(state) if topic.name in read),
@@ -87,6 +91,7 @@ def scenario_of(
             () if event is None else (event,),
             assignor=strategy,
             name=", ".join(filter(None, [state.name or "group", deploy])),
+            settled_ms=QUIET_MS if quiet_ms is None else quiet_ms,
         ),
         (*assumed, *times),
     )
@@ -95,22 +100,49 @@ def scenario_of(
 def scenarios_of_record(
     path: str, deploys: Sequence[str] = (), assignors: Sequence[str | None] = (None,)
 ) -> list[CapturedScenario]:
-    """The last stable group of a record, with its rates, through deploys: a roll and a crash by default."""
+    """The last stable group of a record, through deploys: a roll and a crash by default.
+
+    It has the rates of the record, what waited when it was seen last, and has been quiet as long as it was.
+    """
     steps = read_record(path)
-    stable = [step.state for step in steps if step.state.status == "Stable" and step.state.members]
+    stable = [n for n, step in enumerate(steps) if step.state.status == "Stable" and step.state.members]
     if not stable:
         raise SourceError(f"{path}: no step shows a stable group with members; watch it for longer")
+    state, quiet_ms = steps[stable[-1]].state, _quiet_ms(steps, stable[-1])
     captured = [
-        scenario_of(stable[-1], deploy, assignor=assignor)
-        for deploy in deploys or ("rolling", f"crash {stable[-1].members[0].id}")
+        scenario_of(state, deploy, assignor=assignor, quiet_ms=quiet_ms)
+        for deploy in deploys or ("rolling", f"crash {state.members[0].id}")
         for assignor in assignors
     ]
-    load, shown = _recorded_load(steps, captured[0].scenario.topics)
+    load, shown = _recorded_load(steps, state, captured[0].scenario.topics)
     return [CapturedScenario(replace(each.scenario, load=load), (shown, *each.assumed)) for each in captured]
 
 
-def _recorded_load(steps: Sequence[Step], topics: Sequence[Topic]) -> tuple[Load | None, str]:
-    """What came to each partition a second in the busiest stretch of a record, as far as it has all ends."""
+def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
+    """How long the group has been as it is in this step when it was last seen so.
+
+    None where it was so before the record began.
+    """
+    first = last
+    while first and _decided(steps[first - 1].state) == _decided(steps[last].state):
+        first -= 1
+    until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at
+    return None if first == 0 or until is None else 1_000 * max(until - steps[first].at, 0.0)
+
+
+def _decided(state: GroupState) -> tuple[object, ...]:
+    """What the last rebalance of a group has decided."""
+    rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
+    return state.status, state.members, state.topics, sorted(rows)
+
+
+def _recorded_load(
+    steps: Sequence[Step], state: GroupState, topics: Sequence[Topic]
+) -> tuple[Load | None, str]:
+    """What came to each partition a second in the busiest stretch of a record, as far as it has all ends.
+
+    What waits is the lag of the group in this state.
+    """
     numbers = [(topic.name, number) for topic in topics for number in range(topic.partitions)]
     samples: list[tuple[float, NDArray[np.float64]]] = []
     for step in steps:
@@ -125,9 +157,17 @@ def _recorded_load(steps: Sequence[Step], topics: Sequence[Topic]) -> tuple[Load
         return None, f"the record shows no rates: it has no ends of all partitions {_STRETCH_S:g} s apart"
     seconds, came = max(stretches, key=lambda stretch: float(stretch[1].sum()) / stretch[0])
     rates = iter((came / seconds).tolist())
-    load = Load({topic.name: tuple(islice(rates, topic.partitions)) for topic in topics})
+    lags = np.zeros(len(state.topic), np.int64) if state.lag is None else state.lag
+    rows = zip(state.topic.tolist(), state.partition.tolist(), lags.tolist(), strict=True)
+    waits = {(state.topics[topic], number): max(lag, 0) for topic, number, lag in rows}
+    waiting = iter([waits.get(each, 0) for each in numbers])
+    load = Load(
+        {topic.name: tuple(islice(rates, topic.partitions)) for topic in topics},
+        waiting={topic.name: tuple(islice(waiting, topic.partitions)) for topic in topics},
+    )
     stretch = f"the busiest {duration(1_000 * seconds)} between two ends"
-    return load, f"rates are those of {stretch} in the record; nothing waits at the start"
+    at_start = "nothing" if state.lag is None else "what was not committed"
+    return load, f"rates are those of {stretch} in the record; {at_start} waits at the start"
 
 
 def _topics(state: GroupState) -> list[Topic]:

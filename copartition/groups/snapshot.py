@@ -1,7 +1,5 @@
 """A group at one moment as JSON, and a record: a snapshot a line, as it was watched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -130,14 +128,35 @@ def _state(
     lists = [getattr(member, key) for member in snapshot.members]
     read = {*unassigned, *(topic for partitions in lists for topic in partitions)}
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
-    rows = _Collected(snapshot)
+    rows = Rows()
+    listed: dict[str, set[int]] = {topic: set() for topic in snapshot.lag}
+
+    def add(topic: str, partitions: list[int], owner: str | None, place: str) -> None:
+        """Partitions of one topic that one member has, or nobody, held against the snapshot's counts."""
+        count = snapshot.topics.get(topic)
+        if count is not None and max(partitions, default=-1) >= count:
+            raise SourceError(
+                f"{topic}-{max(partitions)} does not exist, {topic} has {count} partitions - at `{place}`"
+            )
+        lags = snapshot.lag.get(topic)
+        rows.partitions(
+            topic, partitions, owner, lags and [lags.get(partition, UNKNOWN_LAG) for partition in partitions]
+        )
+        if lags:
+            listed[topic].update(partitions)
+
     for number, (member, partitions) in enumerate(zip(snapshot.members, lists, strict=True)):
-        rows.member(member, f" - at `$.members[{number}].id`")
+        identity = MemberIdentity(*(getattr(member, name) for name in MemberIdentity._fields))
+        rows.member(identity, f" - at `$.members[{number}].id`")
         for topic, numbers in partitions.items():
-            rows.add(topic, numbers, member.id, f"$.members[{number}].{key}")
+            add(topic, numbers, member.id, f"$.members[{number}].{key}")
     for topic, numbers in unassigned.items():
-        rows.add(topic, numbers, None, f"$.{unassigned_key}")
-    state = rows.state().completed(snapshot.topics)
+        add(topic, numbers, None, f"$.{unassigned_key}")
+    # Partitions that only have a lag are added as columns.
+    for topic, total in snapshot.topics.items():
+        lags = snapshot.lag.get(topic, {})
+        add(topic, [lag for lag in lags if lag < total and lag not in listed[topic]], None, "$.topics")
+    state = rows.state(name=snapshot.group, status=snapshot.state).completed(snapshot.topics)
     return replace(
         state,
         complete=complete,
@@ -154,42 +173,6 @@ def _in_common(group: Snapshot | GroupState) -> dict[str, Any]:
 
 def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, ...]:
     return tuple(map(values.get, state.topics)) if values else ()
-
-
-class _Collected:
-    """The rows of one state of a snapshot, each held against the snapshot's counts."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._rows = Rows()
-        self._listed: dict[str, set[int]] = {topic: set() for topic in snapshot.lag}
-
-    def member(self, member: SnapshotMember, where: str) -> None:
-        """A member of the group; an error ends in `where`."""
-        identity = MemberIdentity(*(getattr(member, name) for name in MemberIdentity._fields))
-        self._rows.member(identity, where)
-
-    def add(self, topic: str, partitions: list[int], owner: str | None, place: str) -> None:
-        """Partitions of one topic that one member has, or nobody."""
-        count = self._snapshot.topics.get(topic)
-        if count is not None and max(partitions, default=-1) >= count:
-            raise SourceError(
-                f"{topic}-{max(partitions)} does not exist, {topic} has {count} partitions - at `{place}`"
-            )
-        lags = self._snapshot.lag.get(topic)
-        self._rows.partitions(
-            topic, partitions, owner, lags and [lags.get(partition, UNKNOWN_LAG) for partition in partitions]
-        )
-        if lags:
-            self._listed[topic].update(partitions)
-
-    def state(self) -> GroupState:
-        """What was collected; partitions that only have a lag are added as columns."""
-        for topic, total in self._snapshot.topics.items():
-            lags = self._snapshot.lag.get(topic, {})
-            unlisted = [lag for lag in lags if lag < total and lag not in self._listed[topic]]
-            self.add(topic, unlisted, None, "$.topics")
-        return self._rows.state(name=self._snapshot.group, status=self._snapshot.state)
 
 
 def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes:
@@ -289,12 +272,18 @@ class Step(NamedTuple):
     state: GroupState
     target: GroupState | None = None  # what the group is on its way to, if it has targets (KIP-848)
     ends: dict[str, dict[int, int]] | None = None  # the offset of each partition's next record
+    committed: dict[str, dict[int, int]] | None = None  # as it is written; read, `state` has the lag
 
 
 def record_line(step: Step) -> str:
     """The step as a line; each is a snapshot by itself."""
     snapshot = make_snapshot(step.state, step.target)
     snapshot.ends = step.ends or {}
+    snapshot.lag = snapshot.lag or {
+        topic: {number: ends[number] - offset for number, offset in offsets.items() if number in ends}
+        for topic, offsets in (step.committed or {}).items()
+        if (ends := snapshot.ends.get(topic))
+    }
     snapshot.at = datetime.fromtimestamp(step.at, UTC)
     snapshot.since = None if step.since is None else datetime.fromtimestamp(step.since, UTC)
     return msgspec.json.encode(snapshot).decode() + "\n"

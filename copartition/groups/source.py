@@ -1,7 +1,5 @@
 """One side of a diff, or both, from what the command line names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from assignors.files import read_text
-from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from assignors.state import GroupState, MemberIdentity
 from assignors.weighted.weights import GivenWeights
 from copartition.diff import diff
 from copartition.groups.capture import check_head, is_status, parse_capture
@@ -185,11 +183,10 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
     """The weights as numbers, "lag" as what waits in each partition of a group."""
     if weights != LAG:
         return weights
-    if state.lag is None or not (state.lag != UNKNOWN_LAG).any():
+    lags = state.lag_by_place
+    if not lags:
         raise SourceError("--weights lag: the source shows no lag; capture --describe with its offsets")
-    rows = np.flatnonzero(state.lag != UNKNOWN_LAG)
-    columns = (column[rows].tolist() for column in (state.topic, state.partition, state.lag.clip(min=0)))
-    return {(state.topics[topic], partition): lag for topic, partition, lag in zip(*columns, strict=True)}
+    return {place: max(lag, 0) for place, lag in lags.items()}
 
 
 def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:

@@ -18,6 +18,7 @@ from copartition.topics.audit.hottest import OF_TOPIC
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.topics.join.verdict import key_text
 from copartition.words import Table, ranges
+from partitioning.kit.words import first_of
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -171,8 +172,7 @@ def _why_unknown(audit: TopicAudit) -> str:
     rivals = {rival for span in audit.spans for rival in span.rivals}
     if rivals:
         first = [writer_name(each) for each in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
-        more = f" and {len(first) - _SHOWN:,} more" if len(first) > _SHOWN else ""
-        return f"cannot tell: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
+        return f"cannot tell: the keys fit {first_of(first, _SHOWN)} alike"
     guess = _writers_in_turn(audit)
     return "cannot tell: too few different keys" + (
         f"; they would fit {writer_name(guess[0])}, which may be chance" if guess else ""

@@ -4,8 +4,6 @@ A key that is at the same partition number in both is part of a straight, pale b
 band that crosses over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple

@@ -31,6 +31,11 @@ def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
     )
 
 
+def attributes_of(value: object, *names: str) -> dict[str, Any]:
+    """The attributes of these names."""
+    return {name: getattr(value, name) for name in names}
+
+
 def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Figures as JSON has them: null for what has no end."""
     return {

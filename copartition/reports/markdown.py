@@ -1,7 +1,5 @@
 """GitHub Markdown that fits into a comment, for pull requests and tickets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from copartition.words import Table, visible

@@ -48,6 +48,7 @@ def share_json(assessment: ShareAssessment) -> str:
 def _figures(result: ShareResult) -> dict[str, Any]:
     figures = finite(result._asdict()) | {
         "per_second": result.per_second,
+        "dead_lettered": result.dead_lettered,
         "special": [finite(record._asdict()) for record in result.special],
     }
     del figures["group"]
@@ -79,6 +80,7 @@ def _conclusion(result: ShareResult) -> str:
     verb = "accepts" if result.group.members == 1 else "accept"
     parts = [f"{members} {verb} {result.accepted:,} of {records}, {result.per_second:,.1f} a second"]
     parts += [f"{result.archived:,} archived and never accepted"] if result.archived else []
+    parts += [f"{result.dead_lettered:,} for a dead-letter topic"] if result.dead_lettered else []
     parts += [f"{result.open:,} left where no member is alive any more"] if result.open else []
     parts.append(count(result.redeliveries, "redelivery", "redeliveries"))
     return ", ".join(parts)

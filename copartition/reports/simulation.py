@@ -4,8 +4,6 @@ Keys of the JSON are snake_case and stable: a minor version adds, never renames.
 it, so equal inputs give equal bytes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
@@ -13,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.reports.json import dump, finite
+from copartition.reports.json import attributes_of, dump, finite
 from copartition.simulation import (
     Costs,
     Duration,
@@ -189,9 +187,7 @@ def _json_run(result: SimulationResult) -> dict[str, Any]:
         "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
         "rebalances": [
             {
-                "generation": rebalance.generation,
-                "started_ms": rebalance.started_ms,
-                "completed_ms": rebalance.completed_ms,
+                **attributes_of(rebalance, "generation", "started_ms", "completed_ms"),
                 "causes": list(rebalance.causes),
                 "moved": rebalance.moved,
                 "members": len(rebalance.consumers),
@@ -207,8 +203,7 @@ def _json_scenario(scenario: Scenario) -> dict[str, Any]:
         "scenario": scenario.name,
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
-        "membership": scenario.membership,
-        "purpose": scenario.purpose,
+        **attributes_of(scenario, "membership", "purpose"),
         "assumptions": assumptions(scenario),
         "warnings": list(scenario.warnings),
     }

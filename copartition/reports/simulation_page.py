@@ -1,7 +1,5 @@
 """A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

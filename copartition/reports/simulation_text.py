@@ -8,9 +8,10 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.grid import cell, indent, note, table
+from copartition.reports.grid import cell, indent, note, print_table, table
 from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
 from copartition.simulation.inputs.scenario import PURPOSES
+from copartition.words import Table as ReportTable
 from copartition.words import count, duration, visible
 from partitioning.kit.data import read_toml
 
@@ -51,11 +52,11 @@ def print_simulation(results: Sequence[SimulationResult], console: Console) -> N
             if len(results) > 1:
                 console.print()
                 console.print(cell(" with ".join(name), "bold"))
-            console.print(indent(_outage_table(result)))
+            print_table(_outage_table(result), console)
     if any(result.outages for result in results):
         console.print(note("seconds, summed over N partitions; in catch-up they are read, but late"))
     if len(results) == 1 and results[0].rebalances:
-        console.print(indent(_rebalance_table(results[0])))
+        print_table(_rebalance_table(results[0]), console)
         if (more := len(results[0].rebalances) - REBALANCES) > 0:
             console.print(note(f"and {count(more, 'rebalance')} more"))
     _print_remarks(columns, console)
@@ -132,14 +133,14 @@ def _comparison(columns: Sequence[_Column]) -> Table:
     return shown
 
 
-def _outage_table(result: SimulationResult) -> Table:
-    columns = ["OUTAGE", "N", "PAUSE", "DETECTION", "BARRIER", "COMPUTE", "HANDOVER", "CATCH-UP"]
-    shown = table(columns, right=range(1, len(columns)))
+def _outage_table(result: SimulationResult) -> ReportTable:
+    columns = ["outage", "n", "pause", "detection", "barrier", "compute", "handover", "catch-up"]
+    rows = []
     for row in outage_rows(result):
         partitions = "" if row.partitions is None else f"{row.partitions:,}"
         times = (row.total_ms, *(lasted for _, lasted in row.phases), row.catch_up_ms)
-        shown.add_row(cell(row.cause), partitions, *map(_seconds, times))
-    return shown
+        rows.append((row.cause, partitions, *map(_seconds, times)))
+    return ReportTable(columns, rows, range(1, len(columns)))
 
 
 def _seconds(milliseconds: float | None) -> str:
@@ -148,17 +149,18 @@ def _seconds(milliseconds: float | None) -> str:
     return f"{milliseconds / 1_000:,.1f}" if milliseconds else "0"
 
 
-def _rebalance_table(result: SimulationResult) -> Table:
-    shown = table(["AT", "TOOK", "GENERATION", "MOVED", "BECAUSE"], right=range(4))
-    for rebalance in result.rebalances[:REBALANCES]:
-        shown.add_row(
+def _rebalance_table(result: SimulationResult) -> ReportTable:
+    rows = [
+        (
             duration(rebalance.started_ms),
             duration(rebalance.completed_ms - rebalance.started_ms),
             str(rebalance.generation),
             str(rebalance.moved),
-            cell(causes(rebalance.causes)),
+            causes(rebalance.causes),
         )
-    return shown
+        for rebalance in result.rebalances[:REBALANCES]
+    ]
+    return ReportTable(("at", "took", "generation", "moved", "because"), rows, range(4))
 
 
 def _print_remarks(columns: Sequence[_Column], console: Console) -> None:

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.grid import cell, indent, note, table
-from copartition.reports.json import dump, finite
+from copartition.reports.json import attributes_of, dump, finite
 from copartition.reports.simulation import FORMAT_VERSION, assumptions
 from copartition.simulation.inputs.scenario import occurrence
 from copartition.simulation.size import Size, SizeTrial
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 """Trials of a table."""
-_FIGURES = ("max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed")
 
 
 def sizes_json(sizes: Sequence[Size]) -> str:
@@ -32,7 +31,7 @@ def _json_size(answer: Size) -> dict[str, Any]:
     return {
         "scenario": answer.scenario.name,
         "assignor": answer.scenario.assignor,
-        **{name: getattr(answer, name) for name in _FIGURES},
+        **attributes_of(answer, "max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed"),
         "trials": [finite(asdict(trial)) for trial in answer.trials],
         "assumed": _assumed(answer),
         "warnings": list(answer.warnings),

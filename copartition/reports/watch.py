@@ -10,9 +10,9 @@ from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
 from copartition.groups.snapshot import Step
-from copartition.reports.json import dump, milliseconds, utc_time
+from copartition.reports.json import attributes_of, dump, milliseconds, utc_time
 from copartition.watch import Change, Kind, Watch
-from copartition.words import count, duration, partition_ranges, visible
+from copartition.words import Table, count, duration, partition_ranges, visible
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
@@ -51,11 +51,7 @@ def change_json(change: Change) -> str:
         "state": state.status,
         "generation_at_least": state.generation,
         "members": len(state.members),
-        "name": change.name,
-        "before": change.before,
-        "after": change.after,
-        "source": change.source,
-        "target": change.target,
+        **attributes_of(change, "name", "before", "after", "source", "target"),
         "partitions": _by_topic(change.partitions),
         "least_ms": milliseconds(change.least_s),
         "most_ms": milliseconds(change.most_s),
@@ -162,7 +158,7 @@ _VERDICTS = {True: "agrees", False: "differs", None: ""}
 
 def print_replay(replay: Replay, console: Console) -> None:
     """A line an event, then which partitions differ, what is missing and what was assumed."""
-    from copartition.reports.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+    from copartition.reports.grid import cell, note, print_table  # noqa: PLC0415 - JSON does without rich
 
     head = (
         replay.group or "a group",
@@ -171,10 +167,7 @@ def print_replay(replay: Replay, console: Console) -> None:
     )
     console.print(cell("   ".join(head), "bold"))
     if replay.compared:
-        rows = table(_COLUMNS)
-        for change in replay.compared:
-            rows.add_row(*map(cell, _row(change)))
-        console.print(indent(rows))
+        print_table(Table(_COLUMNS, [*map(_row, replay.compared)]), console)
         console.print(note(f"the model's times are the median, and the range, of {replay.runs} runs"))
     else:
         console.print(note("nothing happened that can be replayed"))
@@ -196,11 +189,7 @@ def replay_json(replay: Replay) -> str:
         {
             "format_version": REPLAY_FORMAT_VERSION,
             "kind": "record-replay",
-            "group": replay.group,
-            "assignor": replay.assignor,
-            "steps": replay.steps,
-            "runs": replay.runs,
-            "agrees": replay.agrees,
+            **attributes_of(replay, "group", "assignor", "steps", "runs", "agrees"),
             "events": [_event(change) for change in replay.compared],
             "assumed": list(replay.assumed),
             "warnings": list(replay.warnings),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from copartition.reports.json import dump, milliseconds, utc_time
+from copartition.reports.json import attributes_of, dump, milliseconds, utc_time
 from copartition.why.cures import DEFAULT_HEARTBEAT_S, Cure
 from copartition.why.evidence import Line
 from copartition.why.rebalances import Cause, GroupHistory, Other, Rebalance
@@ -66,9 +66,7 @@ def _rebalance(each: Rebalance) -> dict[str, Any]:
         "join_ms": milliseconds(each.join_s),
         "sync_ms": milliseconds(each.sync_s),
         "expected_join_ms": [0, round(1000 * DEFAULT_HEARTBEAT_S)],
-        "members": each.members,
-        "assignor": each.assignor,
-        "leader": each.leader,
+        **attributes_of(each, "members", "assignor", "leader"),
         "names": list(each.names),
         "also": [{"cause": cause.value, "member": member} for cause, member in each.also],
         **_source(each.line),

@@ -1,7 +1,5 @@
 """A page of why groups rebalanced: a lane a member over time, each rebalance, and what avoids it."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ The functions that unfold an event do not look at the group or draw at random: `
 its length.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, deque
@@ -21,6 +19,8 @@ import numpy as np
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import Distribution, Duration, draw
 from copartition.simulation.inputs.events import (
+    ANYONE,
+    REFUSED,
     Autoscaler,
     ByName,
     Condition,
@@ -266,16 +266,23 @@ class Agenda:
         self._scalers: dict[int, Scaler] = {}
         self._watches: list[_Watch] = []
         self._look_ms = 0.0
+        self._on_refusal: dict[int, ByName] = {}  # events that wait for a refused commit
+        self._unmet: dict[int, Event] = {}  # events whose condition has not held so far
+        self._read = 0  # how much of the log has been looked at for such commits
         for number, event in enumerate(scenario.events):
-            if isinstance(event.at_ms, Condition):
-                self._watches.append(_Watch(number, event, event.at_ms))
-            else:
+            if not isinstance(event.at_ms, Condition):
                 self._add(event.at_ms, number, event)
+                continue
+            self._unmet[number] = event
+            if isinstance(event, ByName) and event.at_ms.figure == REFUSED:
+                self._on_refusal[number] = event
+            else:
+                self._watches.append(_Watch(number, event, event.at_ms))
 
     @property
     def unmet(self) -> list[str]:
         """Events whose condition has not held so far."""
-        return [occurrence(watch.event) for watch in self._watches]
+        return list(map(occurrence, self._unmet.values()))
 
     def next_ms(self) -> float:
         """When something happens or is looked at next; infinite where nothing is left."""
@@ -296,6 +303,19 @@ class Agenda:
             else:
                 yield from self._begin(entry.what, entry.at_ms, entry.number, world)
 
+    def reactions(self, world: World) -> Iterator[Primitive]:
+        """What refused commits lead to now, before their consumers do anything else; as `due` gives it."""
+        if not self._on_refusal:
+            return
+        now_ms, entries = world.now_ms, world.log[self._read :]
+        self._read = len(world.log)
+        for name in [entry.subject for entry in entries if entry.what == REFUSED]:
+            for number, event in self._on_refusal.items():
+                if name and event.consumer in {name, ANYONE}:
+                    self._unmet.pop(number, None)
+                    self._add(now_ms, number, replace(event, at_ms=now_ms, consumer=name))
+                    yield from self.due(now_ms, world)
+
     def _add(self, at_ms: float, number: int, what: Event | Step, *, last: bool = False) -> None:
         rank = math.inf if last else number
         heappush(self._queue, _Entry(float(at_ms), rank, next(self._turns), number, what))
@@ -304,6 +324,7 @@ class Agenda:
         waiting = []
         for watch in self._watches:
             if watch.holds(now_ms, world):
+                del self._unmet[watch.number]
                 self._add(now_ms, watch.number, replace(watch.event, at_ms=now_ms))
             else:
                 waiting.append(watch)

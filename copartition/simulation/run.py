@@ -133,6 +133,8 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
         until_ms, most = scenario.until_ms, MOST_STEPS
     steps = 0
     while True:
+        for event in agenda.reactions(world):
+            _happen(event, world)
         event_ms, own_ms = agenda.next_ms(), world.engine.next_ms()
         now_ms = min(event_ms, own_ms)
         if now_ms == math.inf or now_ms > until_ms:

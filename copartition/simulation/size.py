@@ -1,7 +1,5 @@
 """How many consumers: the fewest with which no partition is ever further behind than a bound."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """How long a rebalance of the classic protocol takes, without running one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

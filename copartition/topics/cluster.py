@@ -1,7 +1,5 @@
 """Topics of a cluster, each read once: audited, and checked for a join by partition."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What two looks at a cluster's transactions say: what is wrong, why it matters, and what ends it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -42,7 +40,7 @@ def findings(
         if each.state == "Ongoing":
             if each.started_ms is not None and last.at_ms - each.started_ms > open_ms:
                 problems.append(_open_long(each, last, servers))
-        elif each.open and _unchanged(earlier, each):
+        elif each.open and earlier and earlier[:4] == each[:4] and earlier.started_ms == each.started_ms:
             problems.append(_marker_missing(each, last.at_ms - first.at_ms))
         if earlier is not None and _fenced(earlier, each, transaction_version):
             problems.append(_fencing(earlier, each))
@@ -54,10 +52,6 @@ def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
     """The transactions that coordinators know to be open, by producer and partition."""
     opened = (each for each in look.transactions if each.open)
     return {(each.producer, place): each for each in opened for place in each.partitions}
-
-
-def _unchanged(earlier: Transaction | None, each: Transaction) -> bool:
-    return earlier is not None and earlier[:4] == each[:4] and earlier.started_ms == each.started_ms
 
 
 def _fenced(earlier: Transaction, each: Transaction, transaction_version: int | None) -> bool:

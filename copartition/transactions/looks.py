@@ -3,8 +3,6 @@
 Sources: KIP-664 (ListTransactions, DescribeTransactions, DescribeProducers), Kafka's `TransactionState`.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 from collections import defaultdict
@@ -132,7 +130,8 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
     with failures(), connect_to(broker.host, broker.port, config) as connection:
         answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
         answer.int32()
-        _check(answer.int16())
+        error = answer.int16()
+        check_error(error, _RIGHTS.get(error))
         for _ in answer.items():
             answer.text()  # states that it does not know: none was named
         ids = []
@@ -162,7 +161,7 @@ def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> 
         answer.tags()
         if error == _NOT_FOUND:
             continue  # it expired since it was listed
-        _check(error)
+        check_error(error, _RIGHTS.get(error))
         since = started_ms if started_ms >= 0 and state in OPEN_STATES else None
         transactions.append(
             Transaction(name, producer, epoch, state, timeout_ms, since, coordinator, frozenset(partitions))
@@ -225,7 +224,3 @@ def _producers_of(
                     producers[topic, number] = tuple(each for each in active if each.first_offset >= 0)
             answer.tags()
     return producers
-
-
-def _check(error: int) -> None:
-    check_error(error, _RIGHTS.get(error))

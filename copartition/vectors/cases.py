@@ -1,7 +1,5 @@
 """Cases of a strategy: seeded groups or keys, each with its exact answer, and their JSON Schema."""
 
-from __future__ import annotations
-
 import json
 import random
 from base64 import b64encode

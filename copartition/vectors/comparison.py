@@ -1,7 +1,5 @@
 """What a program answers to cases, and where that differs from the exact answers."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections import Counter

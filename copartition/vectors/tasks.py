@@ -1,11 +1,9 @@
 """Cases of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import count, groupby
 from typing import Any, TypeAlias
 
@@ -122,13 +120,12 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             else:
                 answer = StreamsStickyAssignor().assign(group)
             lists = {"active": answer.active, "standby": answer.standby}
+            shown = {
+                kind: {name: runs(tasks) for name, tasks in each.items()} for kind, each in lists.items()
+            }
             rest = {name: value for name, value in answer._asdict().items() if name not in lists}
-            yield {**case, "answer": {**{name: _runs_of(each) for name, each in lists.items()}, **rest}}
+            yield {**case, "answer": {**shown, **rest}}
             application.live_on(answer)
-
-
-def _runs_of(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[list[str | int]]]:
-    return {name: runs(tasks) for name, tasks in lists.items()}
 
 
 def _streams_group(group: StreamsGroup) -> Json:
@@ -143,7 +140,7 @@ def _streams_group(group: StreamsGroup) -> Json:
         }
         for member in group.members
     ]
-    subtopologies = [asdict(each) for each in group.subtopologies]
+    subtopologies = [{"id": s.id, "tasks": s.tasks, "stateful": s.stateful} for s in group.subtopologies]
     return {
         "subtopologies": subtopologies,
         "standby_replicas": group.standby_replicas,

@@ -1,7 +1,5 @@
 """A group polled: its steps, what changed from one to the next, and stable names of its members."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -32,7 +30,7 @@ class Looks:
     first look must succeed. A later one that fails is repeated; each cause is reported once until a look
     succeeds. Without `for_s` and `count` there is no end. `tell` gets each error, and None when a look has
     succeeded again. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
-    step has them, and there is one every `ENDS_S`, whatever is new.
+    step has them, with what `committed` reads, and there is one every `ENDS_S`, whatever is new.
     """
 
     def __init__(
@@ -43,6 +41,7 @@ class Looks:
         for_s: float | None = None,
         count: int | None = None,
         ends: Callable[[], dict[str, dict[int, int]]] | None = None,
+        committed: Callable[[], dict[str, dict[int, int]]] | None = None,
         tell: Callable[[str | None], None],
         clock: Callable[[], float] | None = None,
         sleep: Callable[[float], None] = time.sleep,
@@ -52,6 +51,7 @@ class Looks:
         self._for_s = for_s
         self._count = count
         self._ends = ends
+        self._committed = committed
         self._tell = tell
         self._clock = clock or _steady_clock()
         self._sleep = sleep
@@ -78,9 +78,11 @@ class Looks:
                 self.successes += 1
                 self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
                 if reading is not latest or (self._ends and self.ended >= ends_s + ENDS_S):
+                    # Offsets first, so that none is beyond its end.
+                    committed = self._look(self._committed, required=False) if self._committed else None
                     ends = self._look(self._ends, required=latest is None) if self._ends else None
                     ends_s = self.ended
-                    yield Step(self.ended, since, *reading, ends)
+                    yield Step(self.ended, since, *reading, ends, committed)
                 # The answer is no older than the question.
                 latest, since = reading, asked_s
             wait_s = max(asked_s + self._interval_s - self._clock(), 0)

@@ -1,7 +1,5 @@
 """A record of a group beside the model: who had what after each event, and how long nobody had it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -98,8 +96,7 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
-        rows = zip(state.topic.tolist(), state.partition.tolist(), strict=True)
-        member = [place.get(had.get((state.topics[topic], number)) or "", -1) for topic, number in rows]
+        member = [place.get(had.get(partition) or "", -1) for partition in state.places]
         # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
@@ -203,11 +200,7 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
 def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
     """Who has each partition of a state whose members have these names."""
     owners = [*names, None]
-    columns = (state.topic.tolist(), state.partition.tolist(), state.member.tolist())
-    return {
-        (state.topics[topic], partition): owners[member]
-        for topic, partition, member in zip(*columns, strict=True)
-    }
+    return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
 
 
 SEEDS = 20

@@ -1,17 +1,21 @@
-"""What would have avoided rebalances, and what it costs."""
-
-from __future__ import annotations
+"""What would have avoided rebalances and what it costs, tried in a scenario of what the logs show."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
-from copartition.simulation import Settings, SlowPoll
-from copartition.simulation.inputs.scenario import CapturedScenario
-from copartition.why.rebalances import Cause, GroupHistory, restarts
-from copartition.why.scenario import session_of, simulated
+from assignors.group import Topic
+from copartition.groups.rows import strategy_name
+from copartition.simulation import simulate
+from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
+from copartition.simulation.inputs.file import with_settings
+from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
+from copartition.simulation.inputs.settings import Settings
+from copartition.why.rebalances import REPLACED, Cause, GroupHistory, restarts
 from copartition.words import count, duration
+from partitioning.errors import CopartitionError, SourceError
 from partitioning.kit.data import read_toml
 
 DEFAULT_HEARTBEAT_S = 3.0
@@ -83,3 +87,212 @@ def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
     longest = f"{1000 * ceil(max(polls) / 1000 + 1)}"
     answer = simulated(history, logged, {"max.poll.interval.ms": longest}, static=False)
     return f"with max.poll.interval.ms={longest}: {answer}"
+
+
+QUIET_MS = 1000.0
+"""How long before the first event a run begins."""
+DEFAULT_AWAY_MS = 1000.0
+"""How long a member is away where the logs show only that it came back."""
+
+
+_UNKNOWN = "how many rebalances that leaves is unknown"
+MOST_SIMULATED = 500
+"""Rebalances of a log that is simulated; more take longer than reading the log."""
+_PARTITIONS = 12
+"""Of the one topic where none is named: rebalances depend on members."""
+
+
+def scenario_or_why_not(
+    history: GroupHistory, topics: Mapping[str, int], assignor: str | None, changes: Mapping[str, str]
+) -> CapturedScenario | str:
+    """As `scenario_of`, with a topic where none is named; a text says why there is no scenario."""
+    if history.protocol == "consumer":
+        return "the simulation of the consumer protocol counts other epochs than its coordinator logs"
+    if len(history.rebalances) > MOST_SIMULATED:
+        return f"the log shows more than {MOST_SIMULATED} rebalances"
+    try:
+        return scenario_of(history, topics or {"topic": _PARTITIONS}, assignor, changes)
+    except CopartitionError as error:
+        return str(error)
+
+
+def simulated(
+    history: GroupHistory, logged: CapturedScenario | str, changes: Mapping[str, str], *, static: bool
+) -> str:
+    """How many rebalances a cure leaves, by the simulation of what a log shows; or why that is unknown.
+
+    Args:
+        history: the group.
+        logged: its scenario, or why there is none.
+        changes: settings of the cure.
+        static: whether the cure makes every member static.
+    """
+    if isinstance(logged, str):
+        return f"{_UNKNOWN}: {logged}"
+    try:
+        cured = with_settings(logged.scenario, changes)
+        cured = _with_static_members(cured) if static else cured
+        before, after = (len(simulate(each).rebalances) for each in (logged.scenario, cured))
+    except CopartitionError as error:
+        return f"{_UNKNOWN}: {error}"
+    shown = len(history.rebalances)
+    return f"in the simulation {before:,} rebalances become {after:,}; the log shows {shown:,}"
+
+
+def _with_static_members(scenario: Scenario) -> Scenario:
+    events = (
+        replace(each, consumer=replace(each.consumer, static=True)) if isinstance(each, Join) else each
+        for each in scenario.events
+    )
+    consumers = tuple(replace(each, static=True) for each in scenario.consumers)
+    return replace(scenario, consumers=consumers, events=tuple(events))
+
+
+class _Happened(NamedTuple):
+    at_ms: float
+    cause: Cause
+    member: str
+
+
+def scenario_of(
+    history: GroupHistory,
+    topics: Mapping[str, int],
+    assignor: str | None = None,
+    changes: Mapping[str, str] | None = None,
+) -> CapturedScenario:
+    """What happened to the group's members, as events of a scenario.
+
+    Args:
+        history: the group.
+        topics: how many partitions each topic has, as logs do not tell.
+        assignor: the group's; None: what the logs name.
+        changes: settings that are not Kafka's defaults, see `with_settings`, as logs do not tell.
+
+    Raises:
+        ScenarioError: a setting that does not exist, or cannot be.
+        SourceError: no topic is given, the logs name no assignor, or no time, or the timeouts cannot be.
+    """
+    if not topics:
+        raise SourceError(f"{history.name}: logs do not show partition counts; give --topic NAME=N")
+    named = next((each.assignor for each in history.rebalances if each.assignor), None)
+    strategy = assignor or strategy_name(named, history.protocol)
+    if strategy is None:
+        raise SourceError(f"{history.name}: the logs do not name the group's assignor; give --assignor NAME")
+    happened = _happened(history)
+    if not happened:
+        raise SourceError(f"{history.name}: the logs show no member that joins or leaves at a known time")
+    settings = with_settings(Scenario((Topic("any", 1),), ()), changes or {}).settings
+    session = session_of(history, settings)
+    _check_fits(happened, settings, session)
+    assumed = [
+        f"{session[0]}={session[1]:g}",
+        f"max.poll.interval.ms={settings.max_poll_interval_ms:g}",
+        "every member subscribes to all topics",
+    ]
+    left_out = sorted({each.cause.value for each in history.rebalances if each.cause in _LEFT_OUT})
+    if left_out:
+        assumed.append(f"left out, as the logs do not tell enough: {', '.join(left_out)}")
+    static = {member for _, what, member, _ in history.others if what == REPLACED and member}
+    consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
+    early = [(at - _before(cause, settings, session[1]), cause, member) for at, cause, member in happened]
+    zero = min(at for at, _, _ in early) - QUIET_MS
+    first = {member: cause for _, cause, member in reversed(happened)}
+    events = [
+        _event(cause, at - zero, consumers[member], _back_ms(happened, place), settings)
+        for place, (at, cause, member) in enumerate(early)
+        if not _comes_back(happened, place)
+    ]
+    there = tuple(consumers[member] for member in consumers if first[member] is not Cause.JOINED)
+    return CapturedScenario(
+        Scenario(
+            tuple(Topic(name, count) for name, count in topics.items()),
+            there,
+            tuple(events),
+            strategy,
+            name=history.name,
+            settings=settings,
+        ),
+        tuple(assumed),
+    )
+
+
+_EVENTS = {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
+_LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
+
+
+def _happened(history: GroupHistory) -> list[_Happened]:
+    """Who came and went, in the order of time."""
+    rows = [
+        _Happened(1000 * each.began, cause, member)
+        for each in history.rebalances
+        if each.began is not None
+        for cause, member in ((each.cause, each.member), *each.also)
+        if member is not None and cause in _EVENTS
+    ]
+    rows += [
+        _Happened(1000 * at, Cause.REPLACED, member)
+        for at, what, member, _ in history.others
+        if what == REPLACED and at is not None and member is not None
+    ]
+    return sorted(rows, key=lambda row: row.at_ms)
+
+
+def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
+    """The setting that decides how long a silent member stays in the group, and its value in milliseconds."""
+    if history.protocol == "consumer":
+        return "group.consumer.session.timeout.ms", settings.group_consumer_session_timeout_ms
+    return "session.timeout.ms", settings.session_timeout_ms
+
+
+def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tuple[str, float]) -> None:
+    """Raise where a member cannot have been silent for so long, as it had just shown a sign of life."""
+    limits = {
+        Cause.EXPIRED: session,
+        Cause.POLL: ("max.poll.interval.ms", settings.max_poll_interval_ms),
+    }
+    for place, (at, cause, member) in enumerate(happened):
+        before = [row.at_ms for row in happened[:place] if row.member == member]
+        if before and cause in limits and at - before[-1] < limits[cause][1]:
+            name, value = limits[cause]
+            raise SourceError(
+                f"{member}: {cause.value}, {(at - before[-1]) / 1000:.1f} s after it joined, so {name} was "
+                f"not {value:g}; give --set {name}=N"
+            )
+
+
+def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
+    """How long before the coordinator noticed it began."""
+    if cause is Cause.EXPIRED:
+        return session_ms
+    if cause is Cause.POLL:
+        return settings.max_poll_interval_ms
+    return DEFAULT_AWAY_MS if cause is Cause.REPLACED else 0.0
+
+
+def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
+    """Whether a member joins that polls again, which its slow poll says already."""
+    _, cause, member = happened[place]
+    before = [row.cause for row in happened[:place] if row.member == member]
+    return cause is Cause.JOINED and before[-1:] == [Cause.POLL]
+
+
+def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
+    """How long after this its member joins again; None where it does not."""
+    at, _, member = happened[place]
+    later = (row for row in happened[place + 1 :] if row.member == member)
+    following = next(later, None)
+    return following.at_ms - at if following is not None and following.cause is Cause.JOINED else None
+
+
+def _event(
+    cause: Cause, at_ms: float, consumer: Consumer, back_ms: float | None, settings: Settings
+) -> Event:
+    if cause is Cause.JOINED:
+        return Join(at_ms, consumer)
+    if cause is Cause.EXPIRED:
+        return Crash(at_ms, consumer.name)
+    if cause is Cause.REPLACED:
+        return Restart(at_ms, consumer.name, DEFAULT_AWAY_MS)
+    if cause is Cause.POLL and back_ms is not None:
+        return SlowPoll(at_ms, consumer.name, settings.max_poll_interval_ms + back_ms)
+    return Leave(at_ms, consumer.name)

@@ -1,7 +1,5 @@
 """What a line of a log says of a group, by the patterns of `patterns.toml` for brokers and four clients."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -215,13 +213,13 @@ HINTS = (b"roup", b" poll ", b"eartbeat", b"member_id", b"Metadata for topic", b
 """In every line that a pattern fits is one of these, and in few others: they are looked for in gigabytes."""
 
 
+@dataclass
 class _Voice:
     """One client that writes into a log, and what is known of it so far."""
 
-    def __init__(self) -> None:
-        self.group: str | None = None
-        self.member: str | None = None
-        self.generation: int | None = None
+    group: str | None = None
+    member: str | None = None
+    generation: int | None = None
 
 
 def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Evidence]:

@@ -4,8 +4,6 @@ The layouts are those of Kafka's `group-coordinator/src/main/resources/common/me
 compacted: a record that a later one replaces may be gone, so what is missing here is unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace

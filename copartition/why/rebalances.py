@@ -5,8 +5,6 @@ say what it could not know, such as an application that did not poll. Without it
 joined are the rebalances.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -6,22 +6,20 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from partitioning.errors import DeliveryError, MissingDependencyError
+from partitioning.errors import DeliveryError
+from partitioning.kit.extras import needs
 
-try:
+with needs("PartitioningProducer", "kafka"):
     from confluent_kafka import KafkaException, Producer, SerializingProducer
-except ImportError as missing:
-    raise MissingDependencyError(
-        "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
-    ) from missing
 
 from collections.abc import Mapping
 from types import TracebackType
 from weakref import WeakSet
 
-from partitioning.clients.delivery import WAIT_S
+from partitioning.clients.delivery import WAIT_S, Deliveries
 from partitioning.clients.java_settings import librdkafka_security
-from partitioning.clients.topics import ANY_PARTITION, Topic, Topics, deliveries_of, encoded
+from partitioning.clients.placing import check_explicit
+from partitioning.clients.topics import ANY_PARTITION, Topic, Topics, encoded
 from partitioning.interface import Partitioner
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ class PartitioningProducer(Producer):
     ) -> None:
         config = librdkafka_security(config)
         self._topics = Topics(config, partitioner, max_block_ms)
-        self._deliveries = deliveries_of(config, "records without a delivery callback")
+        self._deliveries = Deliveries(config, "records without a delivery callback")
         self._hashed = self._topics.hashed
         self._watched: tuple[DeliveryCallback | None, DeliveryCallback | None] = None, None
         on_delivery = self._deliveries.watch(self._topics.on_error, config.get("on_delivery"))
@@ -98,12 +96,15 @@ class PartitioningProducer(Producer):
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker told the topic's partitions in time.
             DeliveryError: this process was forked from the producer's.
-            MisplacedRecordError: the strategy chose a partition that the topic does not have.
+            MisplacedRecordError: the strategy chose a partition that the topic does not have, or `partition`
+                is no number.
             BufferError: the queue is full: call `poll()`, then try again.
             KafkaException: librdkafka refuses the record.
         """
         current = None
-        if partition == ANY_PARTITION and not (key and topic in self._hashed):
+        if partition != ANY_PARTITION:
+            check_explicit(topic, partition)
+        elif not (key and topic in self._hashed):
             current = self._current_topic(topic)
             partition = current.place(encoded(key))
         own = on_delivery or callback
@@ -148,6 +149,8 @@ class PartitioningProducer(Producer):
                 current = self._current_topic(topic)
                 chosen = current.place(key)
                 current.sent(chosen, key, encoded(message.get("value")))
+            else:
+                check_explicit(topic, chosen)
             groups.setdefault(chosen, []).append(message)
         own = on_delivery or callback
         watcher = self._watcher(own) if own else None

@@ -24,9 +24,10 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, Message
 
 from partitioning.clients.confluent import PRODUCERS
-from partitioning.clients.delivery import TAKEN_ALONG, describe_error
+from partitioning.clients.delivery import TAKEN_ALONG, Deliveries, describe_error
 from partitioning.clients.java_settings import librdkafka_security
-from partitioning.clients.topics import ANY_PARTITION, Ask, Topics, deliveries_of, encoded
+from partitioning.clients.placing import check_explicit
+from partitioning.clients.topics import ANY_PARTITION, Ask, Topics, encoded
 from partitioning.errors import DeliveryError
 from partitioning.interface import Partitioner
 
@@ -69,7 +70,7 @@ class PartitioningAIOProducer(AIOProducer):
     ) -> None:
         producer_conf = librdkafka_security(producer_conf)
         self._topics = Topics(producer_conf, partitioner, max_block_ms)
-        self._deliveries = deliveries_of(producer_conf, "records")
+        self._deliveries = Deliveries(producer_conf)
         self._taken_along = 0
         self._futures: list[Future[Message]] = []
         self._prune_at = _PRUNE_AT
@@ -95,10 +96,13 @@ class PartitioningAIOProducer(AIOProducer):
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker told the topic's partitions in time.
             DeliveryError: this process was forked from the producer's.
-            MisplacedRecordError: the strategy chose a partition that the topic does not have.
+            MisplacedRecordError: the strategy chose a partition that the topic does not have, or `partition`
+                is no number.
         """
         current = None
-        if partition == ANY_PARTITION and not (key and topic in self._topics.hashed):
+        if partition != ANY_PARTITION:
+            check_explicit(topic, partition)
+        elif not (key and topic in self._topics.hashed):
             ask = self._from_another_thread()
             current = self._topics.trusted(topic, ask)
             if current is None:

@@ -188,3 +188,38 @@ def cluster_metadata(
             # A call that fails at once would turn this into a busy loop.
             time.sleep(min(0.05, max(timeout_s - passed_s, 0)))
             wait_s *= 2
+
+
+_LEADER_MOVES = {
+    "FENCED_LEADER_EPOCH",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION",
+    "OFFSET_NOT_AVAILABLE",
+    "UNKNOWN_LEADER_EPOCH",
+}
+
+
+def list_offsets(
+    admin: Any, specs: Mapping[Any, Any], isolation_level: Any, within_s: float
+) -> tuple[dict[Any, int], dict[Any, confluent_kafka.KafkaException]]:
+    """The offset of each partition, and the errors of the partitions that have none.
+
+    Where a partition's leader is new or moves, brokers refuse for a moment; they are asked again for
+    `within_s`, as Java's admin client does and librdkafka's does not.
+    """
+    deadline = time.monotonic() + within_s
+    offsets: dict[Any, int] = {}
+    while True:
+        rest = {place: spec for place, spec in specs.items() if place not in offsets}
+        left_s = max(deadline - time.monotonic(), 0.1)
+        answers = admin.list_offsets(rest, isolation_level=isolation_level, request_timeout=left_s)
+        errors = {}
+        for place, answer in answers.items():
+            try:
+                offsets[place] = answer.result().offset
+            except confluent_kafka.KafkaException as error:
+                errors[place] = error
+        passing = any(error.args[0].name() in _LEADER_MOVES for error in errors.values())
+        if not passing or time.monotonic() >= deadline:
+            return offsets, errors
+        time.sleep(0.1)

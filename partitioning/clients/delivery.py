@@ -1,7 +1,7 @@
 """What became of a producer's records: waited for with patience, and told where they were lost.
 
-Spark's executors get this module by value, so it needs nothing else of this package, and names no class of
-confluent-kafka's, which cannot be pickled.
+Spark's executors get this module by value, so it needs nothing of this package but errors, and names no class
+of confluent-kafka's, which cannot be pickled.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import confluent_kafka
+
+from partitioning.errors import DeliveryError, InvalidConfigError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, KafkaException, Message
@@ -34,27 +36,26 @@ UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged i
 
 
 class Deliveries:
-    """The records of one producer: how many were not acknowledged, and why.
+    """The records of one producer, which errors call `records`: how many were not acknowledged, and why.
 
-    `error` is raised for lost records, and calls them `records`. ValueError where the configuration's
-    delivery timeout has no meaning.
+    InvalidConfigError where the configuration's delivery timeout has no meaning.
     """
 
-    def __init__(self, config: Mapping[str, Any], error: type[Exception], records: str = "records") -> None:
+    def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
         limit_ms = max(
             (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
             default=_LIMIT_MS,
         )
         self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
         self._process = os.getpid()
-        self._error = error
         self._records = records
         self._lost = 0
         self._first = ""
         self._purged = 0
         self._reports = 0
         self._passed_on = 0
-        self._fatal: KafkaException | None = None
+        # The error after which the producer delivers nothing more.
+        self.fatal: KafkaException | None = None
         self._fatal_is_told = False
 
     def watch(
@@ -101,13 +102,8 @@ class Deliveries:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
             fatal = _fatal_in(error)
-            self._fatal = self._fatal or fatal
+            self.fatal = self.fatal or fatal
             return 0
-
-    @property
-    def fatal(self) -> KafkaException | None:
-        """The error after which the producer delivers nothing more, if there was one."""
-        return self._fatal
 
     def waits(
         self, call: Callable[[float], int], left: Callable[[], int], within_s: float = math.inf
@@ -115,8 +111,8 @@ class Deliveries:
         """Serve a producer, a second at a time, until nothing is left; gives how many records are.
 
         `call` is the producer's `poll` or `flush`, `left` gives how many records have no report yet; after
-        `within_s` waiting ends without an error. Raises the `error` of this object: librdkafka gives records
-        up in time, but has been seen, once, never to do so after a broker went away.
+        `within_s` waiting ends without an error. DeliveryError: librdkafka gives records up in time, but has
+        been seen, once, never to do so after a broker went away.
         """
         since = time.monotonic()
         while True:
@@ -126,7 +122,7 @@ class Deliveries:
             if not count or waited >= within_s:
                 return
             if waited > self._patience_s:
-                raise self._error(
+                raise DeliveryError(
                     f"{count} records were neither acknowledged nor given up within {self._patience_s:g} s, "
                     "although 'delivery.timeout.ms' is over: is the broker gone?"
                 )
@@ -134,7 +130,7 @@ class Deliveries:
     def refuse_forked(self, *_: object, **__: object) -> None:
         """Raise in a forked process: it has none of librdkafka's threads, but maybe a lock that they held."""
         if os.getpid() != self._process:
-            raise self._error(
+            raise DeliveryError(
                 f"this producer belongs to process {self._process}, from which this one was forked, and only "
                 "that one can send its records: create a producer in each process"
             )
@@ -146,7 +142,7 @@ class Deliveries:
         and a report that came together with the error may never have reached its callback. `outstanding`
         records have no report yet; `given_up` says why they were given up, if they were.
         """
-        fatal = self._fatal
+        fatal = self.fatal
         lost, self._lost = self._lost, 0
         purged, self._purged = self._purged, 0
         why, self._first = [self._first] * bool(self._first), ""
@@ -163,7 +159,7 @@ class Deliveries:
             why.append(str(given_up))
         if lost:
             cause = fatal or given_up
-            raise self._error(
+            raise DeliveryError(
                 f"{lost} {self._records} were not acknowledged; the first: {'; '.join(why)}"
             ) from cause
         if news is not None:
@@ -229,12 +225,10 @@ def describe_errors(errors: Iterable[KafkaError]) -> str:
 
 
 def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
-    """A time among librdkafka's settings; ValueError unless a whole number within librdkafka's bounds."""
-    value = config.get(name, default)
-    try:
-        number = int(value)
-    except (ValueError, TypeError, OverflowError):
-        number = least - 1
+    """A time among librdkafka's settings; InvalidConfigError unless a whole number within its bounds."""
+    text = str(config.get(name, default)).strip()
+    # Not as Python reads it: librdkafka would stop at the first sign of 1_000 that is no digit.
+    number = int(text) if re.fullmatch("-?[0-9]{1,10}", text) else least - 1
     if not least <= number <= most:
-        raise ValueError(f"{name!r} is {str(value)[:40]!r}; give milliseconds, {least} to {most}")
+        raise InvalidConfigError(f"{name!r} is {text[:40]!r}; give milliseconds, {least} to {most}")
     return number

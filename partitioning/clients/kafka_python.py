@@ -30,7 +30,8 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
     def __init__(self, partitioner: str | Partitioner = "default") -> None:
         self._partitioner = strategy(partitioner)
         self._placers: dict[str, TopicPlacer] = {}
-        self._thread = _Thread()
+        # What a thread, in the middle of `send()`, must remember until the client asks again.
+        self._thread = threading.local()
 
     def partition(
         self,
@@ -49,7 +50,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         placer, layout = self._placer_and_layout(topic, cluster)
-        refused, self._thread.refused = self._thread.refused, None
+        refused: int | None = vars(self._thread).pop("refused", None)
         if refused is not None and not placer.minds_batches:
             return refused
         key_bytes = None if serialized_key is None else bytes(serialized_key)
@@ -84,9 +85,3 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
 
 class KafkaPython2Partitioner(TopicCallable):
     """For kafka-python 2.x: `KafkaProducer(partitioner=KafkaPython2Partitioner("orders", "java"))`."""
-
-
-class _Thread(threading.local):
-    """What one thread, in the middle of `send()`, must remember until the client asks again."""
-
-    refused: int | None = None

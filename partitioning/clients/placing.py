@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
-from operator import index
 from threading import Lock
 from time import monotonic
 
@@ -16,23 +15,26 @@ from partitioning.errors import (
 )
 from partitioning.interface import BatchAware, BytesAware, Partitioner, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
+from partitioning.placement import LIBRDKAFKA
 from partitioning.producer.record_size import payload_size, record_size
 from partitioning.profiles import PROFILES
 from partitioning.random_choice import RandomChoice
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import DefaultHash, Sticky, StickyByTime
+from partitioning.topic_partition import is_integer
 
 _BY_PROFILE = (DefaultHash, RandomChoice, RoundRobin, Sticky, StickyByTime)
-_LIBRDKAFKA = {
-    ("murmur2", "mask"): "murmur2_random",
-    ("fnv1a", "absolute"): "fnv1a_random",
-    ("crc32", "unsigned"): "consistent_random",
-}
 
 
 def strategy(partitioner: str | Partitioner) -> Partitioner:
     """A partitioner by its registered name, or itself; UnknownStrategyError where the name is of none."""
     return get_partitioner(partitioner) if isinstance(partitioner, str) else partitioner
+
+
+def check_explicit(topic: str, partition: object) -> None:
+    """MisplacedRecordError where an explicit partition is no number: to librdkafka True is 1."""
+    if not is_integer(partition):
+        raise MisplacedRecordError(f"a record of topic {topic!r} has partition {partition!r}; give a number")
 
 
 def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
@@ -41,7 +43,8 @@ def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
     if not isinstance(partitioner, _BY_PROFILE) or type(partitioner) not in _BY_PROFILE:
         return None
     profile = PROFILES.get(partitioner.keyed or "")
-    return None if profile is None else _LIBRDKAFKA.get((profile.hash, profile.sign))
+    name = None if profile is None else LIBRDKAFKA.get(profile.rule)
+    return None if name is None else f"{name}_random"
 
 
 @lru_cache(maxsize=1024)
@@ -96,16 +99,12 @@ class TopicPlacer:
                 raise BrokenPluginError(
                     f"partitioner {self._name!r} ends the process in `partition`: {error!r}"
                 ) from error
-        try:
-            partition = -1 if isinstance(chosen, bool) else index(chosen)
-        except TypeError:
-            partition = -1
-        if not 0 <= partition < layout.partitions:
+        if not (is_integer(chosen) and 0 <= chosen < layout.partitions):
             raise MisplacedRecordError(
                 f"partitioner {self._name!r} put a record of topic {self._topic!r} into partition "
                 f"{chosen!r}; the topic has 0 to {layout.partitions - 1}"
             )
-        return partition
+        return int(chosen)
 
     def appended(
         self, partition: int, key: bytes | None, value_size: int, layout: TopicLayout, *, enable_switch: bool
@@ -132,9 +131,6 @@ class TopicPlacer:
                 self._batch_aware.new_batch(partition, layout)
 
 
-_TYPICAL_VALUE_BYTES = 1024
-
-
 class TopicCallable:
     """Places the records of one topic by any strategy.
 
@@ -146,13 +142,7 @@ class TopicCallable:
             strategies that leave a partition after so many bytes.
     """
 
-    def __init__(
-        self,
-        topic: str,
-        partitioner: str | Partitioner,
-        *,
-        value_bytes: int = _TYPICAL_VALUE_BYTES,
-    ) -> None:
+    def __init__(self, topic: str, partitioner: str | Partitioner, *, value_bytes: int = 1024) -> None:
         self._topic = topic
         self._placer = TopicPlacer(topic, strategy(partitioner))
         self._value_bytes = value_bytes

@@ -15,12 +15,11 @@ from typing import Any, TypeAlias
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from partitioning.clients.contact import connected_metadata, why_refused
-from partitioning.clients.delivery import Deliveries, milliseconds
+from partitioning.clients.delivery import milliseconds
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.errors import (
     BrokerUnreachableError,
     CopartitionError,
-    DeliveryError,
     InvalidConfigError,
     UnknownTopicError,
 )
@@ -43,14 +42,6 @@ _MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE
 def encoded(part: str | bytes | None) -> bytes | None:
     """A key or value as confluent-kafka sends it."""
     return part.encode() if isinstance(part, str) else part
-
-
-def deliveries_of(config: Mapping[str, Any], records: str) -> Deliveries:
-    """The `Deliveries` of a producer; InvalidConfigError where its delivery timeout has no meaning."""
-    try:
-        return Deliveries(config, DeliveryError, records)
-    except ValueError as error:
-        raise InvalidConfigError(str(error)) from error
 
 
 @dataclass(slots=True)
@@ -106,12 +97,8 @@ class Topics:
                 )
         if not max_block_ms > 0:
             raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
-        try:
-            refresh_ms = milliseconds(
-                config, "topic.metadata.refresh.interval.ms", _REFRESH_MS, _MOST_REFRESH_MS, -1
-            )
-        except ValueError as error:
-            raise InvalidConfigError(str(error)) from error
+        name = "topic.metadata.refresh.interval.ms"
+        refresh_ms = milliseconds(config, name, _REFRESH_MS, _MOST_REFRESH_MS, -1)
         self._max_age_s = refresh_ms / 1000 if refresh_ms >= 0 else math.inf
         self._max_block_s = max_block_ms / 1000
         self._partitioner = strategy(partitioner)

@@ -1,7 +1,5 @@
 """`boost::hash<std::string>` of Boost 1.82 and newer on 64-bit machines; of its 64 bits, the low 32."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

@@ -1,13 +1,11 @@
 """CRC-32 as zlib, gzip and Ethernet have it (IEEE 802.3)."""
 
-from __future__ import annotations
-
 import zlib
 from functools import partial
 
 import numpy as np
 
-from partitioning.hashing.words import WordHash, Words, constant, hash_words
+from partitioning.hashing.words import WordHash, Words, constant, hash_words, start_by_length
 
 _POLYNOMIAL = 0xEDB88320
 
@@ -41,16 +39,12 @@ def _after_zeros(count: int) -> Words:
     return (high[:, np.newaxis] ^ low).ravel()
 
 
-_3, _8, _16, _FF, _FFFF = map(constant, (3, 8, 16, 0xFF, 0xFFFF))
+_8, _16, _FF, _FFFF = map(constant, (8, 16, 0xFF, 0xFFFF))
 _BYTE = _byte_table()
 _HIGH = _after_zeros(2)  # the state after a word's last two bytes, from a zero state
 _LOW = _after_zeros(4)  # and its first two, with the other two still to come
 # For keys whose length is 0, 1, 2 or 3 modulo 4: zeros fill their first word.
 _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4)], dtype=np.uint32)
-
-
-def _start(lengths: Words) -> Words:
-    return _STARTS.take(lengths & _3, mode="clip")
 
 
 def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
@@ -67,5 +61,5 @@ def _finish(crc: Words, _lengths: Words, _t: Words) -> None:
     np.bitwise_not(crc, out=crc)
 
 
-crc32_column = partial(hash_words, WordHash(crc32, _start, _mix, _finish))
+crc32_column = partial(hash_words, WordHash(crc32, partial(start_by_length, _STARTS), _mix, _finish))
 """CRC-32 of each key of a column (see `hashing.HashFunction`), int32."""

@@ -1,12 +1,10 @@
 """FNV-1a, 32 bits."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 
-from partitioning.hashing.words import WordHash, Words, constant, hash_words
+from partitioning.hashing.words import WordHash, Words, constant, hash_words, start_by_length
 
 _OFFSET_BASIS = 0x811C9DC5
 _PRIME = 0x01000193
@@ -21,15 +19,11 @@ def fnv1a(key: bytes) -> int:
 
 
 _P = constant(_PRIME)
-_3, _8, _FF = map(constant, (3, 8, 0xFF))
+_8, _FF = map(constant, (8, 0xFF))
 # For keys whose length is 0, 1, 2 or 3 modulo 4: zeros, which only multiply, fill their first word.
 _STARTS = np.array(
     [_OFFSET_BASIS * pow(_PRIME, -(-length % 4), 1 << 32) % (1 << 32) for length in range(4)], dtype=np.uint32
 )
-
-
-def _start(lengths: Words) -> Words:
-    return _STARTS.take(lengths & _3, mode="clip")
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
@@ -43,5 +37,5 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.multiply(h, _P, out=h)
 
 
-fnv1a_column = partial(hash_words, WordHash(fnv1a, _start, _mix))
+fnv1a_column = partial(hash_words, WordHash(fnv1a, partial(start_by_length, _STARTS), _mix))
 """FNV-1a of each key of a column (see `hashing.HashFunction`), int32."""

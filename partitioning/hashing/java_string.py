@@ -1,7 +1,5 @@
 """Java's `String.hashCode`, over UTF-16 code units."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -58,11 +56,6 @@ def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
 _16, _31, _FFFF = map(constant, (16, 31, 0xFFFF))
 
 
-def _start(lengths: Words) -> Words:
-    # From 0, zeros in front lead nowhere else.
-    return np.zeros_like(lengths)
-
-
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.copyto(k, word)
     np.bitwise_and(k, _FFFF, out=t)
@@ -72,4 +65,5 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
         np.add(h, unit, out=h)
 
 
-_RULE = WordHash(hash_of_units, _start, _mix)
+# From 0, zeros in front lead nowhere else.
+_RULE = WordHash(hash_of_units, np.zeros_like, _mix)

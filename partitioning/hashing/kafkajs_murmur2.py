@@ -3,8 +3,6 @@
 It is Kafka's but for two mistakes: products are rounded to 53 bits, and the last bytes are hashed twice.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -45,10 +43,6 @@ def _multiply(x: Words) -> None:
     np.copyto(x, product.astype(np.int64), casting="unsafe")
 
 
-def _start(lengths: Words) -> Words:
-    return lengths ^ np.uint32(_SEED)
-
-
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.copyto(k, word)
     _multiply(k)
@@ -75,5 +69,7 @@ def _finish(h: Words, _lengths: Words, t: Words) -> None:
     np.bitwise_xor(h, t, out=h)
 
 
-kafkajs_murmur2_column = partial(hash_words, WordHash(kafkajs_murmur2, _start, _mix, _finish, _tail))
+kafkajs_murmur2_column = partial(
+    hash_words, WordHash(kafkajs_murmur2, partial(np.bitwise_xor, constant(_SEED)), _mix, _finish, _tail)
+)
 """The legacy murmur2 of kafkajs of each key of a column (see `hashing.HashFunction`), int32."""

@@ -1,7 +1,5 @@
 """How a signed 32-bit hash becomes a partition: three sign rules, a scalar and a columnar twin."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 import numpy as np

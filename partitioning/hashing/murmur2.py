@@ -1,7 +1,5 @@
 """murmur2 as `org.apache.kafka.common.utils.Utils.murmur2` has it: 32 bits, seed 0x9747b28c."""
 
-from __future__ import annotations
-
 from functools import partial
 from struct import iter_unpack
 
@@ -37,10 +35,6 @@ _M_LESS_1 = constant(_MULTIPLIER - 1)
 _1, _3, _13, _15, _24 = map(constant, (1, 3, 13, 15, 24))
 
 
-def _start(lengths: Words) -> Words:
-    return lengths ^ np.uint32(_SEED)
-
-
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.copyto(k, word)  # NumPy copies a strided operand faster than it computes with one
     np.multiply(k, _M, out=k)
@@ -68,5 +62,7 @@ def _finish(h: Words, _lengths: Words, t: Words) -> None:
     np.bitwise_xor(h, t, out=h)
 
 
-murmur2_column = partial(hash_words, WordHash(murmur2, _start, _mix, _finish, _tail))
+murmur2_column = partial(
+    hash_words, WordHash(murmur2, partial(np.bitwise_xor, constant(_SEED)), _mix, _finish, _tail)
+)
 """murmur2 of each key of a column (see `hashing.HashFunction`), int32."""

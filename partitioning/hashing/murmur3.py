@@ -1,7 +1,5 @@
 """murmur3_32 with seed 0 (x86, 32 bits)."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -20,10 +18,6 @@ def murmur3(key: bytes) -> int:
 
 _C1, _C2, _C3, _C4, _C5 = map(constant, (0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35))
 _5, _13, _15, _16, _17, _19 = map(constant, (5, 13, 15, 16, 17, 19))
-
-
-def _start(lengths: Words) -> Words:
-    return np.zeros_like(lengths)
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
@@ -63,5 +57,5 @@ def _rotate(x: Words, left: NDArray[np.uint32], right: NDArray[np.uint32], t: Wo
     np.bitwise_or(x, t, out=x)
 
 
-murmur3_column = partial(hash_words, WordHash(murmur3, _start, _mix, _finish, _tail))
+murmur3_column = partial(hash_words, WordHash(murmur3, np.zeros_like, _mix, _finish, _tail))
 """murmur3_32 of each key of a column (see `hashing.HashFunction`), int32."""

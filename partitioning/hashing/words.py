@@ -6,8 +6,6 @@ that still have a word at some position come first. A hash that can begin before
 of each key whose bytes do not fill its words; any other takes its last bytes apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
@@ -57,6 +55,11 @@ def constant(value: int) -> NDArray[np.uint32]:
 _ONE = constant(1)
 _THREE = constant(3)
 _FULL = constant(0xFFFFFFFF)
+
+
+def start_by_length(states: Words, lengths: Words) -> Words:
+    """A `start` of states for keys whose length is 0, 1, 2 or 3 modulo 4."""
+    return states.take(lengths & _THREE, mode="clip")
 
 
 def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:

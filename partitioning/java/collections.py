@@ -5,10 +5,9 @@
 - `PriorityQueue`: `java.util.PriorityQueue`; among equals its heap decides, which no sort does alike.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from partitioning.java.hash_codes import string_hash
@@ -37,7 +36,7 @@ class TimelineKeys(Generic[H]):
         self._size = 0
 
     def __iter__(self) -> Iterator[H]:
-        return (key for slot in self._slots for key in reversed(slot))
+        return chain.from_iterable(self._slots)
 
     def put(self, key: H) -> None:
         """`put`; a key that is there already stays where it is."""
@@ -49,7 +48,7 @@ class TimelineKeys(Generic[H]):
                     self._slot(each).append(each)
         slot = self._slot(key)
         if key not in slot:
-            slot.append(key)
+            slot.insert(0, key)
             self._size += 1
 
     def remove(self, key: H) -> None:

@@ -1,7 +1,5 @@
 """The hash code of each kind of key, `HashMap.hash` of it, and the order of keys that share one."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partitioning.hashing.java_string import hash_of_units, hash_units
+from partitioning.kit.columns import bounds
 from partitioning.topic_partition import TopicPartition
 
 FEW = 256
@@ -36,14 +35,13 @@ def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
     if len(texts) <= FEW:
         return np.fromiter(map(known_string_hash, texts), np.int32, len(texts))
     joined = "".join(texts)
-    offsets = np.zeros(len(texts) + 1, np.int64)
     if joined.isascii():
-        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
+        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
         units = np.frombuffer(joined.encode(), dtype=np.uint8).astype(np.uint16)
     else:
-        np.cumsum([len(utf16_key(text)) // 2 for text in texts], out=offsets[1:])
+        sizes = np.array([len(utf16_key(text)) // 2 for text in texts])
         units = np.frombuffer(utf16_key(joined), dtype=">u2").astype(np.uint16)
-    return hash_units(units, offsets)
+    return hash_units(units, bounds(sizes))
 
 
 class TaskId(NamedTuple):

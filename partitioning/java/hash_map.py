@@ -1,7 +1,5 @@
 """Java's `HashMap` and `HashSet`, called one by one: they iterate as the JVM's do."""
 
-from __future__ import annotations
-
 from collections.abc import (
     Callable,
     Collection,
@@ -31,102 +29,6 @@ from partitioning.java.tree_bin import TreeBin
 K = TypeVar("K", bound=Key)
 V = TypeVar("V")
 H = TypeVar("H", bound=Hashable)
-
-
-class HashMap(MutableMapping[K, V]):
-    """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
-
-    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it orders
-    by `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be
-    filled and asked, but not iterated over.
-
-    Args:
-        entries: `new HashMap(map)`: what it holds to begin with.
-        capacity: `new HashMap(capacity)`, and then `putAll` where there are entries.
-
-    Raises:
-        TreeBinError: on iteration, if the order is nobody's.
-    """
-
-    def __init__(self, entries: Mapping[K, V] | None = None, *, capacity: int | None = None) -> None:
-        if capacity is None:
-            capacity = hash_map_capacity(len(entries)) if entries else DEFAULT_LENGTH
-        self._table = HashTable[K](capacity, spread_hash, rank)
-        self._values: dict[K, V] = {}
-        self.update(entries or {})
-
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
-    def __setitem__(self, key: K, value: V) -> None:
-        """`put`."""
-        self._table.add(key)
-        self._values[key] = value
-
-    def __delitem__(self, key: K) -> None:
-        """`remove`."""
-        del self._values[key]
-        self._table.remove(key)
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
-    def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
-        """`computeIfAbsent`, which puts a new key first in its bin where `put` puts it last."""
-        self._table.compute_if_absent(key)
-        if key not in self._values:
-            self._values[key] = make()
-        return self._values[key]
-
-    def state(self) -> Hashable:
-        """Everything that the order of its keys depends on, now and after later calls."""
-        return self._table.state()
-
-
-class HashSet(MutableSet[K]):
-    """`java.util.HashSet`, with keys as in `HashMap`.
-
-    Args:
-        elements: `new HashSet(collection)`: what it holds to begin with, in this order, repeats included.
-        capacity: `new HashSet(capacity)`, and then `addAll` where there are elements.
-
-    Raises:
-        TreeBinError: on iteration, as in `HashMap`.
-    """
-
-    def __init__(self, elements: Collection[K] | None = None, *, capacity: int | None = None) -> None:
-        if capacity is None:
-            capacity = hash_set_capacity(len(elements or ()))
-        self._table = HashTable[K](capacity, spread_hash, rank)
-        for element in elements or ():
-            self.add(element)
-
-    def __contains__(self, element: object) -> bool:
-        return element in self._table
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def add(self, value: K) -> None:
-        """`add`."""
-        self._table.add(value)
-
-    def discard(self, value: K) -> None:
-        """`remove`."""
-        self._table.remove(value)
-
-    def state(self) -> Hashable:
-        """Everything that its order depends on, now and after later calls."""
-        return self._table.state()
 
 
 class HashTable(Generic[H]):
@@ -163,23 +65,23 @@ class HashTable(Generic[H]):
         for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
             yield from bins.get(index, ())
 
-    def add(self, key: H) -> None:
+    def add(self, value: H) -> None:
         """`HashMap.put` or `HashSet.add`."""
-        if key not in self._hashes:
-            self._put(key, head=False)
+        if value not in self._hashes:
+            self._put(value, head=False)
             if len(self._hashes) > self._threshold:
                 self._outgrown()
 
-    def compute_if_absent(self, key: H) -> None:
+    def add_first(self, key: H) -> None:
         """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
         if len(self._hashes) > self._threshold:
             self._outgrown()
         if key not in self._hashes:
             self._put(key, head=True)
 
-    def remove(self, key: H) -> None:
+    def discard(self, value: H) -> None:
         """`HashMap.remove` or `HashSet.remove`."""
-        spread = self._hashes.pop(key, None)
+        spread = self._hashes.pop(value, None)
         if spread is None:
             return
         index = spread & (self._length - 1)
@@ -187,9 +89,9 @@ class HashTable(Generic[H]):
         if len(content) == 1:
             del self._bins[index]
         elif isinstance(content, list):
-            content.remove(key)
+            content.remove(value)
         else:
-            rest = content.remove(key)
+            rest = content.remove(value)
             if rest is not None:
                 self._bins[index] = rest
 
@@ -211,16 +113,13 @@ class HashTable(Generic[H]):
             content.insert(0 if head else len(content), key)
             # `computeIfAbsent` counts the new key, `put` those before it.
             if len(content) > TREEIFY - head:
-                self._treeify(index)
+                if self._length < SHORTEST_WITH_TREES:
+                    self._outgrown()
+                else:
+                    self._bins[index] = self._tree(content)
         else:
             content.add(key, spread)
             self._has_ties |= content.has_ties
-
-    def _treeify(self, index: int) -> None:
-        if self._length < SHORTEST_WITH_TREES:
-            self._outgrown()
-        else:
-            self._bins[index] = self._tree(self._bins[index])
 
     def _tree(self, keys: Iterable[H]) -> TreeBin[H]:
         tree = TreeBin({key: self._hashes[key] for key in keys}, self._rank_of)
@@ -252,3 +151,65 @@ class HashTable(Generic[H]):
                 else:
                     bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins
+
+
+class HashMap(HashTable[K], MutableMapping[K, V]):
+    """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
+
+    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it orders
+    by `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be
+    filled and asked, but not iterated over.
+
+    Args:
+        entries: `new HashMap(map)`: what it holds to begin with.
+        capacity: `new HashMap(capacity)`, and then `putAll` where there are entries.
+
+    Raises:
+        TreeBinError: on iteration, if the order is nobody's.
+    """
+
+    def __init__(self, entries: Mapping[K, V] | None = None, *, capacity: int | None = None) -> None:
+        if capacity is None:
+            capacity = hash_map_capacity(len(entries)) if entries else DEFAULT_LENGTH
+        super().__init__(capacity, spread_hash, rank)
+        self._values: dict[K, V] = {}
+        self.update(entries or {})
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
+    def __setitem__(self, key: K, value: V) -> None:
+        """`put`."""
+        self.add(key)
+        self._values[key] = value
+
+    def __delitem__(self, key: K) -> None:
+        """`remove`."""
+        del self._values[key]
+        self.discard(key)
+
+    def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
+        """`computeIfAbsent`, which puts a new key first in its bin where `put` puts it last."""
+        self.add_first(key)
+        if key not in self._values:
+            self._values[key] = make()
+        return self._values[key]
+
+
+class HashSet(HashTable[K], MutableSet[K]):
+    """`java.util.HashSet`, with keys as in `HashMap`.
+
+    Args:
+        elements: `new HashSet(collection)`: what it holds to begin with, in this order, repeats included.
+        capacity: `new HashSet(capacity)`, and then `addAll` where there are elements.
+
+    Raises:
+        TreeBinError: on iteration, as in `HashMap`.
+    """
+
+    def __init__(self, elements: Collection[K] | None = None, *, capacity: int | None = None) -> None:
+        if capacity is None:
+            capacity = hash_set_capacity(len(elements or ()))
+        super().__init__(capacity, spread_hash, rank)
+        for element in elements or ():
+            self.add(element)

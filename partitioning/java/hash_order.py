@@ -1,7 +1,5 @@
 """The order of one Java `HashMap` that is only filled, by arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
 from math import factorial, prod
@@ -61,7 +59,7 @@ class Tree(NamedTuple):
         hash_of = dict(zip(self.rows, self.spread, strict=True)).__getitem__
         rank_of = dict(zip(self.rows, ranks, strict=True)).__getitem__
         table = _Excerpt(lengths[0], hash_of, rank_of)
-        put = table.add if self.insert == "tail" else table.compute_if_absent
+        put = table.add if self.insert == "tail" else table.add_first
         stage = 0
         for row in self.rows:
             while stage + 1 < len(starts) and starts[stage + 1] <= row:
@@ -158,7 +156,10 @@ def hash_map_order(
             if keys is None:
                 tree_order = tree.order_without_ranks()
             else:
-                tree_order = tree.order([_rank(keys[row]) for row in tree.rows])
+                own = (keys[row] for row in tree.rows)
+                tree_order = tree.order(
+                    [(utf16_key(key),) if isinstance(key, str) else tuple(key.tolist()) for key in own]
+                )
             order[np.sort(place[rows])] = tree_order
     return order
 
@@ -213,7 +214,3 @@ def _first_crowding(buckets: NDArray[np.uint32], start: int, most: int) -> int:
         if np.count_nonzero(buckets[: position + 1] == buckets[position]) > most:
             return position
     raise AssertionError("called only where a bin is crowded")
-
-
-def _rank(key: str | NDArray[np.int64]) -> Rank:
-    return (utf16_key(key),) if isinstance(key, str) else tuple(key.tolist())

@@ -4,8 +4,6 @@ Arithmetic holds while no map gets so crowded that Java builds trees in it. `ite
 may have been; with `map_order`, ask `crowded_maps`. `sizes` computes how long the tables become.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

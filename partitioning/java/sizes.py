@@ -4,8 +4,6 @@ Names say which constructor a capacity comes from. A capacity is a constructor's
 table it leads to is a power of two. Functions with a plural in their name take one number a map.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that are several integer columns: sorted, grouped, joined, and picked by ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -85,13 +83,12 @@ def sort_rows(
     high: NDArray[np.integer], middle: NDArray[np.integer], low: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The rows (high, middle, low) in ascending order, as three columns."""
-    if len(high) <= FEW:
-        order = np.lexsort((low, middle, high))
-        return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
-    columns = (high, middle, low)
-    lowest = [int(column.min()) for column in columns]
-    widths = [(int(column.max()) - least).bit_length() for column, least in zip(columns, lowest, strict=True)]
-    key = _packed(columns, lowest, widths)
+    columns, key = (high, middle, low), None
+    if len(high) > FEW:
+        lowest = [int(column.min()) for column in columns]
+        highest = [int(column.max()) for column in columns]
+        widths = [(most - least).bit_length() for most, least in zip(highest, lowest, strict=True)]
+        key = _packed(columns, lowest, widths)
     if key is None:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)

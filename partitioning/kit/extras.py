@@ -1,7 +1,5 @@
 """Optional packages: what is missing, and how to get it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -5,8 +5,6 @@ brackets, `tomllib` takes memory by the square of a key's parts, and both pass o
 number or a date that is none. So a text is bounded before it is read, and each fault becomes a ValueError.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Packages whose public names are loaded when one of them is asked for: a command's `--help` needs none."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from types import ModuleType

@@ -4,8 +4,6 @@ Numbers and texts come from files, captures and command lines, so each is bounde
 it. The bounds are far above what a cluster can hold: no real group meets them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from partitioning.topic_partition import MAX_PARTITIONS

@@ -1,7 +1,5 @@
 """Sentences in errors and reports."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from inspect import getdoc

@@ -1,7 +1,5 @@
 """The batches that wait in the Java client's `RecordAccumulator`, uncompressed, for one topic."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,13 +1,11 @@
 """How often faults lose, duplicate or reorder records, over many runs."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from partitioning.producer.delivering import simulate_delivery
-from partitioning.producer.delivery import DeliveryResult, DeliverySettings, Faults
+from partitioning.producer.delivery import DeliverySettings, Faults
 from partitioning.producer.settings import INT_MAX, check_bounds
 from partitioning.producer.tuning import Client
 
@@ -103,11 +101,11 @@ def assess_delivery(
     return DeliveryAssessment(
         batches,
         runs,
-        lost=_tally(results, lambda result: result.lost),
-        duplicated=_tally(results, lambda result: result.duplicated),
-        reordered=_tally(results, lambda result: result.reordered),
-        failed=_tally(results, lambda result: result.failed),
-        failed_but_written=_tally(results, lambda result: result.failed_but_written),
+        lost=_tally(result.lost for result in results),
+        duplicated=_tally(result.duplicated for result in results),
+        reordered=_tally(result.reordered for result in results),
+        failed=_tally(result.failed for result in results),
+        failed_but_written=_tally(result.failed_but_written for result in results),
     )
 
 
@@ -120,6 +118,6 @@ def _later(faults: Faults, by_ms: float) -> Faults:
     )
 
 
-def _tally(results: Sequence[DeliveryResult], of: Callable[[DeliveryResult], tuple[int, ...]]) -> Tally:
-    counts = [len(of(result)) for result in results]
+def _tally(batches_of_runs: Iterable[tuple[int, ...]]) -> Tally:
+    counts = [*map(len, batches_of_runs)]
     return Tally(sum(counts), sum(map(bool, counts)), max(counts))

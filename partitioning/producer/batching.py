@@ -4,12 +4,10 @@ A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, un
 that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -145,7 +143,12 @@ def simulate_batching(
     """
     stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or BatchingSettings()
-    _check_powers(unkeyed)
+    strategy: object = unkeyed  # the powers are no part of its type
+    if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
+        raise InvalidConfigError(
+            f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
+            "a Java producer supports one of them only, so leave the other out"
+        )
     payloads = payload_sizes(stream.keys, stream.values)
     largest = int(payloads.max(initial=0)) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
     limit = min(settings.max_request_size, settings.buffer_memory)
@@ -154,62 +157,50 @@ def simulate_batching(
             f"record {int(np.argmax(payloads))} takes up to {largest} bytes, but max.request.size and "
             f"buffer.memory allow {limit}; the Java client throws RecordTooLargeException"
         )
-    producer = _Producer(settings, leaders, brokers, unkeyed, TopicLayout(len(leaders)))
+    producer = _Producer(settings, leaders, brokers, unkeyed)
     return producer.run(stream.times.tolist(), stream.placed.tolist(), payloads.tolist())
 
 
-def _check_powers(strategy: object) -> None:
-    if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
-        raise InvalidConfigError(
-            f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
-            "a Java producer supports one of them only, so leave the other out"
-        )
-
-
-@dataclass(slots=True)
 class _Producer:
     """Accumulator, sender and clock of one producer."""
 
-    settings: BatchingSettings
-    leaders: Sequence[int]
-    brokers: Sequence[Broker]
-    unkeyed: TopicPartitioner | None
-    layout: TopicLayout
-
-    _sticky: BytesAware | None = None
-    _batches: BatchAware | None = None
-    _times: TimeAware | None = None
-    _accumulator: Accumulator = field(init=False)
-    now: float = 0.0
-    closing: bool = False
-    blocked: bool = False
-    free: int = 0
-    requests: int = 0
-    _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
-    _tie: count[int] = field(default_factory=count)
-    _in_flight: list[int] = field(default_factory=list)
-    _busy_until: list[float] = field(default_factory=list)
-    _sent: list[tuple[Batch, float, int]] = field(default_factory=list)
-    _acknowledged: dict[int, float] = field(default_factory=dict)
-
-    def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
-        strategy: object = self.unkeyed  # the powers are no part of its type
-        self._sticky = strategy if isinstance(strategy, BytesAware) else None
+    def __init__(
+        self,
+        settings: BatchingSettings,
+        leaders: Sequence[int],
+        brokers: Sequence[Broker],
+        unkeyed: TopicPartitioner | None,
+    ) -> None:
+        strategy: object = unkeyed  # the powers are no part of its type
+        self._settings = settings
+        self._brokers = brokers
+        self._unkeyed = unkeyed
+        self._layout = TopicLayout(len(leaders))
+        self._is_sticky = isinstance(strategy, BytesAware)
         self._batches = strategy if isinstance(strategy, BatchAware) else None
         self._times = strategy if isinstance(strategy, TimeAware) else None
-        self._accumulator = Accumulator(self.settings, self.leaders, self.layout, strategy, self._allocate)
-        self.free = self.settings.buffer_memory
-        self._in_flight = [0] * len(self.brokers)
-        self._busy_until = [0.0] * len(self.brokers)
+        self._accumulator = Accumulator(settings, leaders, self._layout, strategy, self._allocate)
+        self._now = 0.0
+        self._closing = self._blocked = False
+        self._free = settings.buffer_memory
+        self._requests = 0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._tie = count()
+        self._in_flight = [0] * len(brokers)
+        self._busy_until = [0.0] * len(brokers)
+        self._sent: list[tuple[Batch, float, int]] = []
+        self._acknowledged: dict[int, float] = {}
+
+    def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
         batch_of: list[Batch | None] = []
         called: list[float] = []
         appended: list[float] = []
         for time, partition, payload in zip(times, placed, payloads, strict=True):
-            self._advance(max(time, self.now))
-            called.append(self.now)
+            self._advance(max(time, self._now))
+            called.append(self._now)
             batch_of.append(self._append(partition, payload))
-            appended.append(self.now if batch_of[-1] is not None else math.nan)
-        self.closing = True
+            appended.append(self._now if batch_of[-1] is not None else math.nan)
+        self._closing = True
         self._send()
         self._advance(math.inf)
         return self._result(batch_of, called, appended)
@@ -219,7 +210,7 @@ class _Producer:
     ) -> BatchingResult:
         batches = [batch for batch, _, _ in self._sent]
         requests = np.array([request for _, _, request in self._sent], np.int64)
-        answers = np.array([self._acknowledged[request] for request in range(self.requests)])
+        answers = np.array([self._acknowledged[request] for request in range(self._requests)])
         return BatchingResult(
             np.array([-1 if batch is None else batch.number for batch in batch_of], np.int64),
             np.array(called),
@@ -237,17 +228,17 @@ class _Producer:
     def _append(self, placed: int, payload: int) -> Batch | None:
         """The batch that took the record; None where `max.block.ms` passed first."""
         if self._times is not None:
-            self._times.advance(self.now)
-        if placed < 0 and self._sticky is None:
+            self._times.advance(self._now)
+        if placed < 0 and not self._is_sticky:
             placed = self._place(payload)
-        elif self._batches is not None and self._accumulator.opens(placed, payload, self.now):
-            self._batches.new_batch(placed, self.layout)  # that of a keyed record, which stays where it is
-        appended = self._accumulator.append(placed, payload, self.now)
+        elif self._batches is not None and self._accumulator.opens(placed, payload, self._now):
+            self._batches.new_batch(placed, self._layout)  # that of a keyed record, which stays where it is
+        appended = self._accumulator.append(placed, payload, self._now)
         if appended is None:
             return None
-        self.free += appended.unused
+        self._free += appended.unused
         if appended.opened:
-            self._at(self.now + self.settings.linger_ms, self._send)
+            self._at(self._now + self._settings.linger_ms, self._send)
         if appended.opened or appended.full:
             self._send()  # the record may have closed a batch of another partition on its way
         return appended.batch
@@ -255,54 +246,54 @@ class _Producer:
     def _place(self, payload: int) -> int:
         """Where the strategy puts an unkeyed record; asked again where that opens a batch (KIP-480)."""
         placed = self._choose()
-        if self._batches is not None and self._accumulator.opens(placed, payload, self.now):
-            self._batches.new_batch(placed, self.layout)
+        if self._batches is not None and self._accumulator.opens(placed, payload, self._now):
+            self._batches.new_batch(placed, self._layout)
             placed = self._choose()
         return placed
 
     def _choose(self) -> int:
-        assert self.unkeyed is not None
-        return checked_choice(self.unkeyed.partition(None, self.layout), self.layout.partitions)
+        assert self._unkeyed is not None
+        return checked_choice(self._unkeyed.partition(None, self._layout), self._layout.partitions)
 
     def _allocate(self, size: int) -> float | None:
         """Takes memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
-        deadline = self.now + self.settings.max_block_ms
-        self.blocked = self.free < size
-        if self.blocked:
+        deadline = self._now + self._settings.max_block_ms
+        self._blocked = self._free < size
+        if self._blocked:
             self._send()
-        while self.free < size and self._events and self._events[0][0] <= deadline:
+        while self._free < size and self._events and self._events[0][0] <= deadline:
             self._next_event()
-        self.blocked = False
-        if self.free < size:
-            self.now = deadline
+        self._blocked = False
+        if self._free < size:
+            self._now = deadline
             return None
-        self.free -= size
-        return self.now
+        self._free -= size
+        return self._now
 
     # The sender.
 
     def _send(self) -> None:
         """Sends what is ready, while brokers may have another request (Sender.sendProducerData)."""
-        most = self.settings.max_in_flight_requests_per_connection
+        most = self._settings.max_in_flight_requests_per_connection
         while True:
-            ready = sorted(self._accumulator.ready(self.now, everything=self.closing or self.blocked))
+            ready = sorted(self._accumulator.ready(self._now, everything=self._closing or self._blocked))
             free = [broker for broker in ready if self._in_flight[broker] < most]
             for broker in ready:
-                self._accumulator.update_node_latency_stats(broker, self.now, can_drain=broker in free)
+                self._accumulator.update_node_latency_stats(broker, self._now, can_drain=broker in free)
             if not free:
                 return
             for broker in free:
-                self._send_request(broker, self._accumulator.drain(broker, self.settings.max_request_size))
+                self._send_request(broker, self._accumulator.drain(broker, self._settings.max_request_size))
 
     def _send_request(self, broker: int, drained: list[Batch]) -> None:
-        request, self.requests = self.requests, self.requests + 1
+        request, self._requests = self._requests, self._requests + 1
         self._in_flight[broker] += 1
         for batch in drained:
             batch.number = len(self._sent)
-            self._sent.append((batch, self.now, request))
-        model = self.brokers[broker]
+            self._sent.append((batch, self._now, request))
+        model = self._brokers[broker]
         self._busy_until[broker] = model.served_ms(
-            self.now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
+            self._now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
         )
         self._at(
             self._busy_until[broker] + model.latency_ms / 2,
@@ -310,9 +301,9 @@ class _Producer:
         )
 
     def _answered(self, broker: int, request: int, memory: int) -> None:
-        self._acknowledged[request] = self.now
+        self._acknowledged[request] = self._now
         self._in_flight[broker] -= 1
-        self.free += memory
+        self._free += memory
         self._send()
 
     # The clock.
@@ -321,11 +312,11 @@ class _Producer:
         heapq.heappush(self._events, (time, next(self._tie), event))
 
     def _next_event(self) -> None:
-        self.now, _, event = heapq.heappop(self._events)
+        self._now, _, event = heapq.heappop(self._events)
         event()
 
     def _advance(self, time: float) -> None:
         while self._events and self._events[0][0] <= time:
             self._next_event()
         if time < math.inf:
-            self.now = time
+            self._now = time

@@ -87,14 +87,8 @@ def simulate_delivery(
 
 def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
     """Called for each request that comes to the leader: what happens to it."""
-    shares = {
-        Fault.REFUSED: faults.refused,
-        Fault.REFUSED_AFTER_APPEND: faults.refused_after_append,
-        Fault.REQUEST_LOST: faults.request_lost,
-        Fault.ACK_LOST: faults.ack_lost,
-    }
-    kinds = (*shares, None)
-    bounds = np.cumsum([*shares.values()]).tolist()
+    kinds: tuple[Fault | None, ...] = (*Fault, None)
+    bounds = np.cumsum(faults.shares).tolist()
     random = np.random.Generator(np.random.Philox(seed))
     turns = count()
 

@@ -3,8 +3,6 @@
 The settings, the faults and the result of `simulate_delivery`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -141,10 +139,9 @@ class Faults:
     pauses: Sequence[tuple[float, float]] = ()
 
     def __post_init__(self) -> None:
-        shares = self.refused, self.refused_after_append, self.request_lost, self.ack_lost
-        if not all(share >= 0 for share in shares) or sum(shares) > 1:
+        if not all(share >= 0 for share in self.shares) or sum(self.shares) > 1:
             raise InvalidConfigError(
-                f"the shares of faulty requests are {shares}; they must add up to 0 .. 1"
+                f"the shares of faulty requests are {self.shares}; they must add up to 0 .. 1"
             )
         for turn in self.scripted:
             check_bounds("a request of scripted", turn, 0, INT_MAX)
@@ -155,6 +152,11 @@ class Faults:
         for turn, (since, until) in enumerate(self.pauses):
             check_bounds(f"the start of pause {turn}", since, 0, LATEST_MS)
             check_bounds(f"the end of pause {turn}", until, since, LATEST_MS)
+
+    @property
+    def shares(self) -> tuple[float, float, float, float]:
+        """The share of requests that each kind of `Fault` hits."""
+        return self.refused, self.refused_after_append, self.request_lost, self.ack_lost
 
 
 class Outcome(Enum):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from partitioning.errors import InvalidConfigError
+from partitioning.producer.settings import check_bounds
 
 WINDOW = 5
 """Batches of one producer that the leader remembers (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
@@ -41,14 +42,9 @@ class SequencedBatch:
     records: int
 
     def __post_init__(self) -> None:
-        for name, lowest, most in (
-            ("epoch", 0, _EPOCHS - 1),
-            ("first", 0, _SEQUENCES - 1),
-            ("records", 1, _SEQUENCES - 1),
-        ):
-            value = getattr(self, name)
-            if not lowest <= value <= most:
-                raise InvalidConfigError(f"a batch's {name} is {value}; give {lowest} to {most}")
+        check_bounds("a batch's epoch", self.epoch, 0, _EPOCHS - 1)
+        check_bounds("a batch's first", self.first, 0, _SEQUENCES - 1)
+        check_bounds("a batch's records", self.records, 1, _SEQUENCES - 1)
 
     @property
     def last(self) -> int:

@@ -5,8 +5,6 @@ uncompressed, without retries. Only the time on the network and in the brokers p
 settings ask for.
 """
 
-from __future__ import annotations
-
 import heapq
 from bisect import bisect_left, bisect_right
 from collections import deque

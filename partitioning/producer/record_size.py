@@ -1,7 +1,5 @@
 """How many bytes a record takes in a batch of message format v2 (KIP-98), uncompressed."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

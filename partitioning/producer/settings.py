@@ -1,7 +1,5 @@
 """The producer's settings that decide how it batches, and the bounds of all its settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from partitioning.errors import InvalidConfigError

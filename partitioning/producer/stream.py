@@ -1,7 +1,5 @@
 """The records that a simulated producer is given, as checked columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -50,7 +48,13 @@ def checked_stream(
             raise InvalidLayoutError(
                 f"partition {partition} has leader {leader}, but there are {len(brokers)} brokers"
             )
-    check_placed(placed, len(leaders), has_unkeyed=unkeyed is not None)
+    wrong = (placed >= len(leaders)) | (placed < (0 if unkeyed is None else -1))
+    if np.any(wrong):
+        row = int(np.argmax(wrong))
+        raise InvalidLayoutError(
+            f"record {row} goes to partition {placed[row]}, but the topic has {len(leaders)}"
+            + ("; give `unkeyed` to place records with -1" if unkeyed is None else "")
+        )
     return Stream(times, placed, keys, values)
 
 
@@ -90,14 +94,3 @@ def checked_choice(chosen: object, partitions: int) -> int:
             f"the strategy put a record into partition {chosen!r}; the topic has 0 to {partitions - 1}"
         )
     return int(chosen)
-
-
-def check_placed(placed: NDArray[np.int64], partitions: int, *, has_unkeyed: bool = False) -> None:
-    """Raises InvalidLayoutError where a record is in no partition of the topic; -1 is fine `has_unkeyed`."""
-    wrong = (placed >= partitions) | (placed < (-1 if has_unkeyed else 0))
-    if np.any(wrong):
-        row = int(np.argmax(wrong))
-        raise InvalidLayoutError(
-            f"record {row} goes to partition {placed[row]}, but the topic has {partitions}"
-            + ("" if has_unkeyed else "; give `unkeyed` to place records with -1")
-        )

@@ -1,7 +1,5 @@
 """Which `linger.ms` and `batch.size` keep a producer's latency under a limit with the fewest requests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -117,28 +115,18 @@ def tune_producer(
         raise InvalidConfigError("there are no records; give at least one")
     seconds = max(float(times[-1] - times[0]), 1.0) / 1000
 
+    records = times_ms, value_bytes, partitions
     shared: dict[str, Any] = {"leaders": leaders, "brokers": brokers, "key_bytes": key_bytes}
 
     def run(linger_ms: float, batch_size: int) -> BatchingResult:
         if client == "java":
-            return simulate_batching(
-                times_ms,
-                value_bytes,
-                partitions,
-                **shared,
-                unkeyed=Sticky(batch_size=batch_size, random=seeded(seed)).for_topic("topic"),
-                settings=BatchingSettings(linger_ms=linger_ms, batch_size=batch_size),
-            )
+            sticky = Sticky(batch_size=batch_size, random=seeded(seed)).for_topic("topic")
+            settings = BatchingSettings(linger_ms=linger_ms, batch_size=batch_size)
+            return simulate_batching(*records, **shared, unkeyed=sticky, settings=settings)
         # librdkafka sticks to a partition for twice as long as it lingers, unless told otherwise.
-        sticky = StickyByTime(linger_ms=2 * linger_ms, random=seeded(seed))
-        return simulate_librdkafka(
-            times_ms,
-            value_bytes,
-            partitions,
-            **shared,
-            unkeyed=sticky.for_topic("topic"),
-            settings=LibrdkafkaSettings(queue_buffering_max_ms=linger_ms, batch_size=batch_size),
-        )
+        by_time = StickyByTime(linger_ms=2 * linger_ms, random=seeded(seed)).for_topic("topic")
+        own = LibrdkafkaSettings(queue_buffering_max_ms=linger_ms, batch_size=batch_size)
+        return simulate_librdkafka(*records, **shared, unkeyed=by_time, settings=own)
 
     usual = _DEFAULT_SIZES[client]
     room = int(np.max(value_bytes)) + max(int(np.max(key_bytes)), 0) + 100
@@ -147,7 +135,22 @@ def tune_producer(
     def attempt(linger_ms: float, batch_size: int) -> int:
         """The bytes of the largest batch."""
         result = run(linger_ms, batch_size)
-        trials.append(_trial(result, linger_ms, batch_size, limit_ms, percentile, seconds))
+        refused, requests = result.timed_out, result.requests
+        nothing_sent = refused == len(result.batch)
+        median, latency = [np.inf] * 2 if nothing_sent else result.latency_ms([50, percentile]).tolist()
+        trials.append(
+            Trial(
+                linger_ms,
+                batch_size,
+                latency,
+                median,
+                requests,
+                requests / seconds,
+                len(result.batch) / requests,
+                refused,
+                keeps=latency <= limit_ms and not refused,
+            )
+        )
         return int(result.size.max())
 
     for linger_ms in sorted({linger for linger in _LINGERS if linger < limit_ms} | {DEFAULT_LINGER_MS}):
@@ -179,28 +182,3 @@ def _check(limit_ms: float, percentile: float, client: str) -> None:
             raise InvalidConfigError(f"{name} is {value}; give more than 0, up to {highest}")
     if client not in _DEFAULT_SIZES:
         raise InvalidConfigError(f"client is {client!r}; give 'java' or 'librdkafka'")
-
-
-def _trial(
-    result: BatchingResult,
-    linger_ms: float,
-    batch_size: int,
-    limit_ms: float,
-    percentile: float,
-    seconds: float,
-) -> Trial:
-    refused = result.timed_out
-    sent = len(result.batch) - refused
-    median, latency = result.latency_ms([50, percentile]).tolist() if sent else (np.inf, np.inf)
-    requests = result.requests
-    return Trial(
-        linger_ms,
-        batch_size,
-        latency,
-        median,
-        requests,
-        requests / seconds,
-        len(result.batch) / requests,
-        refused,
-        keeps=latency <= limit_ms and not refused,
-    )

@@ -1,7 +1,5 @@
 """What every partitioner must do, ours and a stranger's: call `check_partitioner` in a test of yours."""
 
-from __future__ import annotations
-
 import pickle
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """A Kafka cluster without a JVM: the mock that librdkafka carries, reached through ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import weakref
@@ -16,13 +14,13 @@ from partitioning.errors import (
     InvalidPartitionCountError,
     MissingDependencyError,
 )
+from partitioning.kit.extras import needs
 
 _PRODUCER = 0  # rd_kafka_type_t
 _CONF_OK = 0  # rd_kafka_conf_res_t
 _ERROR_TEXT_BYTES = 512
 _MOST_REPLICAS = 3
 _MOST_PARTITIONS = 100_000  # all are allocated at once, and librdkafka aborts the process when memory ends
-_INSTALL = "install it with: pip install 'copartition[kafka]'"
 
 
 class MockClusterError(ClusterError):
@@ -121,10 +119,8 @@ def _destroy(library: ctypes.CDLL, cluster: int, client: int, owner: int) -> Non
 @cache
 def _librdkafka() -> ctypes.CDLL:
     """The librdkafka that confluent-kafka uses, with the signatures of what is called here."""
-    try:
+    with needs("MockCluster", "kafka"):
         from confluent_kafka import cimpl  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingDependencyError(f"MockCluster needs confluent-kafka: {_INSTALL}") from error
     for path in _candidates(cimpl):
         try:
             library = ctypes.CDLL(path)
@@ -134,7 +130,7 @@ def _librdkafka() -> ctypes.CDLL:
         return library
     raise MissingDependencyError(
         f"the librdkafka of {cimpl.__file__} has no mock cluster (rd_kafka_mock_cluster_new): "
-        f"take confluent-kafka's own wheel, {_INSTALL}"
+        "take confluent-kafka's own wheel, install it with: pip install 'copartition[kafka]'"
     )
 
 

@@ -118,7 +118,7 @@ def count_topics(
 def _first_records(records: DataFrame) -> DataFrame:
     """A row a partition: a few of its records, from the first ones of all tasks alike; and the last task."""
     short = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
-    heads = short.mapInArrow(_heads(), HEAD)
+    heads = short.mapInArrow(_heads, HEAD)
     drawn = sf.collect_list(sf.struct(sf.xxhash64("offset").alias("draw"), "offset", "key"))
     return heads.groupBy("topic", "partition").agg(
         sf.slice(sf.sort_array(drawn), 1, HEAD_OF_A_PARTITION).alias("records"),
@@ -133,7 +133,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
     parts = records.mapInArrow(_counting(started, most_blocks), COUNTED)
     while tasks > TASKS_MERGED:
         parts = parts.withColumn("task", sf.floor(sf.col("task") / TASKS_MERGED))
-        parts = parts.groupBy("topic", "task").applyInPandas(_merging(), COUNTED)
+        parts = parts.groupBy("topic", "task").applyInPandas(_merge, COUNTED)
         tasks = -(-tasks // TASKS_MERGED)
     merged: dict[str, tuple[Counted, int]] = {}
     for row in parts.collect():
@@ -163,26 +163,21 @@ def _records_of(rows: Sequence[Any]) -> Records:
     )
 
 
-def _heads() -> Batches:
-    def heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A few records of each partition among the first ones of a task; the rest is not read."""
-        total = 0
-        taken_of: dict[tuple[str, int], int] = {}
-        for batch in batches:
-            rows = []
-            places = zip(batch["topic"].to_pylist(), batch["partition"].to_pylist(), strict=True)
-            for row, place in enumerate(places):
-                if taken_of.get(place, 0) < HEAD_OF_A_PARTITION:
-                    taken_of[place] = taken_of.get(place, 0) + 1
-                    rows.append(row)
-            yield batch.select(["topic", "partition", "offset", "key", "task"]).take(
-                pa.array(rows, pa.int64())
-            )
-            total += batch.num_rows
-            if total >= HEAD_OF_A_TASK:
-                return
-
-    return heads
+def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A few records of each partition among the first ones of a task; the rest is not read."""
+    total = 0
+    taken_of: dict[tuple[str, int], int] = {}
+    for batch in batches:
+        rows = []
+        places = zip(batch["topic"].to_pylist(), batch["partition"].to_pylist(), strict=True)
+        for row, place in enumerate(places):
+            if taken_of.get(place, 0) < HEAD_OF_A_PARTITION:
+                taken_of[place] = taken_of.get(place, 0) + 1
+                rows.append(row)
+        yield batch.select(["topic", "partition", "offset", "key", "task"]).take(pa.array(rows, pa.int64()))
+        total += batch.num_rows
+        if total >= HEAD_OF_A_TASK:
+            return
 
 
 def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
@@ -226,17 +221,13 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
     return count
 
 
-def _merging() -> Callable[[pd.DataFrame], pd.DataFrame]:
-    def merge(parts: pd.DataFrame) -> pd.DataFrame:
-        columns = zip(parts["tally"], parts["forms"], parts["rows"], strict=True)
-        whole = reduce(
-            _both,
-            (Counted(Tally.load(tally), FormCounts.load(forms), rows) for tally, forms, rows in columns),
-        )
-        whole.tally.shrink()
-        row = parts.iloc[:1].copy()
-        row["highest"], row["rows"] = parts["highest"].max(), whole.rows
-        row["tally"], row["forms"] = [whole.tally.dump()], [whole.forms.dump()]
-        return row
-
-    return merge
+def _merge(parts: pd.DataFrame) -> pd.DataFrame:
+    columns = zip(parts["tally"], parts["forms"], parts["rows"], strict=True)
+    whole = reduce(
+        _both, (Counted(Tally.load(tally), FormCounts.load(forms), rows) for tally, forms, rows in columns)
+    )
+    whole.tally.shrink()
+    row = parts.iloc[:1].copy()
+    row["highest"], row["rows"] = parts["highest"].max(), whole.rows
+    row["tally"], row["forms"] = [whole.tally.dump()], [whole.forms.dump()]
+    return row

@@ -1,6 +1,6 @@
 """The audit of topics whose records are in a DataFrame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -227,23 +227,20 @@ def _sentence(rule: tuple[str, int], ranges: Sequence[Row]) -> str:
     )
 
 
-def _keyless(ranges: Sequence[Row], turns: Sequence[tuple[str, int]]) -> list[str]:
+def _keyless(ranges: Sequence[Row], turns: Sequence[tuple[str, int]]) -> Iterator[str]:
     """How the partition of keyless records tells profiles that have the same rule for keys apart."""
     homes = {r.partition for r in ranges if r.keyless}
     profile, num_partitions = turns[-1]
     if len(homes) != 1 or sum(r.keyless for r in ranges) < 10:
-        return []
+        return
     (home,) = homes
     hashing = [
         name
         for name in next(r.same_rule for r in ranges if r.profile == profile)
         if PROFILES[name].null == "empty" and partition_for_key(None, num_partitions, profile=name) == home
     ]
-    if not hashing:
-        return []
-    return [
-        (
+    if hashing:
+        yield (
             f"All records without a key are in partition {home}, where an empty key hashes, as "
             f"{', '.join(hashing)} does it."
         )
-    ]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from partitioning.clients.contact import list_offsets
 from partitioning.clients.delivery import describe_errors
-from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
-from spark_integration.sinks.cluster import create_client, first_answer
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError
+from spark_integration.sinks.cluster import create_client, first_answer, partitions_of
 
 Place = tuple[str, int]
 """A topic and one of its partitions."""
@@ -40,7 +41,6 @@ class Cluster:
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self._config = config
-        self._servers = config["bootstrap.servers"]
         self._errors: list[confluent_kafka.KafkaError] = []
         try:
             self._isolation = _ISOLATION[config["isolation.level"]]
@@ -66,14 +66,12 @@ class Cluster:
         """
         places = []
         for topic in sorted(topics):
-            metadata = self._metadata_of(topic)
-            if not metadata.partitions:
-                why = f" ({metadata.error.str()})" if metadata.error is not None else ""
-                raise UnknownTopicError(
-                    f"the cluster at {self._servers!r} has no topic {topic!r} we may see{why}: create it, or "
-                    "allow this user Describe and Read on it"
-                )
-            places += [(topic, partition) for partition in sorted(metadata.partitions)]
+            # By a consumer, for at an admin client's question the broker would create the topic.
+            metadata = first_answer(
+                self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
+            )
+            partitions = partitions_of(topic, metadata.topics[topic], self._config)
+            places += [(topic, partition) for partition in partitions]
         return places
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
@@ -88,32 +86,15 @@ class Cluster:
         specs = {confluent_kafka.TopicPartition(*place): spec for place in places}
         if not specs:
             return {}
-        answers = self._admin.list_offsets(
-            specs, isolation_level=self._isolation, request_timeout=ANSWER_WITHIN_S
-        )
-        return {
-            (each.topic, each.partition): self._answer(future.result, f"{each.topic}-{each.partition}").offset
-            for each, future in answers.items()
-        }
-
-    def _metadata_of(self, topic: str) -> Any:
-        """By a consumer, for at an admin client's question the broker would create the topic."""
-        metadata = first_answer(
-            self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
-        )
-        return metadata.topics[topic]
-
-    def _answer(self, result: Callable[[], Any], of: str) -> Any:
-        try:
-            return result()
-        except confluent_kafka.KafkaException as error:
-            fault: confluent_kafka.KafkaError = error.args[0]
+        offsets, refusals = list_offsets(self._admin, specs, self._isolation, ANSWER_WITHIN_S)
+        for each, error in refusals.items():
             self._consumer.poll(0)  # lets it tell what it heard
             errors = describe_errors(self._errors)
             raise BrokerUnreachableError(
-                f"the brokers at {self._servers!r} do not describe {of!r}: {fault.str()}"
-                + (f" ({errors})" if errors else "")
+                f"the brokers at {self._config['bootstrap.servers']!r} do not describe "
+                f"'{each.topic}-{each.partition}': {error.args[0].str()}" + (f" ({errors})" if errors else "")
             ) from error
+        return {(each.topic, each.partition): offset for each, offset in offsets.items()}
 
 
 def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from partitioning.errors import InvalidConfigError
-from partitioning.kit.limits import parse_number
+from partitioning.kit.limits import MAX_PARTITION, parse_number
 from spark_integration.reading.cluster import Place
-from spark_integration.sinks.options import SPARK_OPTIONS, client_settings
+from spark_integration.sinks.options import client_settings, read_number, read_own, read_truth
 
-OWN_OPTIONS = {
-    name.lower(): name
-    for name in (
-        "bootstrap.servers",
-        "subscribe",
-        "startingOffsets",
-        "endingOffsets",
-        "failOnDataLoss",
-        "includeHeaders",
-        "minPartitions",
-        "maxOffsetsPerTrigger",
-    )
-}
+OWN_OPTIONS = (
+    "bootstrap.servers",
+    "subscribe",
+    "startingOffsets",
+    "endingOffsets",
+    "failOnDataLoss",
+    "includeHeaders",
+    "minPartitions",
+    "maxOffsetsPerTrigger",
+)
 _MOST = 2**63 - 1
 BATCH_ONLY, STREAM_ONLY = "endingOffsets", "maxOffsetsPerTrigger"
 
@@ -72,38 +68,29 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     An option wins over the driver's environment variables. InvalidConfigError where one is unknown or has no
     meaning, or the brokers or the topic are missing.
     """
-    lowered = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
-    own = {name: value for name, value in lowered.items() if not name.startswith("kafka.")}
-    for name in own.keys() - OWN_OPTIONS.keys():
-        close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
-        hint = f"did you mean {OWN_OPTIONS[close[0]]!r}?" if close else "'kafka.' marks those of librdkafka"
-        raise InvalidConfigError(f"the copartition source has no option {name!r}; {hint}")
+    own = read_own(options, OWN_OPTIONS, "source")
     topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
     if not topics:
         raise InvalidConfigError(
             "no topic: give the option 'subscribe', one name or several with commas between"
         )
-    ending = _offsets(own, "endingOffsets")
-    return ReadOptions(
-        config=_config(lowered, environment),
-        topics=topics,
-        starting=_offsets(own, "startingOffsets"),
-        ending=LATEST if ending is None else ending,
-        fail_on_data_loss=_truth(own, "failOnDataLoss", default=True),
-        headers=_truth(own, "includeHeaders", default=False),
-        min_partitions=_positive(own, "minPartitions"),
-        max_offsets=_positive(own, "maxOffsetsPerTrigger"),
-    )
-
-
-def _config(lowered: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    config = client_settings(lowered, environment)
+    config = client_settings(options, environment)
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
             "nothing ('startingOffsets' says where to begin)"
         )
-    return DEFAULTS | config | FIXED
+    ending = _offsets(own, "endingOffsets")
+    return ReadOptions(
+        config=DEFAULTS | config | FIXED,
+        topics=topics,
+        starting=_offsets(own, "startingOffsets"),
+        ending=LATEST if ending is None else ending,
+        fail_on_data_loss=read_truth(own, "failOnDataLoss", default=True),
+        headers=read_truth(own, "includeHeaders"),
+        min_partitions=read_number(own, "minPartitions", 1, _MOST),
+        max_offsets=read_number(own, "maxOffsetsPerTrigger", 1, _MOST),
+    )
 
 
 def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | None:
@@ -129,30 +116,14 @@ def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | N
 
 def _places(text: str) -> dict[Place, int] | None:
     """`{"topic": {"0": 23}}`, or None where it is something else."""
+    places: dict[Place, int] = {}
     try:
-        places = {
-            (topic, int(partition)): offset
-            for topic, offsets in json.loads(text).items()
-            for partition, offset in offsets.items()
-        }
+        for topic, offsets in json.loads(text).items():
+            for partition, offset in offsets.items():
+                number = parse_number(partition, MAX_PARTITION)
+                if number is None or type(offset) is not int or offset < EARLIEST:
+                    return None
+                places[topic, number] = offset
     except (ValueError, AttributeError, RecursionError):  # the last of thousands of brackets
         return None
-    fine = all(type(offset) is int and offset >= EARLIEST for offset in places.values())
-    return places if places and fine else None
-
-
-def _truth(own: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = own.get(name.lower(), str(default)).strip().lower()
-    if text not in {"true", "false"}:
-        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give 'true' or 'false'")
-    return text == "true"
-
-
-def _positive(own: Mapping[str, str], name: str) -> int | None:
-    text = own.get(name.lower())
-    if text is None:
-        return None
-    number = parse_number(text, _MOST)
-    if not number:
-        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give a whole number from 1 to {_MOST}")
-    return number
+    return places or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, cast
 
 import confluent_kafka
@@ -13,6 +14,7 @@ from confluent_kafka import KafkaError
 from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
 from spark_integration.reading.cluster import Range
+from spark_integration.sinks.records import ARROW_TYPES as RECORD_TYPES
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20
@@ -20,21 +22,11 @@ SILENT_S = 60.0
 """How long a task waits for the next record before it fails."""
 
 _POLL_S = 0.2
-_HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 _OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 _TOPIC_GONE = {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART}
 _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._AUTHENTICATION}
 
-ARROW_TYPES: Mapping[str, pa.DataType] = {
-    "key": pa.binary(),
-    "value": pa.binary(),
-    "topic": pa.string(),
-    "partition": pa.int32(),
-    "offset": pa.int64(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestampType": pa.int32(),
-    "headers": _HEADERS,
-}
+ARROW_TYPES = RECORD_TYPES | {"offset": pa.int64(), "timestampType": pa.int32()}
 
 
 def _headers(messages: Sequence[Any]) -> pa.Array:
@@ -42,7 +34,7 @@ def _headers(messages: Sequence[Any]) -> pa.Array:
         [{"key": key, "value": value} for key, value in message.headers() or ()] or None
         for message in messages
     ]
-    return pa.array(rows, _HEADERS)
+    return pa.array(rows, ARROW_TYPES["headers"])
 
 
 def _timestamps(messages: Sequence[Any]) -> pa.Array:
@@ -75,14 +67,11 @@ def read_range(
         DataLossError: offsets, the partition or its topic are gone.
         ReadError: the brokers refuse us, or send nothing for `SILENT_S` seconds.
     """
-    reader = _RangeReader(wanted, config, fail_on_data_loss=fail_on_data_loss)
-    try:
+    with closing(_RangeReader(wanted, config, fail_on_data_loss=fail_on_data_loss)) as reader:
         for messages in reader.messages():
             yield pa.RecordBatch.from_arrays(
                 [_COLUMNS[name](messages) for name in schema.names], schema=schema
             )
-    finally:
-        reader.close()
 
 
 def partitions_of(consumer: confluent_kafka.Consumer, topic: str, timeout_s: float) -> list[int]:

@@ -15,16 +15,7 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import datasource
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructType
 
 import spark_integration.reading
 from partitioning.errors import InvalidConfigError
@@ -50,16 +41,14 @@ except ImportError:
 cast(Any, cloudpickle).register_pickle_by_value(spark_integration.reading)
 
 _TYPES = {
-    "key": BinaryType(),
-    "value": BinaryType(),
-    "topic": StringType(),
-    "partition": IntegerType(),
-    "offset": LongType(),
-    "timestamp": TimestampType(),
-    "timestampType": IntegerType(),
-    "headers": ArrayType(
-        StructType([StructField("key", StringType()), StructField("value", BinaryType())]),
-    ),
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+    "headers": "array<struct<key:string,value:binary>>",
 }
 _StreamBases: Any = (datasource.DataSourceStreamReader,)
 if admission is not None:
@@ -72,12 +61,10 @@ Offsets = dict[str, dict[str, int]]
 class KafkaDataSource(KafkaSink):
     """The sink and the source of `format("copartition")`."""
 
-    def schema(self) -> StructType:
+    def schema(self) -> str:
         """Called by Spark where no schema is given."""
-        headers = read_options(self.options, os.environ).headers
-        return StructType(
-            [StructField(name, kind) for name, kind in _TYPES.items() if headers or name != "headers"]
-        )
+        names = _TYPES if read_options(self.options, os.environ).headers else [*_TYPES][:-1]
+        return ", ".join(f"`{name}` {_TYPES[name]}" for name in names)
 
     def reader(self, schema: StructType) -> datasource.DataSourceReader:
         """Called by Spark on the driver, once for a batch."""
@@ -249,11 +236,8 @@ def _places(written: Offsets) -> dict[Place, int]:
 
 def _arrow(schema: StructType) -> pa.Schema:
     for column in schema.fields:
-        expected = _TYPES.get(column.name)
-        if expected is None or expected.simpleString() != column.dataType.simpleString():
-            columns = ", ".join(f"{name} {kind.simpleString()}" for name, kind in _TYPES.items())
-            raise ColumnError(
-                f"the copartition source has no column '{column.name} {column.dataType.simpleString()}', "
-                f"only {columns}"
-            )
+        kind = column.dataType.simpleString()
+        if _TYPES.get(column.name) != kind:
+            columns = ", ".join(f"{name} {kind}" for name, kind in _TYPES.items())
+            raise ColumnError(f"the copartition source has no column '{column.name} {kind}', only {columns}")
     return pa.schema([pa.field(f.name, ARROW_TYPES[f.name], f.nullable) for f in schema.fields])

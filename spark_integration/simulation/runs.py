@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from assignors import get_assignor
 from copartition.simulation import Consumer, Join, RunSummary, Scenario, Settings, simulate_seeds
 from copartition.simulation.inputs.settings import dotted
 from partitioning.errors import CopartitionError, MissingDependencyError, ScenarioError
 from partitioning.kit.limits import check_members
+from partitioning.topic_partition import is_integer
 
 
 class Axis(NamedTuple):
@@ -221,7 +222,7 @@ def simulate_grid(
 
 
 def _check_count(what: str, number: object) -> None:
-    if not isinstance(number, int) or number < 1:
+    if not is_integer(number) or number < 1:
         raise ScenarioError(f"{what} is {number!r}; give a whole number, 1 or more")
 
 
@@ -242,23 +243,17 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
         raise in_cell(error, cell) from error
 
 
-class _Fault(NamedTuple):
-    """What an executor could not do: the number that was tried, and the error's class and message."""
-
-    number: int
-    text: str
-
-
 def _first_fault(
     spark: SparkSession, task: Callable[..., object], attempt: Callable[[int], object], numbers: int
-) -> _Fault | None:
+) -> Row | None:
     """Have executors read a task, and attempt something with each number from 0; the lowest that fails.
 
-    Spark itself would tell what an executor lacks in a trace of Java's.
+    A row has the `number`, and the error's class and message as `text`. Spark itself would tell what an
+    executor lacks in a trace of Java's.
     """
     pickled = cloudpickle.dumps((task, attempt))  # type: ignore[no-untyped-call]
     rows = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
-    return min((_Fault(row.number, row.text) for row in rows), default=None)
+    return min(rows, key=lambda row: row.number, default=None)
 
 
 def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -34,14 +34,18 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
     `config` has librdkafka's settings, "bootstrap.servers" at least; those of security may be Java's. Errors
     are those of `partition_counts`, and UnknownTopicError where the cluster has no such topic.
     """
-    metadata = _topics(config, ANSWER_WITHIN_S, topic)[topic]
+    return len(partitions_of(topic, _topics(config, ANSWER_WITHIN_S, topic)[topic], config))
+
+
+def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
+    """The partitions of a topic by its metadata; UnknownTopicError where the cluster has no such topic."""
     if not metadata.partitions:
         why = f" ({metadata.error.str()})" if metadata.error is not None else ""
         raise UnknownTopicError(
-            f"the cluster at {_address(config)!r} has no topic {topic!r} we may see{why}: create it, "
-            "or ask for the permission to see it"
+            f"the cluster at {_address(config)!r} has no topic {topic!r} we may see{why}: create it, or "
+            "allow this user Describe on it"
         )
-    return len(metadata.partitions)
+    return sorted(metadata.partitions)
 
 
 def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> dict[str, Any]:

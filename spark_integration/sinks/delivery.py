@@ -110,7 +110,7 @@ def deliver(
     first = next(filled, None)
     if first is None:
         return
-    deliveries = Deliveries(config, DeliveryError, "or more records")
+    deliveries = Deliveries(config, "or more records")
     lease = Lease(config, deliveries.report)
     producer, topics = lease.producer, _topics(first, topic, counts)
     expected = counts if "partition" in first.schema.names else {}

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from partitioning.clients.delivery import milliseconds
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import InvalidConfigError
-from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
+from partitioning.kit.limits import parse_number
+from partitioning.topic_partition import MAX_PARTITIONS
 
 OWN_OPTIONS = (
     "bootstrap.servers",
     "topic",
     "partitions",
     "profile",
-    "txnappid",
-    "txnversion",
-    "txnfirstversion",
-    "exactlyonce",
+    "txnAppId",
+    "txnVersion",
+    "txnFirstVersion",
+    "exactlyOnce",
 )
 SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
 """What Spark itself may pass along."""
@@ -74,13 +75,8 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     An option wins over the driver's environment variables. InvalidConfigError where one is unknown or has no
     meaning, or the brokers are missing.
     """
-    lowered = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
-    own = {name: value for name, value in lowered.items() if not name.startswith("kafka.")}
-    for name in own.keys() - set(OWN_OPTIONS):
-        close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"write 'kafka.{name}' for a setting of librdkafka"
-        raise InvalidConfigError(f"the copartition sink has no option {name!r}; {hint}")
-    config = client_settings(lowered, environment)
+    own = read_own(options, OWN_OPTIONS, "sink")
+    config = client_settings(options, environment)
     if "transactional.id" in config:
         raise InvalidConfigError(
             "leave out 'kafka.transactional.id': for transactions give 'txnAppId' and 'txnVersion', and the "
@@ -96,17 +92,51 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         defaults["enable.idempotence"] = "true"
     if once is not None:
         check_transactional(defaults | config)
-    return SinkOptions(
-        defaults | config, own.get("topic"), _count(own.get("partitions")), own.get("profile"), once
-    )
+    partitions = read_number(own, "partitions", 1, MAX_PARTITIONS)
+    return SinkOptions(defaults | config, own.get("topic"), partitions, own.get("profile"), once)
 
 
-def client_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dict[str, str]:
+    """The options that are not librdkafka's or Spark's, by their names in lower case.
+
+    InvalidConfigError where this sink or source, as which `what` goes, has no option of that name.
+    """
+    own = {name.lower(): value for name, value in options.items() if not name.lower().startswith("kafka.")}
+    lowered = {name.lower(): name for name in names}
+    for name in own.keys() - lowered.keys() - SPARK_OPTIONS:
+        close = difflib.get_close_matches(name, lowered, n=1)
+        hint = f"write 'kafka.{name}' for a setting of librdkafka"
+        if close:
+            hint = f"did you mean {lowered[close[0]]!r}?"
+        raise InvalidConfigError(f"the copartition {what} has no option {name!r}; {hint}")
+    return own
+
+
+def read_number(own: Mapping[str, str], name: str, least: int, most: int) -> int | None:
+    """A number among the own options; None where it is not given, InvalidConfigError where it is none."""
+    text = own.get(name.lower())
+    number = None if text is None else parse_number(text, most)
+    if text is not None and (number is None or number < least):
+        raise InvalidConfigError(
+            f"option {name!r} is {text[:40]!r}; give a whole number from {least} to {most}"
+        )
+    return number
+
+
+def read_truth(own: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """Whether one of the own options is true; InvalidConfigError where it is neither true nor false."""
+    text = own.get(name.lower(), str(default)).strip().lower()
+    if text not in {"true", "false"}:
+        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give 'true' or 'false'")
+    return text == "true"
+
+
+def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Settings of librdkafka, which environment variables and the options stand for; the latter win.
 
-    Options are by their names in lower case. InvalidConfigError where a setting of Java's has no counterpart,
-    or the brokers are missing.
+    InvalidConfigError where a setting of Java's has no counterpart, or the brokers are missing.
     """
+    settings = {name.lower(): value for name, value in options.items()}
     surrounding = {
         name.removeprefix("KAFKA_").replace("_", ".").lower(): value
         for name, value in environment.items()
@@ -133,17 +163,6 @@ def translate_security(config: Mapping[str, str]) -> dict[str, str]:
         return librdkafka_security(config)
     except InvalidConfigError as error:
         raise InvalidConfigError(str(error)) from None
-
-
-def _count(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return checked_partition_count(int(text) if text.isascii() and text.isdigit() else 0)
-    except ValueError as error:
-        raise InvalidConfigError(
-            f"option 'partitions' is {text[:40]!r}; give the topic's partition count, 1 to {MAX_PARTITIONS}"
-        ) from error
 
 
 # A transaction that nobody ends, as after the driver was killed, holds up readers of committed records until
@@ -189,13 +208,9 @@ def read_once(own: Mapping[str, str]) -> OnceOptions | None:
 
     InvalidConfigError where one has no meaning, or needs another.
     """
-    first = own.get("txnfirstversion")
-    first_version = None if first is None else _version("txnFirstVersion", first)
-    stream = own.get("exactlyonce", "false").lower()
-    if stream not in {"true", "false"}:
-        raise InvalidConfigError(f"option 'exactlyOnce' is {stream[:40]!r}; give 'true' or 'false'")
-    app_id, version = own.get("txnappid"), own.get("txnversion")
-    if stream == "true":
+    first_version = read_number(own, "txnFirstVersion", 0, _HIGHEST)
+    app_id, version = own.get("txnappid"), read_number(own, "txnVersion", 0, _HIGHEST)
+    if read_truth(own, "exactlyOnce"):
         if version is not None:
             raise InvalidConfigError(
                 "'exactlyOnce' takes the version from the micro-batch: leave out 'txnVersion'"
@@ -207,7 +222,7 @@ def read_once(own: Mapping[str, str]) -> OnceOptions | None:
             )
         return OnceOptions(_app_id(app_id), 0, first_version, stream=True)
     if app_id is None and version is None:
-        if first is not None:
+        if first_version is not None:
             raise InvalidConfigError("'txnFirstVersion' needs 'txnAppId' and 'txnVersion', or 'exactlyOnce'")
         return None
     if app_id is None or version is None:
@@ -215,7 +230,7 @@ def read_once(own: Mapping[str, str]) -> OnceOptions | None:
             "'txnAppId' and 'txnVersion' go together: give both, or neither; in writeStream 'txnAppId' goes "
             "with 'exactlyOnce'"
         )
-    return OnceOptions(_app_id(app_id), _version("txnVersion", version), first_version, stream=False)
+    return OnceOptions(_app_id(app_id), version, first_version, stream=False)
 
 
 def check_transactional(config: Mapping[str, str]) -> None:
@@ -244,9 +259,3 @@ def _app_id(text: str) -> str:
             f"option 'txnAppId' is {text[:40]!r}; give 1 to {_LONGEST_ID} printable ASCII characters"
         )
     return text
-
-
-def _version(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= _HIGHEST):
-        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give a whole number, 0 to {_HIGHEST}")
-    return int(text)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
-from partitioning.hashing.modulo import SignRule, partitions_of
-from partitioning.profiles import find_profile
+from partitioning.hashing.modulo import partitions_of
+from partitioning.profiles import Profile, find_profile
 from spark_integration.columns import KEY, NULLS, PROFILE
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.hash_columns import ArrowFunction, arrow_hash
@@ -29,16 +29,12 @@ class KeyRule:
 
     Attributes:
         hashes: the hash of each key of a binary array.
-        null: what the profile does with a null key, see `Profile`; `empty` likewise.
         keyless: whether keyless rows may have a partition, which `nulls="spread"` gives them.
         column: what was hashed, for error messages.
     """
 
-    profile: str
+    profile: Profile
     hashes: ArrowFunction
-    sign: SignRule
-    null: str
-    empty: str
     keyless: bool
     column: str
 
@@ -58,34 +54,36 @@ class KeyRule:
         shown, count, actual = repr(key[row].as_py())[:60], int(counts[row]), int(partition[row])
         is_at = f"partition {actual} of {count}" if actual >= 0 else "no partition"
         belongs = f"puts this key into {expected[row]}" if expected[row] >= 0 else "hashes no such key"
+        name = self.profile.name
         raise RoutingError(
-            f"a row with key {shown} has {is_at}, and profile '{self.profile}' {belongs}: the column "
+            f"a row with key {shown} has {is_at}, and profile '{name}' {belongs}: the column "
             f"'partition' was computed from {self.column}, and the rows' key or partition was changed since "
             "or comes from elsewhere (a union keeps the notes of its left side). Compute it last, with "
-            f"kafka_partition('key', {count}, profile='{self.profile}'), or give the option 'profile': the "
+            f"kafka_partition('key', {count}, profile='{name}'), or give the option 'profile': the "
             f"one that was used, or '{UNCHECKED}' for rows that no profile places"
         )
 
     def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
         """The partition of each key, -1 where the profile hashes none."""
         key = key.cast(pa.binary())
-        if self.null == "empty":
+        profile = self.profile
+        if profile.null == "empty":
             key = key.fill_null(b"")
         try:
             hashes = self.hashes(key)
         except ValueError as error:
             raise RoutingError(
-                f"profile '{self.profile}' cannot hash a key that is written: {error}"
+                f"profile '{profile.name}' cannot hash a key that is written: {error}"
             ) from error
         hashed = hashes.fill_null(0).to_numpy()
         most = int(counts.max(initial=1))
-        places = partitions_of(hashed, most, self.sign)
+        places = partitions_of(hashed, most, profile.sign)
         for count in np.unique(counts[counts != most]):
             of_count = counts == count
-            places[of_count] = partitions_of(hashed[of_count], int(count), self.sign)
+            places[of_count] = partitions_of(hashed[of_count], int(count), profile.sign)
         if key.null_count:
-            places[key.is_null().to_numpy(zero_copy_only=False)] = 0 if self.null == "first" else -1
-        if self.empty == "unkeyed":
+            places[key.is_null().to_numpy(zero_copy_only=False)] = 0 if profile.null == "first" else -1
+        if profile.empty == "unkeyed":
             places[pc.equal(pc.binary_length(key), 0).fill_null(False).to_numpy(zero_copy_only=False)] = -1
         return places
 
@@ -123,11 +121,8 @@ def key_rule(profile_name: str | None, notes: Mapping[str, Any], columns: Collec
             f"name that column 'key', or write keyless records with the option profile='{UNCHECKED}'"
         )
     return KeyRule(
-        profile=name,
+        profile=profile,
         hashes=arrow_hash(HASHES[profile.hash].column),
-        sign=profile.sign,
-        null=profile.null,
-        empty=profile.empty,
         keyless=notes.get(NULLS) not in {"error", "null"},
         column=column,
     )

@@ -27,6 +27,16 @@ TYPES = {
 }
 """The columns of a record and their types: those of Spark's own Kafka sink, and the timestamp it lacks."""
 
+ARROW_TYPES = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "headers": pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+}
+"""The same in Arrow; keys and values as bytes."""
+
 NO_PARTITION = -1
 NOW = 0
 
@@ -152,15 +162,9 @@ def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
         # Rows carry local time without a zone, which Arrow would take for UTC.
         columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]
     # Nulls alone have no type. As bytes a text is the same record.
-    types = {
-        "key": pa.binary(),
-        "value": pa.binary(),
-        "timestamp": pa.timestamp("us", "UTC"),
-        "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
-        "partition": pa.int32(),
-        "topic": pa.string(),
-    }
-    return pa.record_batch({name: pa.array(values, types.get(name)) for name, values in columns.items()})
+    return pa.record_batch(
+        {name: pa.array(values, ARROW_TYPES.get(name)) for name, values in columns.items()}
+    )
 
 
 def _topics(

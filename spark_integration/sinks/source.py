@@ -25,13 +25,13 @@ import partitioning.topic_partition
 import spark_integration.errors
 import spark_integration.hash_columns
 import spark_integration.sinks
-from partitioning.errors import CopartitionError, InvalidConfigError
+from partitioning.errors import InvalidConfigError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
-from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter
+from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter, StreamWriter
 from spark_integration.sinks.options import SinkOptions, read_options
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns
@@ -49,9 +49,6 @@ for _package in (
     spark_integration.sinks,
 ):
     cast(Any, cloudpickle).register_pickle_by_value(_package)
-
-# Arrow batches reach a stream's writer since Spark 4.1, rows before.
-_StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
 
 
 class KafkaSink(datasource.DataSource):
@@ -108,28 +105,16 @@ class _BatchWriter(datasource.DataSourceArrowWriter):
         return self._destination.take(iterator)
 
 
-class _StreamWriter(_StreamWriterBase):  # type: ignore[misc]
-    """Spark makes one that goes to the tasks, and another, in another process, to commit or to abort.
-
-    Only what goes to the tasks asks the cluster. That cannot fail a micro-batch whose rows are all there.
-    """
-
+class _StreamWriter(StreamWriter):
     def __init__(self, destination: _Destination) -> None:
         self._destination = destination
-        self._refused: CopartitionError | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        if not self._destination.counts and self._refused is None:
-            try:
-                self._destination = self._destination.checked()
-            except CopartitionError as error:
-                self._refused = error  # Spark would show an error of here as one of pickling
-        return self.__dict__
+    def _ask(self) -> None:
+        if not self._destination.counts:
+            self._destination = self._destination.checked()
 
-    def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
-        if self._refused is not None:
-            raise self._refused
-        return self._destination.take(iterator)
+    def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
+        return self._destination.take(items)
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:

@@ -192,3 +192,14 @@ def test_an_owned_partition_may_have_any_integer_for_its_number(number):
 def test_racks_given_as_text_are_refused():
     with pytest.raises(InvalidGroupError, match="the racks of t-1 are the text 'r1'"):
         Topic("t", 2, racks=[["r1"], "r1"])
+
+
+@pytest.mark.parametrize("generation", [True, 1.0, "1"])
+def test_a_generation_is_a_whole_number(generation):
+    refused = pytest.raises(
+        InvalidGroupError, match=f"generation in the group is {generation!r}; give an integer"
+    )
+    with refused:
+        Group([Topic("clicks", 3)], [], generation=generation)
+    with refused:
+        Group([Topic("clicks", 3)], [Member("a", ["clicks"], generation=generation)])

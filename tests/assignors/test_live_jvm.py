@@ -27,7 +27,7 @@ from tools.oracle.assignors.live import live_scenarios
 from tools.oracle.assignors.regenerate import answered
 from tools.oracle.assignors.share import share_scenarios
 from tools.oracle.assignors.streams import streams_answers
-from tools.oracle.tasks.regenerate import CONNECT, connect_answers
+from tools.oracle.tasks.regenerate import CONNECT, KINDS, connect_answers
 from tools.oracle.tasks.streams import application_answers, classic_sticky_answers, scattered_answers
 
 pytestmark = pytest.mark.jvm
@@ -60,14 +60,18 @@ def test_a_fresh_sample_of_connect_and_streams_leaders_agrees_with_the_jvm(
                 difference = connect_difference(assignor, life)
                 assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
         lives = application_answers(oracle, seed, max(1, count // 5))  # some five steps each
-        twice = application_answers(oracle, f"{seed}/twice", max(1, count // 20), twice=True)
+        of_kinds = [
+            application_answers(oracle, f"{seed}/{kind}", max(1, count // 20), kind) for kind in KINDS
+        ]
         scattered = scattered_answers(oracle, (f"{seed}/{number}" for number in range(count // 10)))
-        for life in chain(lives, twice, scattered):
+        for life in chain(lives, *of_kinds, scattered):
             difference = application_difference(life)
             assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
         lives = classic_sticky_answers(oracle, seed, max(1, count // 4))  # some four steps each
-        twice = classic_sticky_answers(oracle, f"{seed}/twice", max(1, count // 20), twice=True)
-        for life in chain(lives, twice):
+        of_kinds = [
+            classic_sticky_answers(oracle, f"{seed}/{kind}", max(1, count // 20), kind) for kind in KINDS
+        ]
+        for life in chain(lives, *of_kinds):
             difference = classic_sticky_difference(life)
             assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 

@@ -97,6 +97,9 @@ def test_a_length_that_cannot_be_is_refused_before_anything_is_allocated(length:
     [
         (lambda: encode_subscription(Subscription(["t" * 32_768])), "32768 bytes, the most is 32767"),
         (lambda: encode_subscription(Subscription([], generation=2**31)), "2147483648 is no 32-bit integer"),
+        (lambda: encode_subscription(Subscription([], generation=True)), "True is no 32-bit integer"),
+        (lambda: encode_sticky_user_data([], True), "True is no 32-bit integer"),
+        (lambda: encode_sticky_user_data([], 1.0), "1.0 is no 32-bit integer"),
         (lambda: encode_assignment([("t", 2**31)]), "does not fit 32 bits"),
         (lambda: encode_assignment([], version=-1), "version -1 does not exist"),
     ],

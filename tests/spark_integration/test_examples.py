@@ -73,7 +73,7 @@ def test_a_migration_keeps_order_headers_and_timestamps(spark: SparkSession, bro
     for number, key in enumerate(KEYS):
         headers = [("number", str(number).encode())]
         producer.produce(source, str(number), key=key, timestamp=1_400_000_000_000 + number, headers=headers)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
     done = migrate(spark, broker.bootstrap_servers, source, target, [6, 12])
     assert (done.read, done.written) == (3000, 3000)

@@ -49,7 +49,7 @@ def test_a_hash_function_can_be_pickled() -> None:
 def test_an_audit_can_be_pickled_after_its_json_schema_was_read() -> None:
     audit_schema()
     check_schema()
-    assert cloudpickle.dumps((counting._counting({}, 64), counting._merging()))
+    assert cloudpickle.dumps((counting._counting({}, 64), counting._merge))
 
 
 @pytest.mark.needs("data sources")
@@ -88,7 +88,7 @@ parts = pa.Table.from_batches([counted, counted]).to_pandas()
 print(head.num_rows, counted["task"].to_pylist(), merge(parts)["rows"].tolist())
 """
     started = Tally(3, counts=[2, 3]).dump()
-    shipped = (counting._heads(), counting._counting({"t": started}, 64), counting._merging())
+    shipped = (counting._heads, counting._counting({"t": started}, 64), counting._merge)
     assert run_alone(shipped, code) == "32 [7] [400]"
 
 

@@ -89,7 +89,7 @@ def encrypted_broker() -> Iterator[Encrypted]:
         filling = Producer({"bootstrap.servers": own.bootstrap_servers})
         for partition in range(2):
             filling.produce(topic, b"value", b"key", partition)
-        filling.flush(30)
+        filling.flush(60)
         yield Encrypted(listeners, topic, group)
 
 

@@ -16,12 +16,11 @@ def beating(*beats_ms, **each):
     return tuple(Consumer(f"c{number}", beat_ms=beat_ms, **each) for number, beat_ms in enumerate(beats_ms))
 
 
-def run(consumers, *events, assignor, topics=ORDERS, costs=None, seed=0, **settings):
+def run(consumers, *events, assignor, topics=ORDERS, costs=None, seed=0, until_ms=None, **settings):
     """A run of these consumers with these settings of theirs."""
+    of, costs = Settings(**settings), costs or Costs()
     return simulate(
-        Scenario(
-            topics, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
-        )
+        Scenario(topics, tuple(consumers), events, assignor, of, seed, costs=costs, until_ms=until_ms)
     )
 
 

@@ -131,9 +131,29 @@ def streams_application(settings: Json, step: Json) -> StreamsGroup:
                     active=active,
                     offsets=offsets,
                     tags=about.get("tags", {}),
+                    rack={**about, **report}.get("rack"),
                 )
             )
-    subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
+    subtopologies = []
+    for about in step["subtopologies"]:
+        sources, changelogs = (
+            [
+                Topic(f"{kind}-{about['id']}-{number}", len(racks), [set(some) for some in racks])
+                if isinstance(racks, list)
+                else racks
+                for number, racks in enumerate(about.get(kind, ()))
+            ]
+            for kind in ("sources", "changelogs")
+        )
+        subtopologies.append(
+            Subtopology(
+                about["id"],
+                about["tasks"],
+                stateful=about["stateful"],
+                source_topics=sources,
+                changelog_topics=[sources[each] if isinstance(each, int) else each for each in changelogs],
+            )
+        )
     ends = _offsets(step.get("ends", ()))
     return StreamsGroup(subtopologies, members, standby_replicas=settings["standbys"], end_offsets=ends)
 
@@ -145,6 +165,7 @@ def application_difference(life: Json) -> str | None:
         max_warmup_replicas=settings["warmups"],
         acceptable_recovery_lag=settings["lag"],
         rack_aware_assignment_tags=settings["tags"],
+        **_rack_settings(settings),
     )
     return _process_difference(life, lambda _, group: assignor.assign(group))
 
@@ -160,7 +181,7 @@ def classic_sticky_difference(life: Json) -> str | None:
         ]
         factor, offset = step["ranks"]
         ranks = {task: (factor * place + offset) % len(tasks) for place, task in enumerate(tasks)}
-        return StreamsClassicStickyAssignor().assign(
+        return StreamsClassicStickyAssignor(**_rack_settings(life["settings"])).assign(
             group, standby_order=sorted(tasks, key=ranks.__getitem__)
         )
 
@@ -197,6 +218,11 @@ def _process_difference(life: Json, assign: Callable[[Json, StreamsGroup], Proce
                 f"ours {found}\nJVM  {expected}"
             )
     return None
+
+
+def _rack_settings(settings: Json) -> Json:
+    names = ("strategy", "traffic_cost", "non_overlap_cost")
+    return {f"rack_aware_assignment_{name}": settings[name] for name in names if name in settings}
 
 
 def _offsets(runs: Iterable[list[Any]]) -> dict[TopicPartition, int]:

@@ -3,6 +3,8 @@
 GOLDEN = "tests/assignors/test_golden.py"
 ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
 CLASSIC_STICKY = "tests/assignors/rules/test_streams_classic_sticky.py"
+STREAMS = "tests/assignors/rules/test_streams_high_availability.py"
+STREAMS_RACKS = "tests/assignors/rules/test_streams_racks.py"
 DIFF = "tests/copartition/diff"
 STOPS = "tests/copartition/diff/test_stops.py"
 CAPTURE = "tests/copartition/groups/capture"
@@ -92,6 +94,60 @@ ROWS = [
         "not load_of(best) or self._is_new_pair(task, best)",
         "self._is_new_pair(task, best)",
         CLASSIC_STICKY,
+    ),
+    (
+        "assignors/rules/streams_classic_sticky.py",
+        "if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:",
+        "if offset == RUNNING:",
+        CLASSIC_STICKY,
+    ),
+    (
+        "assignors/rules/streams_application.py",
+        "for member in members_in_turn(group.members).values():",
+        "for member in group.members:",
+        STREAMS,
+    ),
+    (
+        "assignors/rules/streams_racks.py",
+        "if self._default_costs is None and None in costs:",
+        "if self._default_costs is None and costs[0] is None:",
+        STREAMS_RACKS,
+    ),
+    (
+        "assignors/rules/streams_classic_sticky.py",
+        "(*each.source_topics, *each.changelog_topics)",
+        "each.source_topics",
+        STREAMS_RACKS,
+    ),
+    (
+        "assignors/rules/streams_high_availability.py",
+        " and (changelogs is not None or not group.standby_replicas)",
+        "",
+        STREAMS_RACKS,
+    ),
+    (
+        "assignors/rules/streams_racks.py",
+        "previous[heads[rows]] = tails[rows]",
+        "previous[heads[rows[::-1]]] = tails[rows[::-1]]",
+        STREAMS,
+    ),
+    (
+        "assignors/rules/streams_racks.py",
+        "for _ in range(self._sink + 1):",
+        "for _ in range(self._sink):",
+        STREAMS,
+    ),
+    (
+        "assignors/rules/streams_racks.py",
+        "            if tasks < room:",
+        "            if tasks <= room:",
+        STREAMS_RACKS,
+    ),
+    (
+        "assignors/rules/streams_racks.py",
+        "cost[np.arange(len(tasks)), before] -= elsewhere",
+        "cost[np.arange(len(tasks)), before] -= 0",
+        STREAMS_RACKS,
     ),
     # Assignors as columns, and the gate.
     (
@@ -212,8 +268,8 @@ ROWS = [
     ),
     (
         "copartition/simulation/group/classic_group.py",
-        "if not consumer.static:  # a static",
-        "if True:  # a static",
+        "if consumer.static:  # it stays",
+        "if False:  # it stays",
         "tests/copartition/simulation/group/test_coordinator.py",
     ),
     (
@@ -227,6 +283,36 @@ ROWS = [
         "deepcopy(before.assignor) if self._shared else",
         "",
         "tests/copartition/simulation/test_ends.py",
+    ),
+    (
+        "copartition/simulation/group/classic_group.py",
+        "if cause != self.cause:",
+        "if True:",
+        "tests/copartition/simulation/group/test_coordinator.py",
+    ),
+    (
+        "copartition/simulation/agenda.py",
+        "event.consumer in {name, ANYONE}",
+        "event.consumer in {event.consumer, ANYONE}",
+        "tests/copartition/simulation/group/test_clients.py",
+    ),
+    (
+        "copartition/simulation/records/readers.py",
+        "return self._waiting[slots] + came",
+        "return came",
+        "tests/copartition/simulation/records/test_flow.py",
+    ),
+    (
+        "copartition/groups/scenario.py",
+        "until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at",
+        "until = steps[-1].at",
+        "tests/copartition/groups/test_scenario.py",
+    ),
+    (
+        "copartition/simulation/group/consumer_client.py",
+        "self._plans.append(self._timers.at(self._world.now_ms, self._join))",
+        "self._join()",
+        "tests/copartition/simulation/group/test_clients.py",
     ),
     (
         "copartition/simulation/outcome/phases.py",

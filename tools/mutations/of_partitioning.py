@@ -122,8 +122,8 @@ ROWS = [
     ("partitioning/sticky.py", "self._produced >= (self", "self._produced > (self", STICKY_PARTITIONER),
     (
         "partitioning/sticky.py",
-        "max(queue_sizes.values()) + 1",
-        "max(queue_sizes.values())",
+        "max(queues.values()) + 1",
+        "max(queues.values())",
         STICKY_PARTITIONER,
     ),
     ("partitioning/sticky.py", "bisect_right(self", "bisect_left(self", STICKY_PARTITIONER),
@@ -220,7 +220,7 @@ ROWS = [
     ),
     (
         "partitioning/producer/batching.py",
-        "            self._times.advance(self.now)",
+        "            self._times.advance(self._now)",
         "            self._times.advance(0.0)",
         "tests/partitioning/producer/test_batching.py",
     ),

@@ -4,8 +4,6 @@ A connector is a topic here and a task one of its partitions; the connector itse
 "connector:" and its name, as for the strategies of Connect in `assignors`. Workers are members.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace

@@ -1,11 +1,7 @@
 """Tells which tool printed a text, and hands it to who reads that."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
-
-import numpy as np
 
 from assignors.state import GroupState
 from copartition.groups.capture import connect
@@ -58,8 +54,7 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
     if scanned.status == "Dead":
         raise SourceError(f"the capture says that group {name!r} does not exist")
     if not scanned.tables and scanned.status == "Empty":
-        nothing = np.empty(0, np.int32)
-        return GroupState((), (), nothing, nothing, nothing, name=name, status="Empty"), None
+        return GroupState.without_partitions(name=name, status="Empty"), None
     state, target = describe(scanned, name)
     if group is not None and name is None:
         state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))

@@ -1,7 +1,5 @@
 """A group from the tables that kafka-consumer-groups or rpk print of it: offsets, members and state."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import NamedTuple

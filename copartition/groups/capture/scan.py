@@ -5,8 +5,6 @@ that is possible in one way: no name has a blank, and what a column may hold sho
 reader of aligned tables refuses the rest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

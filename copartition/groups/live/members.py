@@ -12,8 +12,6 @@ librdkafka's, kafka-python's or aiokafka's. A subscription is the member's own:
   of the two are the same, and both are called kafka-python.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""A live group read again and again: its members, topics and lag as columns."""
+"""A live group read once, or again and again: its members, topics and lag as columns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from assignors.state import UNKNOWN_LAG, GroupState, TopicRacks
 from copartition.groups.capture.table import beyond_end
@@ -28,39 +26,31 @@ def states(
     """What the members have, and what they are to have where the coordinator tells (KIP-848)."""
 
     def state(lists: Sequence[Sequence[TopicPartition]]) -> GroupState:
-        return replace(_rows(group, lists, topics, lags), warnings=(*group.warnings, *warnings))
+        rows = Rows()
+        free = {(topic, number) for topic, count in topics.counts.items() for number in range(count)}
+        for member, owned in zip(group.members, lists, strict=True):
+            rows.member(member.identity)
+            for partition in owned:
+                rows.partition(*partition, member.identity.id, lags.get(partition, UNKNOWN_LAG))
+                free.discard(partition)
+        for topic, number in sorted(free):
+            rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
+        read = rows.state(complete=topics.complete, name=group.name, status=group.status)
+        return replace(
+            read,
+            strategy=group.strategy,
+            protocol=group.protocol,
+            generation=group.generation,
+            leading_client=group.clients.leader,
+            clients=group.clients.members,
+            group_version=group.group_version,
+            topic_ids=tuple(topics.ids.get(name) for name in read.topics),
+            racks=tuple(topics.racks.get(name) for name in read.topics) if topics.racks else (),
+            warnings=(*group.warnings, *warnings),
+        )
 
     current = state([member.owned for member in group.members])
     return current, state([member.target for member in group.members]) if group.has_target else None
-
-
-def _rows(
-    group: LiveGroup,
-    lists: Sequence[Sequence[TopicPartition]],
-    topics: LiveTopics,
-    lags: Mapping[tuple[str, int], int],
-) -> GroupState:
-    rows = Rows()
-    free = {(topic, number) for topic, count in topics.counts.items() for number in range(count)}
-    for member, owned in zip(group.members, lists, strict=True):
-        rows.member(member.identity)
-        for partition in owned:
-            rows.partition(*partition, member.identity.id, lags.get(partition, UNKNOWN_LAG))
-            free.discard(partition)
-    for topic, number in sorted(free):
-        rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
-    state = rows.state(complete=topics.complete, name=group.name, status=group.status)
-    return replace(
-        state,
-        strategy=group.strategy,
-        protocol=group.protocol,
-        generation=group.generation,
-        leading_client=group.clients.leader,
-        clients=group.clients.members,
-        group_version=group.group_version,
-        topic_ids=tuple(topics.ids.get(name) for name in state.topics),
-        racks=tuple(topics.racks.get(name) for name in state.topics) if topics.racks else (),
-    )
 
 
 _64_BITS = 2**64 - 1
@@ -124,6 +114,29 @@ def _uuid(identifier: Any) -> uuid.UUID:
     return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))
 
 
+def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupState | None]:
+    """The group as its coordinator describes it, and its target assignment where it has one (KIP-848).
+
+    Asks for the cluster's topics, the group, its committed offsets and the ends of the partitions.
+
+    Args:
+        group: group id.
+        config: librdkafka settings; `bootstrap.servers` at least.
+
+    Raises:
+        SourceError: no `bootstrap.servers`, a setting that librdkafka refuses, no broker that answers, one
+            that refuses us, or no such group.
+        MissingDependencyError: confluent-kafka is not installed.
+    """
+    cluster = connect(group, config)
+    described = with_subscriptions(cluster, describe_group(cluster, group))
+    lags, unread = read_lags(cluster, group)
+    topics = read_topics(
+        cluster, {*described.topics, *(topic for topic, _ in lags)}, with_racks=described.has_racks
+    )
+    return states(described, topics, lags, (*topics.warnings, *unread))
+
+
 _TOPICS_FOR_S = 60.0
 """A group hears of new partitions late (`metadata.max.age.ms`, five minutes); this is early enough."""
 
@@ -144,7 +157,8 @@ class GroupReader:
         self._described: LiveGroup | None = None
         self._answer: tuple[LiveGroup, LiveTopics] | None = None
         self._topics_read = 0.0
-        self._states: tuple[GroupState, GroupState | None] = (no_group(group), None)
+        self._no_group = (GroupState.without_partitions(name=group, status="Dead"), None)
+        self._states: tuple[GroupState, GroupState | None] = self._no_group
 
     def __call__(self) -> tuple[GroupState, GroupState | None]:
         """The group and its target (KIP-848); the same object as before where nothing has changed.
@@ -155,7 +169,7 @@ class GroupReader:
             described = describe_group(self._cluster, self._group)
         except GroupNotFoundError:
             if self._described is not None:
-                self._described, self._answer, self._states = None, None, (no_group(self._group), None)
+                self._described, self._answer, self._states = None, None, self._no_group
             return self._states
         if self._described is not None and _by_id(described) == _by_id(self._described):
             described = self._described  # another order of members is no change
@@ -180,12 +194,13 @@ class GroupReader:
             ends[topic][number] = end
         return ends
 
+    def committed(self) -> dict[str, dict[int, int]]:
+        """The offsets that the group has committed, where there is a group."""
+        offsets: dict[str, dict[int, int]] = {}
+        for (topic, number), offset in self._cluster.committed(self._group).items() if self._answer else ():
+            offsets.setdefault(topic, {})[number] = offset
+        return offsets
+
 
 def _by_id(group: LiveGroup) -> LiveGroup:
     return group._replace(members=sorted(group.members, key=lambda member: member.identity.id))
-
-
-def no_group(group: str) -> GroupState:
-    """A group that is not there."""
-    none = np.empty(0, np.int32)
-    return GroupState((), (), none, none, none, name=group, status="Dead")

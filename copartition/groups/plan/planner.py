@@ -1,8 +1,6 @@
 """Plans: the assignment that a strategy would give to a group as it is, or after a change."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -78,17 +76,11 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
         racks, unknown = _racks(state, counts, seats)
         assumed.extend(unknown)
-    order = _order(counts, read & counts.keys())
+    # As a broker lists them to a leader that asks for what its group reads; the others come last.
+    # librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
+    order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
     topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
     return PlannedTopics(topics, tuple(assumed))
-
-
-def _order(counts: Mapping[str, int], read: Iterable[str]) -> list[str]:
-    """Topics as a broker lists them to a leader that asks for what its group reads; the others come last.
-
-    librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
-    """
-    return list(dict.fromkeys([*scala_set_order(sorted(read)), *counts]))
 
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:

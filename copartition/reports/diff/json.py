@@ -5,8 +5,6 @@ renames. No clock and no path is in them, so equal inputs give equal bytes. JSON
 ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as people are shown them.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Diffs for pull requests and tickets."""
 
-from __future__ import annotations
-
 from copartition.diff import AssignmentDiff
 from copartition.reports.diff.model import FATES, Shown, View, conflicts, presence, reason, renames
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table

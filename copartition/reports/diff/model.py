@@ -1,11 +1,10 @@
 """The rows of a diff that a view chooses; what is said of the whole is in `verdict`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import TypeVar
 
 import numpy as np
@@ -216,25 +215,13 @@ def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> Assignm
 
 
 def _of_rows(diff: AssignmentDiff, rows: NDArray[np.bool_]) -> AssignmentDiff:
-    places = (
-        {
-            (diff.topics[topic], number)
-            for topic, number in zip(diff.topic[rows].tolist(), diff.partition[rows].tolist(), strict=True)
-        }
-        if diff.conflicts
-        else set()
-    )
+    columns = ("topic", "partition", "action", "source", "target")
     return replace(
         diff,
-        topic=diff.topic[rows],
-        partition=diff.partition[rows],
-        action=diff.action[rows],
-        source=diff.source[rows],
-        target=diff.target[rows],
+        **{name: getattr(diff, name)[rows] for name in columns},
         lag=None if diff.lag is None else diff.lag[rows],
-        conflicts=tuple(
-            conflict for conflict in diff.conflicts if (conflict.topic, conflict.partition) in places
-        ),
+        # They are in the order of their rows.
+        conflicts=tuple(compress(diff.conflicts, rows[diff.action == Action.CONFLICT].tolist())),
     )
 
 

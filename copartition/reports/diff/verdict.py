@@ -1,7 +1,5 @@
 """What is said of a whole diff: its verdict first, then its figures, its costs, and what to know of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple

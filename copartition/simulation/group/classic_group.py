@@ -5,8 +5,6 @@ what it got. What befalls a single member meanwhile edits its row. Sources: KIP-
 (initial delay), KIP-345 and KIP-814 (static members), KIP-429 (cooperative), `GroupMetadataManager`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -20,6 +18,12 @@ from copartition.simulation.group.members import Members, RebalanceNotifier, Sta
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
+from partitioning.kit.words import first_of
+
+FOLLOW_UP = "partitions revoked"
+"""Why a cooperative group rebalances once more, for the causes of the rebalance before."""
+BLAMED = 3
+"""So many causes of one rebalance are named where it stops somebody."""
 
 
 class ClassicGroup:
@@ -52,7 +56,8 @@ class ClassicGroup:
         self._costs = world.scenario.costs
         self._sessions: dict[int, Timer] = {}  # of members that are silent
         self._absence: dict[int, int] = {}  # why they do not read
-        self._causes: list[str] = []
+        self._causes: list[str] = []  # of the rebalance under way
+        self._blamed: list[str] = []  # what `cause` stands for
         self._started_ms = 0.0
         self._deadline_ms = math.inf
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
@@ -174,6 +179,7 @@ class ClassicGroup:
     def speaks(self, member: int) -> bool:
         """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
         self._forget_session(member)
+        self._joined_ms = None
         if self.state is State.COMPLETING and member == self.leader.member and self._answer.is_done:
             self._complete()
             return False
@@ -201,10 +207,6 @@ class ClassicGroup:
         if self.state is State.PREPARING:
             return bool(self._members.joins_ms[member] <= self._world.now_ms)
         return self.state is State.COMPLETING
-
-    def look_again(self) -> None:
-        """Members have other times of joining than before."""
-        self._joined_ms = None
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Nobody is answered until then; sessions begin anew when the group is loaded."""
@@ -246,7 +248,7 @@ class ClassicGroup:
         elif self.state is State.COMPLETING:
             # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
             self._answer.cancel()
-            self.cause = cause
+            self.cause, self._blamed = cause, []
             self._world.partitions.turn(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
             members.joins_ms[members.rows] = math.inf
             members.joins_ms[members.living()] = now_ms + self._costs.network_ms
@@ -255,6 +257,10 @@ class ClassicGroup:
             self.state = State.PREPARING
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
+        if text not in {FOLLOW_UP, *self._blamed}:
+            self._blamed.append(text)
+        if len(self._blamed) > 1:  # whoever stops does so for all of them
+            self._world.partitions.causes[self.cause] = first_of(self._blamed, BLAMED)
         self._joined_ms = None
 
     def pass_barrier(self) -> None:
@@ -270,15 +276,15 @@ class ClassicGroup:
         late = members.rows[members.joins_ms[members.rows] > now_ms]
         for member in late.tolist():
             consumer = self._world.memberships.consumers[member]
+            if consumer.static and not members.alive[member]:
+                continue
             text = f"{consumer.name} did not rejoin in time"
-            if not consumer.static:  # a static one stays, to be missed when its session is over
-                cause = self._world.partitions.cause(text)
-                self._on_expelled(member, cause)
-                self.drop(member, text, cause)
-            elif members.alive[member]:
-                cause = self._world.partitions.cause(text)
-                self._on_expelled(member, cause)
+            cause = self._world.partitions.cause(text)
+            self._on_expelled(member, cause)
+            if consumer.static:  # it stays, to be missed when its session is over
                 self.fall_silent(member, now_ms, cause)
+            else:
+                self.drop(member, text, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
@@ -297,6 +303,8 @@ class ClassicGroup:
     def _open_barrier(self, cause: int) -> None:
         members, now_ms = self._members, self._world.now_ms
         self.state = State.PREPARING
+        if cause != self.cause:
+            self._blamed = []
         self.cause = cause
         self._causes = []
         self._started_ms = now_ms
@@ -372,7 +380,7 @@ class ClassicGroup:
         if self._world.now_ms < self.down_ms:
             self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
             return
-        self.prepare("partitions revoked", self.cause)
+        self.prepare(FOLLOW_UP, self.cause)
 
     # Sessions.
 

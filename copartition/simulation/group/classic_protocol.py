@@ -1,7 +1,5 @@
 """A classic group: its coordinator, and what befalls its clients' processes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +22,7 @@ from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
-from copartition.simulation.inputs.events import Consumer
+from copartition.simulation.inputs.events import REFUSED, Consumer
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.errors import ScenarioError
 
@@ -325,7 +323,7 @@ class ClassicProtocol:
         else:
             consumers[member] = configured
             self._members.eager[member] = any(self._speaks_eager(configured))
-            changed = leader.choose(rows.tolist()) != leader.strategy
+            changed = leader.choose(rows) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
     def _take_over(self, consumer: int, since_ms: float) -> None:
@@ -375,7 +373,7 @@ class ClassicProtocol:
         if self._group.state is not State.STABLE and self._members.eager[member]:
             partitions.notice(member, now_ms, self._group.cause, committed=True)
         else:
-            partitions.resume(member, now_ms)
+            partitions.go_on(partitions.owned(member).tolist(), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
@@ -412,7 +410,7 @@ class ClassicProtocol:
         else:
             heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
             self._group.fall_silent(member, heard_ms, cause)
-        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _on_expelled(self, member: int, cause: int) -> None:
         """The barrier waited long enough for a batch; its application works on and knows nothing."""
@@ -422,14 +420,16 @@ class ClassicProtocol:
         consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
         had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)
         self._world.partitions.zombie(had, member, now_ms, polls_ms, reads=False)
-        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
-    def _return(self, consumer: int, member: int) -> None:
-        if member not in self._members:
-            self._world.note(
-                "commit-refused", self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID"
-            )
-        self._arrive(consumer, self._world.now_ms)
+    def _return(self, consumer: int, member: int, had: NDArray[np.int32]) -> None:
+        """It commits what it had, and then joins again, unless the refused commit ends its process."""
+        now_ms = self._world.now_ms
+        if len(had) and member not in self._members:
+            self._world.note(REFUSED, self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID")
+        self._plans.setdefault(consumer, []).append(
+            self._timers.at(now_ms, lambda: self._arrive(consumer, now_ms))
+        )
 
     def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
         """A process goes on as if nothing had been; whether it may, its next request tells it."""
@@ -441,10 +441,9 @@ class ClassicProtocol:
             self._members.base_ms[member] = now_ms
             if self._group.speaks(member):
                 self._notifier.notify(member, now_ms + self._costs.network_ms)
-                self._group.look_again()
             self._resume(member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])
         partitions.zombie(had, member, now_ms, told_ms, reads=True)
-        self._plan(consumer, told_ms, lambda: self._return(consumer, member))
+        self._plan(consumer, told_ms, lambda: self._return(consumer, member, had))

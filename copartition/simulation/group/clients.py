@@ -4,8 +4,6 @@ Figures: `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 
 Java client 4.3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

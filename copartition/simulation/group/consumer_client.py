@@ -5,8 +5,6 @@ again, once for each new target and whenever it could get more. JoinGroup and Sy
 Sources: Kafka's ConsumerMembershipManager, ConsumerHeartbeatRequestManager; `benchmarks/rebalances/facts.md`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection
 from typing import ClassVar
@@ -22,6 +20,7 @@ from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import DONE, Timer, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
+from copartition.simulation.inputs.events import REFUSED
 from copartition.simulation.outcome.timeline import Phase
 
 
@@ -261,7 +260,8 @@ class Client:
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
         self.stands_ms = self._world.now_ms
-        self._join()
+        # Whatever a refused commit does to the process, it does before that joins.
+        self._plans.append(self._timers.at(self._world.now_ms, self._join))
 
     def _polls_ms(self) -> float:
         now_ms = self._world.now_ms
@@ -347,7 +347,7 @@ class Client:
     def _return(self) -> None:
         name = self.configured.name
         if len(self._had):
-            self._world.note("commit-refused", name, error=Error.UNKNOWN_MEMBER_ID.name)
+            self._world.note(REFUSED, name, error=Error.UNKNOWN_MEMBER_ID.name)
         if self._is_member and self.configured.static:
             self._coordinator.leave_for_a_while(self.member)
         elif self._is_member:
@@ -448,7 +448,8 @@ class ClassicClient(Client):
         coordinator.beats.add(self.member, process.base_ms, self.every_ms, moves=False)
         if process.absence is not None:
             self._slept_ms, self.wakes_ms = now_ms, process.wakes_ms
-            if process.wakes_ms < math.inf:
+            self.gone = process.wakes_ms == math.inf
+            if not self.gone:
                 self._plan(process.wakes_ms, self._wake)
             coordinator.fall_silent(self.member, process.heard_ms, process.absence)
         elif self.busy_ms > now_ms:

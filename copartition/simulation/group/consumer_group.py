@@ -201,10 +201,11 @@ class ConsumerGroup:
             return Error.UNKNOWN_MEMBER_ID
         if generation != member.epoch:
             return Error.ILLEGAL_GENERATION
+        missing = self.targets[number] - member.assigned
         must = (
             member.epoch < self.target_epoch
             or member.state is State.UNREVOKED
-            or (member.state is State.UNRELEASED and not self._waits(member))
+            or (member.state is State.UNRELEASED and all(self.holder[each] < 0 for each in missing))
         )
         return self._join_again(member, now_ms) if must else None
 
@@ -379,9 +380,6 @@ class ConsumerGroup:
         for partition in after - before:
             self.holder[partition] = member.number
         member.assigned, member.revoking = assigned, revoking
-
-    def _waits(self, member: GroupMember) -> bool:
-        return any(self.holder[each] >= 0 for each in self.targets[member.number] - member.assigned)
 
     def _subscribe(self, member: GroupMember) -> None:
         self.changed.add(member.number)

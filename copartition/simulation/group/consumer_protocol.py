@@ -4,8 +4,6 @@ A heartbeat is simulated only where it may tell a member something, or moves the
 that somebody is alive. Sources: `consumer_group` and `consumer_client` beside this module name theirs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

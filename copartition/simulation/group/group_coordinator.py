@@ -1,12 +1,9 @@
 """The coordinator of a consumer group (KIP-848) at work: requests, timers, and what they lead to."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -344,10 +341,7 @@ class GroupCoordinator:
             return
         timer.cancel()
         if at_ms < math.inf:
-            self._watch = self._timers.at(at_ms, partial(self._let_beat, member)), at_ms, member
-
-    def _let_beat(self, member: int) -> None:
-        self.clients[member].beat()
+            self._watch = self._timers.at(at_ms, self.clients[member].beat), at_ms, member
 
     # The assignor.
 

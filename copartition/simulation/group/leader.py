@@ -148,7 +148,7 @@ class Leader:
             topics_with(self._world, counts), self._newcomers(members, counts), generation=generation
         )
         self._decision = Decision(group, Assignment.of(dict(zip(ids, owned, strict=True))))
-        self.strategy, self.counts, self.over = self.choose(members), list(counts), False
+        self.strategy, self.counts, self.over = self.choose(self._members.rows), list(counts), False
 
     def decide(self, counts: list[int]) -> Answer:
         """A new generation: what the leader computes, by its client's rule, as it knows these topics.
@@ -161,7 +161,7 @@ class Leader:
         joining = rows[~carries].tolist()  # without what the last assignment gave them
         # Members that gave everything up under a strategy that lets others keep it.
         bare = rows[members.eager[rows] & carries].tolist() if self._world.varied else ()
-        strategy = self.choose(rows.tolist())
+        strategy = self.choose(rows)
         fresh = self.new or strategy != self.strategy
         generation = self.generation
         self.generation += 1
@@ -254,12 +254,12 @@ class Leader:
             }
         return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))
 
-    def choose(self, members: Sequence[int]) -> str:
+    def choose(self, rows: NDArray[np.int32]) -> str:
         """The strategy that most members vote for, each for the first of its own that all of them have."""
         if not self._world.varied:
             return self._world.scenario.assignor
         lists = Counter(
-            strategies_of(self._world.memberships.consumers[member], self._world) for member in members
+            strategies_of(self._world.memberships.consumers[member], self._world) for member in rows.tolist()
         )
         common = set.intersection(*(set(strategies) for strategies in lists))
         votes: Counter[str] = Counter()

@@ -126,12 +126,9 @@ class Members:
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
     def _grow(self, size: int) -> None:
-        kinds: dict[str, Any] = dict.fromkeys(Members.__annotations__, np.float64)
-        kinds |= dict.fromkeys(
-            ("alive", "eager", "keeps_beating", "commits", "background", "carries"), np.bool_
-        )
-        for name, kind in kinds.items():
-            column = np.zeros(size, kind)
+        # With `from __future__ import annotations`, annotations are texts.
+        for name, kind in Members.__annotations__.items():
+            column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in kind else np.float64)
             old = getattr(self, name, None)
             if old is not None:
                 column[: len(old)] = old

@@ -1,7 +1,5 @@
 """Every membership of a run, and what a group of one kind tells another about the members it hands over."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -17,6 +17,7 @@ from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
+from partitioning.kit.columns import ranks
 from partitioning.topic_partition import TopicPartition
 
 
@@ -109,11 +110,6 @@ class Partitions:
         self._catch_up()
         return self._flow
 
-    @property
-    def unread(self) -> int:
-        """Partitions that exist and nobody reads by now."""
-        return self.now.unread
-
     def topic(self, name: str) -> int:
         """A topic's number."""
         return self._number[name]
@@ -185,28 +181,22 @@ class Partitions:
         """Members stop for a rebalance, each at its time."""
         self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
 
-    def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
-        """What this member has, or nobody where it is -1, and is in one phase, is in another from now on."""
+    def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> NDArray[np.int32]:
+        """What this member has, or nobody where it is -1, and is in one phase, is in another from now on.
+
+        Gives what that is.
+        """
         now = self.now
         partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
             self._do("wait", partitions, at_ms, phase, cause)
+        return partitions
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
         """The group learns that what this member had, or nobody where it is -1, is not read."""
-        now = self.now
-        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
-        if len(partitions):
-            self._do("wait", partitions, at_ms, Phase.PAUSED, cause)
-            if self.flow is not None:
-                self.flow.stops(partitions, at_ms, committed=committed)
-
-    def resume(self, member: int, now_ms: float) -> None:
-        """A member that was away reads again what it was given."""
-        now = self.now
-        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
-        if len(partitions):
-            self._do("resume", partitions, now_ms)
+        partitions = self.wait(member, Phase.UNNOTICED, at_ms, Phase.PAUSED, cause)
+        if self.flow is not None:
+            self.flow.stops(partitions, at_ms, committed=committed)
 
     def start(self, now_ms: float) -> None:
         """Whoever has partitions has opened them long ago."""
@@ -248,7 +238,7 @@ class Partitions:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
                 if zombie.flow_number is not None and self.flow is not None:
-                    self.flow.lay(zombie.flow_number, at_ms)
+                    self.flow.readers.lay(zombie.flow_number, at_ms)
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""
@@ -264,10 +254,9 @@ class Partitions:
         if len(member):
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
-            serials = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
+            serials = np.fromiter(map(self._memberships.serials.__getitem__, ids), np.int32, len(ids))
             owner[rows] = serials[member]
-            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
-            position[rows] = np.arange(len(member)) - starts[member]
+            position[rows] = ranks(member)
         return owner, position
 
     def give(

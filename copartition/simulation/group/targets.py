@@ -3,8 +3,6 @@
 A member that says nothing, dead or only standing still, is not waited for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from assignors.group import Assignment, Group, Member, Topic
 from assignors.partition_list import PartitionColumns, PartitionList
+from assignors.registry import is_built_in
 from copartition.simulation.group.consumer_group import ConsumerGroup
 from copartition.simulation.group.leader import Decision, Decisions
 from copartition.simulation.group.partitions import Change
@@ -108,21 +107,20 @@ class Targets:
         """Write the new targets down; one that is the same set as before is not written again."""
         ids, names, member, topic, partition = assignment.to_arrays()
         numbers = np.array(listed, np.int64)
-        expected = tuple(self._members[number].id for number in listed)
-        if ids != expected:  # a strategy that is not ours may list the members in its own order
-            place = {name: row for row, name in enumerate(expected)}
+        assert self._decision.assignor is not None
+        if not is_built_in(self._decision.assignor):  # it may list the members in its own order
+            place = {self._members[number].id: row for row, number in enumerate(listed)}
             numbers = numbers[[place[id_] for id_ in ids]]
         rows = self._first[[self._row[name] for name in names]][topic] + partition if len(topic) else topic
         owner = np.full(len(self.position), -1, np.int64)
-        owner[rows] = numbers[member]
+        owner[rows] = owners = numbers[member]
         different = owner != before
         touched = np.zeros(int(numbers.max(initial=-1)) + 2, np.bool_)  # nobody, -1, is the last element
         touched[owner[different]] = touched[before[different]] = True
         sizes = np.bincount(member, minlength=len(ids))
-        written = touched[numbers[member]]
-        at = np.arange(len(rows)) - bounds(sizes)[member]
+        written = touched[owners].nonzero()[0]
         rows = rows[written]
-        self.position[rows] = at[written]
+        self.position[rows] = written - bounds(sizes)[member[written]]
         if self._log.is_full(len(rows)):
             self._log.compact(self._members)
         places = touched[numbers].nonzero()[0]

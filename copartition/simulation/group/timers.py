@@ -4,8 +4,6 @@ A recurring time is `phase_ms + k * every_ms` for a whole k, computed in one way
 first one after some time is also the last one up to itself. Remainders of floats do not agree on that.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

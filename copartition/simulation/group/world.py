@@ -4,8 +4,6 @@ The main loop (`copartition.simulation.run`) tells an engine what happens to pro
 a group coordinator with its members, decides who reads what and tells the partitions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -20,6 +18,7 @@ from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import History, Step
 from copartition.simulation.outcome.result import LogEntry
+from copartition.simulation.records.flow import Flow
 
 
 class Engine(Protocol):
@@ -99,7 +98,7 @@ class World:
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
         if consumer.capacity is not None and self.partitions.flow is not None:
-            self.partitions.flow.has_capacity(number, consumer.capacity)
+            self.partitions.flow.readers.consumers.has_capacity(number, consumer.capacity)
         self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number
@@ -109,7 +108,7 @@ class World:
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
         if self.partitions.flow is not None:
-            self.partitions.flow.has_committed(consumer, first_ms - interval_ms)
+            self.partitions.flow.readers.consumers.has_committed(consumer, first_ms - interval_ms)
         return first_ms
 
     def end_process(self, consumer: int) -> None:
@@ -125,10 +124,6 @@ class World:
     def number_of(self, name: str) -> int:
         """The number of a consumer that has run."""
         return self._number[name]
-
-    def runs(self, consumer: int) -> bool:
-        """Whether there is a process of this consumer."""
-        return consumer in self._running
 
     def is_running(self, name: str) -> bool:
         """Whether there is a process of the consumer of this name."""
@@ -156,29 +151,27 @@ class World:
     def unread(self) -> int:
         """Partitions that exist and nobody reads now."""
         self._settle()
-        return self.partitions.unread
+        return self.partitions.now.unread
 
     def lag(self) -> float:
         """Records behind, over all partitions; NaN without a load."""
-        self._settle()
-        flow = self.partitions.flow
-        return math.nan if flow is None else float(flow.lag())
+        flow = self._settle()
+        return math.nan if flow is None else flow.lag()
 
     def partition_lag(self) -> float:
         """Records behind in the partition that is most behind; NaN without a load."""
-        self._settle()
-        flow = self.partitions.flow
-        return math.nan if flow is None else float(flow.partition_lag())
+        flow = self._settle()
+        return math.nan if flow is None else flow.partition_lag()
 
     def at_rest_ms(self) -> float:
         """When the last partition is open and has caught up, if nothing else happens."""
         self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
-        if self.partitions.flow is None:
-            return self.now_ms
-        self._settle()
-        caught_up_ms = self.partitions.flow.caught_up_ms()
+        flow = self._settle()
+        caught_up_ms = math.inf if flow is None else flow.caught_up_ms()
         return caught_up_ms if caught_up_ms < math.inf else self.now_ms
 
-    def _settle(self) -> None:
+    def _settle(self) -> Flow | None:
+        """Everybody knows of everything up to now; gives the records then."""
         self.engine.settle(self.now_ms)
         self.partitions.settle(self.now_ms)
+        return self.partitions.flow

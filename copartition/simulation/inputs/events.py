@@ -7,7 +7,7 @@ what the simulated cluster knows; the second is what people do, which comes down
 
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from partitioning.topic_partition import MAX_PARTITIONS
@@ -47,26 +47,33 @@ class Consumer:
     capacity: Positive | None = None
 
 
+REFUSED: Final = "commit-refused"
+"""The condition of an event that happens whenever a commit of its consumer is refused."""
+ANYONE = "*"
+"""As the consumer of such an event: whoever's commit is refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What an event waits for: a figure of the group beyond a limit for some time, looked at once a second.
 
     Attributes:
         figure: "lag": records behind, over all partitions; "partition_lag": of the partition most behind;
-            "unread": partitions that nobody reads; "members": members of the group.
+            "unread": partitions that nobody reads; "members": members of the group; or "commit-refused", see
+            `REFUSED`, which has no limit: the event happens each time, before the consumer joins again.
         above: the limit; None where `below` is given.
         below: the limit; None where `above` is given.
         for_ms: how long the figure must have been beyond it.
     """
 
-    figure: Literal["lag", "partition_lag", "unread", "members"]
+    figure: Literal["lag", "partition_lag", "unread", "members", "commit-refused"]
     above: Number | None = None
     below: Number | None = None
     for_ms: Milliseconds = 0
 
 
 When = Milliseconds | Condition
-"""The time of an event in milliseconds, or the condition that sets it off, once."""
+"""The time of an event in milliseconds, or the condition that sets it off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Scenarios as the values of a file: written, changed, ready to run, and described by a JSON Schema."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet

@@ -28,7 +28,7 @@ from copartition.simulation.inputs.durations import (
     LogNormal,
     Uniform,
 )
-from copartition.simulation.inputs.events import Condition
+from copartition.simulation.inputs.events import REFUSED, Condition
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
 
@@ -398,22 +398,24 @@ def refusal(name: str, value: Any, kind: Kind, path: str, *, file: bool = False)
     )
 
 
-FIGURES: tuple[Any, ...] = tuple(kinds_of(Condition)["figure"].schema["enum"])
+FIGURES = [name for name in kinds_of(Condition)["figure"].schema["enum"] if name != REFUSED]
 _TEXT = re.compile(rf"([a-z_]+) *([<>]) *({NUMBER})(?: +for +({TIME}))?")
 SCHEMA = {
     "type": "string",
-    "pattern": rf"^({'|'.join(FIGURES)}) *[<>] *{NUMBER}( +for +{TIME})?$",
-    "examples": ["lag > 5000 for 30 s", "members < 3"],
+    "pattern": rf"^(({'|'.join(FIGURES)}) *[<>] *{NUMBER}( +for +{TIME})?|{REFUSED})$",
+    "examples": ["lag > 5000 for 30 s", "members < 3", REFUSED],
 }
 
 
 def read_condition(text: object) -> Condition:
     """The condition that a text says; the message of a `ValueError` shows what to write."""
+    if text == REFUSED:
+        return Condition(REFUSED)
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(
             f"{excerpt(text)} is no condition; write a figure ({', '.join(FIGURES)}), > or <, a number, and "
-            "for how long if you like: 'lag > 5000 for 30 s'"
+            f"for how long if you like: 'lag > 5000 for 30 s'; or {REFUSED!r}"
         )
     sign, limit, time = match.groups()[1:]
     figure: Any = match[1]
@@ -425,6 +427,8 @@ def read_condition(text: object) -> Condition:
 
 def write_condition(condition: Condition) -> str:
     """The text of a condition, as `read_condition` reads it."""
+    if condition.figure == REFUSED:
+        return REFUSED
     sign, limit = ("<", condition.below) if condition.above is None else (">", condition.above)
     text = f"{condition.figure} {sign} {plain(limit or 0)}"
     if condition.for_ms % 1_000:

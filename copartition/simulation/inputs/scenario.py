@@ -22,7 +22,9 @@ from assignors.registry import check_for_consumers, get_assignor
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.durations import Between, Distribution, Milliseconds
 from copartition.simulation.inputs.events import (
+    ANYONE,
     EVENT_NAMES,
+    REFUSED,
     Autoscaler,
     ByName,
     Condition,
@@ -266,6 +268,15 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
                 "also for what it gets later",
                 path=f"$.load.rate.{topic}",
             )
+    first = {topic.name: topic.partitions for topic in scenario.topics}
+    for topic, waiting in (load.waiting if load and isinstance(load.waiting, Mapping) else {}).items():
+        _check_topic(topic, first, f"$.load.waiting.{topic}")
+        if isinstance(waiting, tuple) and len(waiting) != first[topic]:
+            raise ScenarioError(
+                f"{len(waiting):,} numbers of records wait in {topic}; give one for each of the "
+                f"{first[topic]:,} partitions that it has at the start",
+                path=f"$.load.waiting.{topic}",
+            )
     if scenario.capacity_of(Consumer("")) == math.inf:
         for consumer in people:
             if consumer.capacity is not None:
@@ -323,14 +334,8 @@ def _check_registered(scenario: Scenario) -> None:
 
 
 def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path: str) -> None:
-    if isinstance(when := event.at_ms, Condition):
-        check_fields(when, f"{path}.when")
-        if (when.above is None) == (when.below is None):
-            raise ScenarioError("a condition has one limit, above or below", path=f"{path}.when")
-        if when.figure in {"lag", "partition_lag"} and scenario.load is None:
-            raise ScenarioError(
-                f"{when.figure} is known only where the scenario has a load", path=f"{path}.when"
-            )
+    if isinstance(event.at_ms, Condition):
+        _check_condition(event.at_ms, event, scenario, f"{path}.when")
     match event:
         case Join(consumer=consumer):
             _check_consumer(consumer, topics, f"{path}.consumer")
@@ -345,6 +350,20 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
         case Autoscaler():
             _check_autoscaler(event, scenario, path)
     _check_strategies(getattr(event, "assignors", None), f"{path}.assignors")
+
+
+def _check_condition(when: Condition, event: Event, scenario: Scenario, path: str) -> None:
+    check_fields(when, path)
+    fault = None
+    if when.figure == REFUSED:
+        if when != Condition(REFUSED) or not isinstance(event, ByName):
+            fault = f"{REFUSED} has no limit and no time, and is for an event of one consumer"
+    elif (when.above is None) == (when.below is None):
+        fault = "a condition has one limit, above or below"
+    elif when.figure in {"lag", "partition_lag"} and scenario.load is None:
+        fault = f"{when.figure} is known only where the scenario has a load"
+    if fault:
+        raise ScenarioError(fault, path=path)
 
 
 def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
@@ -534,7 +553,7 @@ class _Course:
                 consumer = self._consumers.get(event.consumer)
                 if consumer is not None:
                     check_instance(event, number, consumer)
-                elif not makes_names:
+                elif not makes_names and event.consumer != ANYONE:
                     raise no_consumer(event, number, self._consumers)
 
     def _doubt(self, event: Event) -> None:
@@ -543,9 +562,9 @@ class _Course:
             self._unsure_topics.add(event.topic)
         elif isinstance(event, Join):
             self._unsure_consumers.add(event.consumer.name)
-        elif isinstance(event, ByName):
+        elif isinstance(event, ByName) and event.consumer != ANYONE:
             self._unsure_consumers.add(event.consumer)
-        elif isinstance(event, GroupWide):
+        elif isinstance(event, ByName | GroupWide):
             self._membership_unknown = True
 
     def _apply(self, at_ms: float, event: Event, number: int) -> None:

@@ -114,6 +114,8 @@ class Load:
         transactions: whether offsets are committed in the transaction of what was made from the records
             (read-process-write): what is not committed is aborted and made again, and nothing is read twice
             by those who read committed.
+        waiting: records that wait at time 0 in each partition there is then: one number for all or for each
+            topic, or a topic's list of one for each partition.
     """
 
     rate: Number | Mapping[str, Number | tuple[Number, ...]]
@@ -123,6 +125,7 @@ class Load:
     commit_on_revoke: bool = True
     transactions: bool = False
     zipf: Number = 0
+    waiting: Number | Mapping[str, Number | tuple[Number, ...]] = 0
 
     def __post_init__(self) -> None:
         check_fields(self, "$.load")
@@ -135,3 +138,9 @@ class Load:
         shares = np.arange(1.0, partitions + 1) ** -float(self.zipf)
         rates: NDArray[np.float64] = shares * rate * (first / shares[:first].sum())
         return rates
+
+    def waiting_of(self, topic: str, partitions: int, first: int) -> NDArray[np.float64]:
+        """Records that wait at time 0 in each of so many partitions, of which there are `first` then."""
+        waiting = np.zeros(partitions)
+        waiting[:first] = self.waiting.get(topic, 0.0) if isinstance(self.waiting, Mapping) else self.waiting
+        return waiting

@@ -1,7 +1,5 @@
 """The values of a scenario file, read as topics, consumers, events and settings."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
@@ -28,10 +26,9 @@ from copartition.simulation.inputs.kinds import (
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
 from partitioning.kit.extras import needs
-from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 from partitioning.kit.limits import MAX_FILE_BYTES, check_members
 
-_DECODERS = {".json": decode_json, ".toml": decode_toml, ".yaml": decode_yaml, ".yml": decode_yaml}
+_ENDINGS = {".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}
 COUNT = kind_of(Count)
 FLAG = kind_of(bool)
@@ -43,15 +40,17 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
 
     `names` are the fields of a scenario. Raises `OSError`, `ValueError` or `MissingDependencyError`.
     """
-    decode = _DECODERS.get(file.suffix.lower())
-    if decode is None:
+    from partitioning.kit import formats  # noqa: PLC0415 - needs msgspec, which who has no file does without
+
+    form = _ENDINGS.get(file.suffix.lower())
+    if form is None:
         raise ScenarioError(
-            f"a scenario file ends in {', '.join(sorted(_DECODERS))}; "
+            f"a scenario file ends in {', '.join(sorted(_ENDINGS))}; "
             "a captured group also needs --deploy rolling, surge, ..."
         )
-    text = read_text(file, MAX_FILE_BYTES if decode is decode_json else MAX_SLOW_BYTES)
+    text = read_text(file, MAX_FILE_BYTES if form == "json" else formats.MAX_SLOW_BYTES)
     with needs(f"reading {file}", "cli"):
-        values = decode(text)
+        values = getattr(formats, f"decode_{form}")(text)
         for key, value in changes.items():
             change_value(values, key, value, names)
         read_audit(values, file.parent)
@@ -81,6 +80,8 @@ def read_arguments(values: Any, kinds: Mapping[str, Kind]) -> tuple[dict[str, An
 
 def change_value(values: Any, key: str, text: str, names: Iterable[str]) -> None:
     """Change a setting, by Kafka's name, or a field, by its path; `names` are the fields of a scenario."""
+    from partitioning.kit.formats import decode_json  # noqa: PLC0415 - as above
+
     setting = key.removeprefix("settings.")
     *path, last = ("settings", setting) if setting in SETTINGS else key.split(".")
     allowed = [*names, "static"]
@@ -234,6 +235,8 @@ def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
     The file is looked for in the folder, then in the working directory. Raises `ScenarioError` where it is no
     audit, or counts something else than what came.
     """
+    from partitioning.kit.formats import decode_json  # noqa: PLC0415 - as above
+
     file = folder / name if (folder / name).is_file() else Path(name)
     try:
         document = decode_json(read_text(file, MAX_FILE_BYTES))

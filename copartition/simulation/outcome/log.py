@@ -4,8 +4,6 @@ The first line holds the scenario, every other one something that happened. Logs
 one another. No clock is in them, so the same scenario gives the same bytes, wherever it runs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict

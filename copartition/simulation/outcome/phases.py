@@ -4,8 +4,6 @@ NumPy needs as long for five partitions as for five hundred, and only the order 
 partition matters: so the first calls about each partition are made together, then the second ones, and so on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
@@ -18,10 +16,10 @@ from numpy.typing import NDArray
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.outcome.timeline import Phase, Rows
 from copartition.simulation.records.flow import Flow
-from partitioning.kit.columns import ranks, run_starts
+from partitioning.kit.columns import inverse, ranks, run_starts
 
 Index = NDArray[np.integer]
-Times = np.float64 | NDArray[np.float64]
+Times = float | NDArray[np.float64]
 
 KINDS = len(Phase)
 
@@ -93,7 +91,7 @@ class Phases:
         self.stop(partitions, at_ms, phase, cause, committed)
         stood = self.phase[partitions] != phase
         if stood.any():
-            self._wait(partitions[stood], _some(at_ms, stood), phase, cause)
+            self.wait(partitions[stood], _some(at_ms, stood), phase, cause)
 
     def stop_all(
         self, members: NDArray[np.int32], at_ms: NDArray[np.float64], phase: Phase, cause: int
@@ -105,15 +103,33 @@ class Phases:
 
     def wait(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
         """These stand still, and now for another reason; None keeps the cause of each."""
-        self._wait(partitions, at_ms, phase, cause)
+        if len(partitions) == 0:
+            return
+        if self._opening:
+            self._close_handover(partitions[self._ready[partitions] < math.inf])
+        self._keep(partitions, at_ms)
+        self._spend(partitions, at_ms)
+        self._since[partitions] = at_ms
+        self._stand(partitions, phase, cause)
 
-    def resume(self, partitions: Index, at_ms: float) -> None:
+    def resume(self, partitions: Index, at_ms: Times) -> None:
         """These are read again."""
-        self._read(partitions, np.float64(at_ms))
+        if len(partitions) == 0:
+            return
+        self._keep(partitions, at_ms)
+        self._spend(partitions, at_ms)
+        self.longest_ms = max(self.longest_ms, float((at_ms - self._still_since[partitions]).max()))
+        self._since[partitions] = at_ms
+        self.phase[partitions] = _CONSUMING
+        self.unread -= len(partitions)
+        if self._flow is not None:
+            read = partitions.astype(np.int32)
+            self._read_again.append((read, np.full(len(read), at_ms), self._cause[partitions]))
+            self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that is in one phase of standing still is in another now."""
-        self._wait((self.phase == old).nonzero()[0], np.float64(at_ms), phase, cause)
+        self.wait((self.phase == old).nonzero()[0], at_ms, phase, cause)
 
     def own(
         self,
@@ -125,7 +141,7 @@ class Phases:
     ) -> None:
         """These are given to other members, or have other places in their lists; old owners stop."""
         moved = partitions[self.owner[partitions] != owner]
-        self._stop(moved, np.float64(at_ms), _PAUSED, cause, committed=True)
+        self._stop(moved, at_ms, _PAUSED, cause, committed=True)
         self.owner[partitions] = owner
         self.position[partitions] = position
 
@@ -147,7 +163,7 @@ class Phases:
         if begins_ms is not None:
             begins_ms = self._by_member(members, begins_ms)[self.owner[partitions]]
         ranks = self._ranks(partitions) if self._partition_ms else None
-        self._open(partitions, np.float64(at_ms), begins_ms, cause, ranks)
+        self._open(partitions, at_ms, begins_ms, cause, ranks)
 
     def hand(
         self,
@@ -165,7 +181,7 @@ class Phases:
     def settle(self, at_ms: float) -> None:
         """Handovers that are over by now are over."""
         if self._opening:
-            self._mature(np.arange(len(self.phase)), np.float64(at_ms))
+            self._mature(np.arange(len(self.phase)), at_ms)
 
     def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
         """Which of these their owners read then, or would if they did not stand still."""
@@ -189,9 +205,9 @@ class Phases:
         self.settle(at_ms)
         everything = self.phase.nonzero()[0]
         still = everything[self.phase[everything] != _CONSUMING]
-        self._spend(still, np.float64(at_ms))
+        self._spend(still, at_ms)
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
-        self._keep(everything, np.float64(at_ms))
+        self._keep(everything, at_ms)
         self._since[everything] = at_ms
 
     def reads_of_watched(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
@@ -206,9 +222,7 @@ class Phases:
         queried = np.repeat([False, True], [len(partition), len(partitions)])
         order = np.lexsort((queried, np.append(since, at_ms), np.append(partition, partitions)))
         last = np.maximum.accumulate(np.where(queried[order], -1, np.arange(len(order))))
-        place = np.empty(len(order), np.int64)
-        place[order] = order[last]
-        causes: NDArray[np.int32] = cause[place[queried]]
+        causes: NDArray[np.int32] = cause[order[last][inverse(order)][queried]]
         return causes
 
     def _by_member(self, members: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -227,22 +241,20 @@ class Phases:
     ) -> None:
         """These are opened, each after as many others of its owner as `ranks` says; None: in no time."""
         if begins_ms is None and ranks is None:
-            self._read(partitions, at_ms)
+            self.resume(partitions, at_ms)
             return
-        ready = at_ms if begins_ms is None else begins_ms
+        ready: Any = at_ms if begins_ms is None else begins_ms
         if ranks is not None:
             ready = ready + self._partition_ms * (1 + ranks)
-        self._wait(partitions, at_ms, _HANDOVER, cause)
+        self.wait(partitions, at_ms, _HANDOVER, cause)
         self._ready[partitions] = ready
         self._opening += len(partitions)
         self._mature(partitions, at_ms)
 
-    def _ranks(self, partitions: Index) -> NDArray[np.int64]:
+    def _ranks(self, partitions: Index) -> NDArray[np.intp]:
         """The place of each partition among the partitions that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
-        place = np.empty(len(order), np.int64)
-        place[order] = ranks(self.owner[partitions][order])
-        return place
+        return ranks(self.owner[partitions][order])[inverse(order)]
 
     def _stop(
         self,
@@ -257,7 +269,7 @@ class Phases:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == _HANDOVER
             if opening.any():
-                self._wait(partitions[opening], _some(at_ms, opening), phase, cause)
+                self.wait(partitions[opening], _some(at_ms, opening), phase, cause)
         read = self.phase[partitions] == _CONSUMING
         if not read.all():
             partitions = partitions[read]
@@ -282,21 +294,11 @@ class Phases:
         if len(ripe):
             at_ms = self._ready[ripe]
             self._close_handover(ripe)
-            self._read(ripe, at_ms)
+            self.resume(ripe, at_ms)
 
     def _close_handover(self, partitions: Index) -> None:
         self._ready[partitions] = math.inf
         self._opening -= len(partitions)
-
-    def _wait(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
-        if len(partitions) == 0:
-            return
-        if self._opening:
-            self._close_handover(partitions[self._ready[partitions] < math.inf])
-        self._keep(partitions, at_ms)
-        self._spend(partitions, at_ms)
-        self._since[partitions] = at_ms
-        self._stand(partitions, phase, cause)
 
     def _stand(self, partitions: Index, phase: Phase, cause: int | None) -> None:
         self.phase[partitions] = phase
@@ -307,20 +309,6 @@ class Phases:
             self.spent = np.concatenate([self.spent, np.zeros((cause + 1) * KINDS)])
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
         self._cause[partitions] = cause
-
-    def _read(self, partitions: Index, at_ms: Times) -> None:
-        if len(partitions) == 0:
-            return
-        self._keep(partitions, at_ms)
-        self._spend(partitions, at_ms)
-        self.longest_ms = max(self.longest_ms, float((at_ms - self._still_since[partitions]).max()))
-        self._since[partitions] = at_ms
-        self.phase[partitions] = _CONSUMING
-        self.unread -= len(partitions)
-        if self._flow is not None:
-            read = partitions.astype(np.int32)
-            self._read_again.append((read, np.full(len(read), at_ms), self._cause[partitions]))
-            self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
 
     def _spend(self, partitions: Index, at_ms: Times) -> None:
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
@@ -388,14 +376,12 @@ def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> No
         for each in _merge(calls):
             if turns is not None:
                 turns[each.partitions] = each.turn
-            if each.what == "halt":
-                phases.halt(each.partitions, each.at_ms, *each.same)
-            elif each.what == "wait":
-                phases.wait(each.partitions, each.at_ms, *each.same)
-            else:
+            if each.what == "hand":
                 (at_once,) = each.same
                 begins_ms = None if at_once else each.begins_ms
                 phases.hand(each.partitions, each.at_ms, each.member, each.place, begins_ms)
+            else:
+                getattr(phases, each.what)(each.partitions, each.at_ms, *each.same)
 
 
 def _merge(calls: Sequence[Told]) -> Iterator[_Together]:
@@ -429,6 +415,4 @@ def _merge(calls: Sequence[Told]) -> Iterator[_Together]:
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:
     """How often each value has occurred before."""
     order = column.argsort(kind="stable")
-    occurrence = np.empty(len(column), np.intp)
-    occurrence[order] = ranks(column[order])
-    return occurrence
+    return ranks(column[order])[inverse(order)]

@@ -1,7 +1,5 @@
 """A run in numbers, and many runs as percentiles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -44,7 +42,7 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         compute_ms=float(by_phase[Phase.COMPUTING]),
         handover_ms=float(by_phase[Phase.HANDOVER]),
         moved_partitions=sum(rebalance.moved for rebalance in rebalances),
-        unassigned_partitions=partitions.unread,
+        unassigned_partitions=partitions.now.unread,
         double_read_ms=double_read_ms,
         peak_lag=None if records is None else float(records.lag.max(initial=0)),
         recovery_ms=None if records is None else float(records.recovery_ms.max(initial=0)),
@@ -98,7 +96,7 @@ def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[flo
 def _is_forsaken(world: World) -> bool:
     """Whether a partition that some consumer of the run subscribes to is not read, and never will be."""
     partitions = world.partitions
-    if not partitions.unread:
+    if not partitions.now.unread:
         return False
     wanted = {
         name for consumer in world.consumers for name in subscription(consumer, world, partitions.counts)
@@ -133,11 +131,11 @@ class Runs:
         It is one that a run had, not one between two runs: where some runs never recover there is nothing
         between. None stands for figures of records without a load.
         """
-        return {name: self._percentile(name, percent) for name in FIGURES}
-
-    def _percentile(self, name: str, percent: float) -> float | None:
-        values = [getattr(summary, name) for summary in self.summaries]
-        return None if values[0] is None else percentile(values, percent)
+        columns = {name: [getattr(summary, name) for summary in self.summaries] for name in FIGURES}
+        return {
+            name: None if values[0] is None else percentile(values, percent)
+            for name, values in columns.items()
+        }
 
     def assert_(self, **expected: str | float) -> None:
         """Hold figures against limits in all runs: `assert_(longest_pause_p95="<5s", duplicates=0)`.

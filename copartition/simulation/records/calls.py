@@ -97,9 +97,10 @@ class Calls:
         """All calls with turns have been made; put them in order."""
         if not self._out_of_turn:
             return
-        calls = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
+        *calls, turn = map(np.concatenate, zip(*self._out_of_turn, strict=True))
         self._out_of_turn = []
-        order = calls.pop().argsort(kind="stable")
+        # A consumer that stops has begun before to read what it had opened by then.
+        order = np.lexsort((calls[-1] != READ, turn))
         rows = _Rows(*(column[order] for column in calls))
         self._waiting.append((float(rows.at.max()), rows))
         self._sorted = False

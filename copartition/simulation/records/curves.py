@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioning.errors import ScenarioError
+from partitioning.kit.columns import inverse
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
@@ -349,6 +350,4 @@ class PartitionCurves:
 
     @cached_property
     def _place(self) -> Integers:
-        place = np.empty(len(self._stretches.since), np.intp)
-        place[self._neighbours[0]] = np.arange(len(place))
-        return place
+        return inverse(self._neighbours[0])

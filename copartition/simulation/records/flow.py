@@ -34,7 +34,7 @@ class RecordsResult:
         lost: records never processed though their offsets were committed.
         consumed: records processed, each counted once.
         waiting: records at the end that nobody has processed.
-        arrived: records that came; `consumed + waiting + lost`.
+        arrived: records that came, or waited at time 0; `consumed + waiting + lost`.
         uncommitted_ms: how long `read_committed` readers of what was made from the partition's records stood
             before an open transaction (the last stable offset did not move), by partition.
         catch_up_ms: how long the partition was read but further behind than before its outage, by partition.
@@ -74,7 +74,14 @@ class Flow:
         assert load is not None, "without a load there are no records"
         rates = scenario.rates
         self._transactional = load.transactions
-        self._readers = Readers(scenario, np.concatenate([np.empty(0), *(rates[topic] for topic in topics)]))
+        there = {topic.name: topic.partitions for topic in scenario.topics}
+        waiting = [load.waiting_of(topic, len(rates[topic]), there.get(topic, 0)) for topic in topics]
+        nothing = np.empty(0)
+        self.readers = Readers(
+            scenario,
+            np.concatenate([nothing, *(rates[topic] for topic in topics)]),
+            np.concatenate([nothing, *waiting]),
+        )
         self._calls = Calls()
         # Who reads each partition after all calls, happened or not, and whether that one stands still.
         self._reader = np.full(int(first[-1]), -1)
@@ -94,24 +101,16 @@ class Flow:
         self._calls.put_in_turn()
 
     def born(self, partitions: Integers, at: float | Floats) -> None:
-        """These partitions exist from now on; records come, and nobody reads them."""
+        """These partitions exist from now on; records wait in them or come, and nobody reads them."""
         slots = np.asarray(partitions, np.intp)
-        self._readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
-
-    def has_committed(self, consumer: int, at: float) -> None:
-        """A consumer that reads at time 0 has done so for long, and committed last at this time before it."""
-        self._readers.has_committed(consumer, at)
-
-    def has_capacity(self, consumer: int, capacity: float) -> None:
-        """A consumer that has not read yet can process so many records a second, not what the load says."""
-        self._readers.has_capacity(consumer, capacity)
+        self.readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
 
     def has_read(self, partitions: Integers, consumer: Integers) -> None:
         """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
 
         What came since they have committed last is theirs, too: whoever takes over reads it once more.
         """
-        self._readers.has_read(np.asarray(partitions, np.intp), consumer)
+        self.readers.has_read(np.asarray(partitions, np.intp), consumer)
 
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """A consumer reads them from now on, which nobody else does.
@@ -152,39 +151,35 @@ class Flow:
         """A consumer that has stalled or was dropped reads on where it was, though it has lost them.
 
         What it commits is refused. If the consumer reads them now, that is a second process of its name,
-        which takes them over when the first becomes a zombie. Returns a number for it, see `lay`.
+        which takes them over when the first becomes a zombie. Returns a number for it, see `Readers.lay`.
         """
         slots = np.asarray(partitions, np.intp)
-        zombie = self._readers.haunt(consumer, start, end)
+        zombie = self.readers.haunt(consumer, start, end)
         self._calls.add(slots, consumer, start, zombie)
         return zombie
-
-    def lay(self, zombie: int, at: float) -> None:
-        """That one's process ends before it was to hear that it is out."""
-        self._readers.lay(zombie, at)
 
     def advance(self, at: float) -> None:
         """Everything up to this time has been told."""
         self._now = at
         for call in self._calls.until(at):
-            self._readers.happen(call)
+            self.readers.happen(call)
 
     def lag(self) -> float:
         """Records behind at the time of the last `advance`, over all partitions."""
-        return float(self._readers.levels(self._now).sum()) / 1000
+        return float(self.readers.levels(self._now).sum()) / 1000
 
     def partition_lag(self) -> float:
         """Records behind at the time of the last `advance` in the partition that is most behind."""
-        return float(self._readers.levels(self._now).max(initial=0.0)) / 1000
+        return float(self.readers.levels(self._now).max(initial=0.0)) / 1000
 
     def caught_up_ms(self) -> float:
         """When the last partition has caught up and the last transaction timed out, without further calls."""
-        return max(self._now, self._readers.caught_up_ms(), self._readers.transactions.ends_ms())
+        return max(self._now, self.readers.caught_up_ms(), self.readers.transactions.ends_ms())
 
     def result(self, at: float) -> RecordsResult:
         """What has happened up to this time."""
         self.advance(at)
-        readers = self._readers
+        readers = self.readers
         balance = readers.balance(at)
         outages = readers.outages
         again = np.maximum(balance.again, 0.0) / 1000

@@ -1,7 +1,5 @@
 """Who reads each partition, how far behind it is, what is committed of it, and open transactions."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -58,10 +56,6 @@ class Consumers:
         """So many records a second it can process, other than by default."""
         self._make_room(consumer)
         self.capacity[consumer] = capacity
-
-    def enter_all(self, at: float) -> None:
-        """A round begins that concerns everybody."""
-        self.enter(np.arange(len(self.now) - 1), np.full(len(self.now) - 1, at))
 
     def leave(self) -> None:
         """The round is over; what commits in it begins its interval."""
@@ -195,10 +189,11 @@ class Readers:
     records a second and times milliseconds, so that whole numbers stay whole.
     """
 
-    def __init__(self, scenario: Scenario, rate: Floats) -> None:
+    def __init__(self, scenario: Scenario, rate: Floats, waiting: Floats) -> None:
         assert scenario.load is not None, "without a load there are no records"
         load = scenario.load
         self._rate = rate
+        self._waiting = 1_000 * waiting  # when each partition is born
         self._rates_differ = bool((rate != rate[:1]).any())
         self._limited = load.capacity < np.inf
         self._interval = scenario.settings.auto_commit_interval_ms
@@ -227,31 +222,32 @@ class Readers:
         # Where consumers were when they lost a partition without giving it up.
         self._left: dict[tuple[int, int], tuple[float, float]] = {}
         self._zombies: list[_Zombie] = []
-        self._consumers = Consumers(float(load.capacity))
+        self.consumers = Consumers(float(load.capacity))
         self.outages = Outages(size)
         self.transactions = OpenTransactions()
         self.group_curve = GroupCurve()
         self.curves = PartitionCurves()
 
     def born(self, slots: Slots, at: Floats) -> None:
-        """Records come, and nobody reads them."""
+        """Records wait or come, and nobody reads them."""
         self._born[slots] = self._since[slots] = at
-        self.outages.begin(slots, np.zeros(len(slots)), at)
+        waiting = self._behind[slots] = self._waiting[slots]
+        self.outages.begin(slots, waiting, at)
+        self.outages.note_level(slots, waiting, at)
         self.group_curve.bends(at, self._rate[slots])
+        if waiting.any():
+            self.group_curve.jumps(at, waiting)
 
-    def has_committed(self, consumer: int, at: float) -> None:
-        """A consumer that reads at time 0 began its commit interval at this time, before it."""
-        self._consumers.has_committed(consumer, at)
+    def _arrived(self, slots: Slots, at: Floats) -> Floats:
+        """Records that have come to these partitions by then, with what waited when they were born."""
+        came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
+        return self._waiting[slots] + came
 
     def has_read(self, slots: Slots, consumer: NDArray[np.integer]) -> None:
         """These consumers had read these partitions before time 0, too, and not committed all of it."""
         if not self._before:
-            uncommitted_ms = np.minimum(-self._consumers.since[consumer], self._settled_ms)
+            uncommitted_ms = np.minimum(-self.consumers.since[consumer], self._settled_ms)
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
-
-    def has_capacity(self, consumer: int, capacity: float) -> None:
-        """A consumer can process so many records a second, other than by default."""
-        self._consumers.has_capacity(consumer, capacity)
 
     def haunt(self, consumer: int, start: float, end: float) -> int:
         """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""
@@ -259,7 +255,7 @@ class Readers:
         return HAUNTED + len(self._zombies) - 1
 
     def lay(self, kind: int, at: float) -> None:
-        """That zombie reads no longer than this."""
+        """That zombie reads no longer than this: its process ends before it was to hear that it is out."""
         self._zombies[kind - HAUNTED].end = at
 
     def levels(self, at: float) -> Floats:
@@ -277,7 +273,7 @@ class Readers:
 
     def happen(self, now: Round) -> None:
         """Let a round happen."""
-        consumers = self._consumers
+        consumers = self.consumers
         consumers.enter(now.consumer, now.at)
         if self._commits_on_revoke and now.kind == GIVEN_UP:
             consumers.commits[now.consumer[self._reader[now.partition] >= 0]] = True
@@ -295,15 +291,16 @@ class Readers:
 
     def balance(self, at: float) -> Balance:
         """The state of everything then, which counts as a change of everything."""
-        consumers = self._consumers
-        consumers.enter_all(at)
+        consumers = self.consumers
+        everybody = np.arange(len(consumers.now) - 1)
+        consumers.enter(everybody, np.full(len(everybody), at))
         self.curves.capacity = consumers.capacity
         self._settle()
         self._begin()
         consumers.leave()
         waiting = ((self._reader < 0) & (self._since <= at)).nonzero()[0]
         self._wait(waiting, np.full(len(waiting), at))
-        arrived = self._rate * np.maximum(at - self._born, 0.0)
+        arrived = self._arrived(np.arange(len(self._rate)), np.full(len(self._rate), at))
         position = arrived - self._behind
         reached, again, lost = self._reached.copy(), self._again.copy(), self._lost.copy()
         for zombie in self._zombies:
@@ -324,12 +321,12 @@ class Readers:
             self._rate[slots],
             self._reader[slots],
             self._drained[slots],
-            self._consumers.capacity,
+            self.consumers.capacity,
         )
 
     def _settle(self) -> None:
         """Bring what the consumers concerned read up to their time."""
-        consumers = self._consumers
+        consumers = self.consumers
         slots = consumers.touched[self._reader].nonzero()[0]
         if not len(slots):
             return
@@ -359,7 +356,7 @@ class Readers:
     ) -> Floats:
         """What is processed and not committed of these partitions, as `_uncommitted`."""
         behind, rate, reader, drained, capacity = sharing
-        consumers = self._consumers
+        consumers = self.consumers
         commits = consumers.commits[reader]
         if commits.all() or (self._before and not self._limited):
             return np.zeros(len(slots))
@@ -405,7 +402,7 @@ class Readers:
         self._reader[slots] = -1
         self._drained[slots] = np.inf
         self.outages.begin(slots, self._behind[slots], at)
-        self._consumers.bend(consumer, self._rate[slots] * ~stood)
+        self.consumers.bend(consumer, self._rate[slots] * ~stood)
         if kind == GIVEN_UP:
             if self._left:
                 for key in zip(slots.tolist(), consumer.tolist(), strict=True):
@@ -423,7 +420,7 @@ class Readers:
             self._lose(now)
 
     def _leave_open(self, now: Round) -> None:
-        until = self._consumers.last_tick(self._interval)[now.consumer] + self._timeout
+        until = self.consumers.last_tick(self._interval)[now.consumer] + self._timeout
         self._deadline[now.partition] = until
         begun = self._uncommitted[now.partition] > 0
         self.transactions.leave_open(now.partition[begun], now.consumer[begun], now.at[begun], until[begun])
@@ -431,7 +428,7 @@ class Readers:
     def _lose(self, now: Round) -> None:
         """The consumers have lost these partitions, which the next reader begins where they are committed."""
         slots, consumer, at, _ = now
-        position = self._rate[slots] * (at - self._born[slots]) - self._behind[slots]
+        position = self._arrived(slots, at) - self._behind[slots]
         uncommitted = self._uncommitted[slots]
         keys = zip(slots.tolist(), consumer.tolist(), strict=True)
         self._left.update(zip(keys, zip(position.tolist(), uncommitted.tolist(), strict=True), strict=True))
@@ -449,7 +446,7 @@ class Readers:
     def _read(self, now: Round) -> None:
         """They are read from now on."""
         slots, consumer, at, _ = now
-        consumers = self._consumers
+        consumers = self.consumers
         fresh = self._reader[slots] < 0
         stood, stood_since = self._standing[slots], self._since[slots]
         self._wait(slots, at)
@@ -487,7 +484,7 @@ class Readers:
             again = now.take(replaced)
             self._stop(again._replace(kind=DROPPED))
             self._read(again._replace(kind=READ))
-            self._consumers.clock[again.consumer] = again.at
+            self.consumers.clock[again.consumer] = again.at
         stands = self._standing[now.partition] == now.consumer
         if stands.any():
             self._wait(now.partition[stands], now.at[stands])
@@ -499,7 +496,7 @@ class Readers:
         position, uncommitted = left[has_lost].T
         slots, _, at, kind = now.take(has_lost)
         rate = self._rate[slots] * (not self._before)
-        behind = -uncommitted if self._before else rate * (at - self._born[slots]) - position
+        behind = -uncommitted if self._before else self._arrived(slots, at) - position
         zombie = self._zombies[kind - HAUNTED]
         zombie.wakes(slots, behind, rate, position)
         if self._transactional:
@@ -516,15 +513,15 @@ class Readers:
 
     def _begin(self) -> None:
         """Let the consumers concerned share their capacity among what they read now."""
-        slots = self._consumers.touched[self._reader].nonzero()[0]
+        slots = self.consumers.touched[self._reader].nonzero()[0]
         if not len(slots):
-            self._consumers.rest(self.group_curve)
+            self.consumers.rest(self.group_curve)
             return
         behind, rate, reader = self._behind[slots], self._rate[slots], self._reader[slots]
         if self._limited:
             self.outages.note_level(slots, behind, self._since[slots])
-        self._drained[slots] = drain_times(behind, rate, reader, self._consumers.capacity)
-        self._consumers.begin(self.group_curve, reader, behind, rate)
+        self._drained[slots] = drain_times(behind, rate, reader, self.consumers.capacity)
+        self.consumers.begin(self.group_curve, reader, behind, rate)
 
 
 class _Zombie:

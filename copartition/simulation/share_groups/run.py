@@ -119,6 +119,11 @@ class ShareResult(NamedTuple):
         """Records accepted a second."""
         return self.accepted / self.seconds if self.seconds else 0.0
 
+    @property
+    def dead_lettered(self) -> int:
+        """Records that a dead-letter topic gets where the group has one (KIP-1191, from Kafka 4.4 on)."""
+        return self.rejected + self.archived
+
 
 def simulate_share(group: ShareGroup) -> ShareResult:
     """What becomes of a share group's records, until each has its final state or no member is alive."""

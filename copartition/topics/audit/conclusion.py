@@ -1,7 +1,5 @@
 """From counts to a verdict on who wrote a topic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -77,22 +75,15 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
     blocks = tally.blocks if counts else widened(tally.blocks, (), 1)
     spans = []
     for range_ in ranges(blocks, counts or [1]):
-        writer = tally.writers[range_.candidate] if range_.explained else None
-        spans.append(
-            Span(
-                partition=range_.partition,
-                first=range_.first,
-                last=range_.last,
-                first_ms=None if range_.first_ms == NEVER else range_.first_ms,
-                last_ms=None if range_.last_ms < 0 else range_.last_ms,
-                writer=writer,
-                rows=range_.rows,
-                keyless=range_.keyless,
-                explained=range_.explained,
-                missed=tuple(range_.missed) if counts else (),
-                rivals=() if writer is None else rivals[writer],
-            )
-        )
+        fields = range_._asdict()
+        candidate = fields.pop("candidate")
+        writer = tally.writers[candidate] if range_.explained else None
+        fields |= {
+            "first_ms": None if range_.first_ms == NEVER else range_.first_ms,
+            "last_ms": None if range_.last_ms < 0 else range_.last_ms,
+            "missed": tuple(range_.missed) if counts else (),
+        }
+        spans.append(Span(**fields, writer=writer, rivals=() if writer is None else rivals[writer]))
     return spans
 
 

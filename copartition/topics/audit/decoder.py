@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka.serialization import (
@@ -39,13 +40,8 @@ def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
         MissingDependencyError: confluent-kafka is there without what its registry client needs.
         InvalidConfigError: a setting that the client refuses.
     """
-    try:
+    with _needing("keys with a schema registry"):
         from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"decoding keys with a schema registry needs {error.name or error}: "
-            "pip install 'confluent-kafka[schemaregistry,avro,json]'"
-        ) from error
     try:
         return SchemaRegistryClient.new_client({**_PATIENCE, **config})
     except (TypeError, ValueError) as error:
@@ -83,7 +79,7 @@ class KeyDecoder:
 
 
 def _deserializer(key_format: str, registry: Any) -> Any:
-    try:
+    with _needing(f"{key_format} keys"):
         if key_format == "avro":
             from confluent_kafka.schema_registry.avro import AvroDeserializer  # noqa: PLC0415 - optional
 
@@ -91,9 +87,16 @@ def _deserializer(key_format: str, registry: Any) -> Any:
         from confluent_kafka.schema_registry.json_schema import JSONDeserializer  # noqa: PLC0415 - optional
 
         return JSONDeserializer(None, schema_registry_client=registry)
+
+
+@contextmanager
+def _needing(what: str) -> Iterator[None]:
+    """MissingDependencyError where an import fails that decoding such keys needs."""
+    try:
+        yield
     except ImportError as error:
         raise MissingDependencyError(
-            f"decoding {key_format} keys needs {error.name or error}: "
+            f"decoding {what} needs {error.name or error}: "
             "pip install 'confluent-kafka[schemaregistry,avro,json]'"
         ) from error
 

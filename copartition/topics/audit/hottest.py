@@ -6,8 +6,6 @@ off every count, and the sum of these numbers is how much too low a count may be
 bits of hashes and its partition.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

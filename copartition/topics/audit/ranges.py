@@ -5,8 +5,6 @@ are as small as a bounded number of them allows, whatever the size of the topic.
 into the few ranges of offsets that single candidates explain best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import add

@@ -1,7 +1,5 @@
 """Reading a topic's records: which offsets, and messages as columns of keys, with few calls for each."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence

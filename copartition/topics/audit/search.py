@@ -1,7 +1,5 @@
 """Which writer explains records best: the rules that are tried, and how little chance explains the hits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -12,20 +10,13 @@ from numpy.typing import NDArray
 from copartition.topics.audit.topic_audit import Writer, pick_keys
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES, HashName
-from partitioning.hashing.modulo import SignRule, partitions_of
+from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import KeyColumn
-from partitioning.profiles import PROFILES, find_profile
+from partitioning.profiles import PROFILES, Rule, find_profile
 from partitioning.topic_partition import checked_partition_count
 
 EVERY_COUNT = 2_000
 """Up to here every count is tried."""
-
-
-class Rule(NamedTuple):
-    """How a keyed record is placed, but for the partition count."""
-
-    hash: HashName
-    sign: SignRule
 
 
 class Trials:
@@ -48,7 +39,7 @@ class Trials:
             )
         self._names: dict[Rule, list[str]] = {}
         for profile in map(find_profile, names):
-            self._names.setdefault(Rule(profile.hash, profile.sign), []).append(profile.name)
+            self._names.setdefault(profile.rule, []).append(profile.name)
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -99,8 +90,7 @@ def _likely(num_partitions: int) -> Iterator[int]:
 
 def rule_of(writer: Writer) -> Rule:
     """The rule of a writer."""
-    profile = find_profile(writer.profile)
-    return Rule(profile.hash, profile.sign)
+    return find_profile(writer.profile).rule
 
 
 def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:

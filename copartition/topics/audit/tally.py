@@ -67,7 +67,7 @@ class Tally:
     The writers that explain the records are found on the way: whenever records turn up that none of those
     known explains, another one is looked for. Where parts of a topic are counted apart, as by tasks of a
     cluster, a growth to a multiple is best seen when each starts with the `writers` found in a sample of all
-    partitions, since the low partitions alone do not show it. Other arguments are those of `Trials`.
+    partitions, since the low partitions alone do not show it. Arguments are those of `Trials`.
     """
 
     def __init__(
@@ -76,7 +76,6 @@ class Tally:
         *,
         profiles: Iterable[str] | None = None,
         counts: Iterable[int] | None = None,
-        writers: Sequence[Writer] = (),
     ) -> None:
         self.trials = Trials(num_partitions, profiles, counts)
         self.writers: list[Writer] = []
@@ -90,9 +89,6 @@ class Tally:
         self._unexplained = 0
         self._next_try = FIRST_TRY
         self.in_vain = 0  # distinct keys for which a writer was looked for without success, at most
-        for writer in writers:
-            self._grow_groups([writer], from_records=False)
-        self.blocks = widened(self.blocks, (), len(self.writers))
 
     @property
     def num_partitions(self) -> int:

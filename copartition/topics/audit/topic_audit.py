@@ -1,7 +1,5 @@
 """What an audit found out about a topic, and the records it read: small values and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -11,7 +9,7 @@ from numpy.typing import NDArray
 
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.hashing.murmur3 import murmur3_column
-from partitioning.keys import KeyColumn
+from partitioning.keys import KeyColumn, concatenate_columns
 from partitioning.kit.columns import bounds, ranges
 
 
@@ -207,16 +205,9 @@ def concatenate(parts: Sequence[Records]) -> Records:
     """The records of all parts, one part after the other; at least one part."""
     if len(parts) == 1:
         return parts[0]
-    columns = [part.keys for part in parts]
-    sizes = np.concatenate([np.diff(column.offsets) for column in columns])
-    nulls = [np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls for column in columns]
     return Records(
         np.concatenate([part.partition for part in parts]),
         np.concatenate([part.offset for part in parts]),
         np.concatenate([part.timestamp_ms for part in parts]),
-        KeyColumn(
-            bounds(sizes),
-            np.concatenate([column.data[column.offsets[0] : column.offsets[-1]] for column in columns]),
-            np.concatenate(nulls),
-        ),
+        concatenate_columns([part.keys for part in parts]),
     )

@@ -1,7 +1,5 @@
 """What a cluster says of a topic before its records are read, and again after."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -13,7 +11,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     OffsetSpec,
 )
 
-from partitioning.clients.contact import PATIENCE_S, cluster_metadata, quiet_client
+from partitioning.clients.contact import PATIENCE_S, cluster_metadata, list_offsets, quiet_client
 from partitioning.errors import (
     BrokerUnreachableError,
     InvalidConfigError,
@@ -102,14 +100,10 @@ class TopicState:
 
     def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
         specs = {TopicPartition(self.topic, partition): which for partition in partitions}
-        offsets = {}
-        answers = self._admin.list_offsets(specs, isolation_level=level, request_timeout=TIMEOUT_S)
-        for each, answer in answers.items():
-            try:
-                offsets[each.partition] = answer.result().offset
-            except KafkaException as error:
-                raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
-        return offsets
+        offsets, refusals = list_offsets(self._admin, specs, level, TIMEOUT_S)
+        for each, error in refusals.items():
+            raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
+        return {each.partition: offset for each, offset in offsets.items()}
 
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses; `right` is what is missing if it is a right."""

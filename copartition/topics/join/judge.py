@@ -5,8 +5,6 @@ keyed record of every topic is where one rule over one count puts it, or every k
 compared and there are enough of them to tell rules apart. Remedies are the ways out, the cheapest first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 

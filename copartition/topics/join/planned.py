@@ -1,7 +1,5 @@
 """Joins before anything is written or grows: by the settings of clients, and by planned partition counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -23,7 +21,7 @@ from copartition.topics.join.writers import (
 )
 from copartition.words import count, list_names
 from partitioning.errors import InvalidConfigError
-from partitioning.growth import expected_share
+from partitioning.growth import check_growth, expected_share
 from partitioning.keys import key_column
 from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
@@ -234,23 +232,17 @@ def plan_growth(
             raise InvalidConfigError(
                 f"no join has the topic {topic}, which is to grow; did you mean {', '.join(near)}?"
             )
-        expected_share(counts[topic], partitions)  # refuses what cannot be
+        check_growth(counts[topic], partitions)
     after = {topic: plan.get(topic, counts[topic]) for topic in topics}
-    planned = tuple(
-        PlannedJoin(
-            join,
-            tuple(counts[topic] for topic in join),
-            tuple(after[topic] for topic in join),
-            _fate([counts[topic] for topic in join], [after[topic] for topic in join]),
-        )
-        for join in listed_joins
-    )
-    return GrowthPlan(plan, planned, tuple(_must_grow(listed_joins, counts, after, plan)))
+    planned = []
+    for join in listed_joins:
+        now, then = (tuple(of[topic] for topic in join) for of in (counts, after))
+        planned.append(PlannedJoin(join, now, then, _fate(now, then)))
+    return GrowthPlan(plan, tuple(planned), tuple(_must_grow(listed_joins, counts, after, plan)))
 
 
 def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
-    equal = len({*after}) == 1
-    if equal:
+    if len({*after}) == 1:
         return "moves" if before != after else "untouched"
     return "breaks" if len({*before}) == 1 else "broken"
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.topics.audit.topic_audit import Records, key_hashes
-from copartition.topics.join.verdict import KeyApart, KeyProof
+from copartition.topics.join.verdict import KeyApart, KeyProof, differing_places
 from partitioning.keys import KeyColumn
 from partitioning.kit.columns import locate, run_starts
 
@@ -117,19 +117,6 @@ class KeyComparison:
                 or sum(len(batch.keys.data) for batch in waiting) >= _WAITING_BYTES
             ):
                 self._count(topic)
-
-    def merge(self, other: KeyComparison) -> None:
-        """Take over what another comparison of the same topics has counted, which is of no use after."""
-        for topic in range(len(self._places)):
-            self._count(topic)
-            other._count(topic)
-        self._examples = {**other._examples, **self._examples}
-        self.ceiling = min(self.ceiling, other.ceiling)
-        self._places = [
-            mine.up_to(self.ceiling).merge(its.up_to(self.ceiling))
-            for mine, its in zip(self._places, other._places, strict=True)
-        ]
-        self._bound()
 
     def proof(self, *, complete: bool) -> KeyProof:
         """What the keys say; `complete`: every record of every topic was added."""
@@ -254,9 +241,4 @@ class KeyComparison:
             at, present = locate(places.hashes, number)
             low.append(int(places.low[at[0]]) if present[0] else None)
             high.append(int(places.high[at[0]]) if present[0] else None)
-        for answer in (low, high):
-            if len({*answer} - {None}) > 1:
-                return tuple(answer)
-        # Every topic has the key at the same several partitions.
-        first = next(topic for topic, partition in enumerate(low) if partition is not None)
-        return (*low[: first + 1], *high[first + 1 :])
+        return differing_places(low, high)

@@ -1,8 +1,6 @@
 """Whether topics can be joined partition by partition: the answer, and what an audit says of each topic."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -17,6 +15,16 @@ class KeyApart(NamedTuple):
 
     key: bytes
     places: tuple[int | None, ...]  # its partition in each topic; None where a topic does not have the key
+
+
+def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Where topics have a key that is apart, at partitions that differ, by the lowest and highest of each."""
+    for places in (low, high):
+        if len({*places} - {None}) > 1:
+            return tuple(places)
+    # Every topic has the key at the same several partitions.
+    first = next(topic for topic, partition in enumerate(low) if partition is not None)
+    return (*low[: first + 1], *high[first + 1 :])
 
 
 @dataclass(frozen=True)

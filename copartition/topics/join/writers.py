@@ -1,12 +1,10 @@
 """Where clients put records by their settings, when two agree, and the setting that makes them agree."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from copartition.topics.audit.search import Rule, placing_of
+from copartition.topics.audit.search import placing_of
 from copartition.topics.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.kit.data import read_toml
@@ -27,7 +25,7 @@ class Placement(NamedTuple):
 
 def placement(profile: Profile, num_partitions: int | None) -> Placement:
     """Where a profile puts keyed records of a topic."""
-    return Placement(*placing_of(Rule(profile.hash, profile.sign), num_partitions), num_partitions)
+    return Placement(*placing_of(profile.rule, num_partitions), num_partitions)
 
 
 def placement_of(writer: Writer) -> Placement:

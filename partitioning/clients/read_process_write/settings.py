@@ -121,10 +121,7 @@ def _demand(which: str, config: Mapping[str, Any], needed: str, must: Mapping[st
 
 
 def _seconds(config: Mapping[str, Any], name: str, default: int) -> float:
-    try:
-        return milliseconds(config, name, default, _MOST_MS, 1) / 1000
-    except ValueError as error:
-        raise InvalidConfigError(str(error)) from error
+    return milliseconds(config, name, default, _MOST_MS, 1) / 1000
 
 
 _FENCED = {

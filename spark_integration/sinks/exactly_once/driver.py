@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.ledger import Entry, entries, ledger_group
+from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import NotEnoughReplicasError
+from partitioning.kit.words import first_of
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
 from spark_integration.sinks.cluster import create_client, first_answer
 from spark_integration.sinks.exactly_once.faults import (
@@ -22,7 +23,12 @@ from spark_integration.sinks.exactly_once.faults import (
     topic_refused,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
-from spark_integration.sinks.exactly_once.partitions import may_hold_records, with_offsets
+from spark_integration.sinks.exactly_once.partitions import (
+    committed,
+    ledger_entries,
+    may_hold_records,
+    with_offsets,
+)
 from spark_integration.sinks.exactly_once.target import Target, check_begins, standing
 
 if TYPE_CHECKING:
@@ -35,8 +41,8 @@ _SLACK_S = 20.0
 """How long to wait for coordinators beyond the timeout of what a dead driver may have left open."""
 
 
-def look_up(target: Target) -> Target:
-    """The target with what the cluster says of its topic.
+def look_up(target: Target, admin: AdminClient | None = None) -> Target:
+    """The target with what the cluster says of its topic, by `admin` if it is there already.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration.
@@ -45,7 +51,18 @@ def look_up(target: Target) -> Target:
         AccessError: this user may not write to it, or not commit offsets of it.
         NotEnoughReplicasError: too few replicas of a partition are in sync.
     """
-    return _look_up(_admin(target), target)
+    admin = _admin(target) if admin is None else admin
+    topics = confluent_kafka.TopicCollection([target.topic])
+    description = _ask_while_coordinators_move(
+        target,
+        lambda: admin.describe_topics(topics, include_authorized_operations=True)[target.topic].result(
+            ANSWER_WITHIN_S
+        ),
+    )
+    if not _allowed(description) >= {"READ", "WRITE"}:
+        raise topic_refused(target.topic)
+    _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
+    return replace(target, topic_id=str(description.topic_id), actual=len(description.partitions))
 
 
 def prepare(target: Target) -> Target:
@@ -58,8 +75,8 @@ def prepare(target: Target) -> Target:
         DeliveryError: the cluster does not say what a partition holds.
     """
     admin = _admin(target)
-    target = _look_up(admin, target)
-    _check_group(admin, target)
+    target = look_up(target, admin)
+    check_alone(target, admin)
     # Whether this user may have transactions, and as long ones: else each task would be refused.
     fence_one(target, 0)
     ledger = _ledger(admin, target, target.actual)
@@ -91,7 +108,7 @@ def place_for(target: Target) -> int:
     written to it.
     """
     admin = _admin(target)
-    target = _look_up(admin, target)
+    target = look_up(target, admin)
     ledger = _ledger(admin, target, target.actual).values()
     again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
     return next(again, target.actual)
@@ -115,12 +132,26 @@ def check_after(target: Target) -> None:
         )
 
 
-def check_alone(target: Target) -> None:
+def check_alone(target: Target, admin: AdminClient | None = None) -> None:
     """Raise LedgerInUseError if consumers are in the ledger's group, AccessError if we may not use it.
 
     Of a stream this is known only once tasks have run.
     """
-    _check_group(_admin(target), target)
+    admin = _admin(target) if admin is None else admin
+    group = ledger_group(target.app_id)
+    description = _ask_while_coordinators_move(
+        target,
+        lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
+            ANSWER_WITHIN_S
+        ),
+    )
+    if description.members:
+        raise LedgerInUseError(
+            f"{target}: its ledger is group {group!r}, in which {len(description.members)} consumers are. "
+            "Their commits would overwrite it: stop them, or have them use another group"
+        )
+    if "READ" not in _allowed(description):
+        raise group_refused(target.app_id)
 
 
 def check_all_written(target: Target, written: Collection[int]) -> None:
@@ -130,20 +161,6 @@ def check_all_written(target: Target, written: Collection[int]) -> None:
             f"{target}: no task wrote partition {_listed(missing)}; the rows came in {len(written)} Spark "
             f"partitions. Call route(df, {target.partitions}) last before the write"
         )
-
-
-def _look_up(admin: AdminClient, target: Target) -> Target:
-    topics = confluent_kafka.TopicCollection([target.topic])
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_topics(topics, include_authorized_operations=True)[target.topic].result(
-            ANSWER_WITHIN_S
-        ),
-    )
-    if not _allowed(description) >= {"READ", "WRITE"}:
-        raise topic_refused(target.topic)
-    _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
-    return replace(target, topic_id=str(description.topic_id), actual=len(description.partitions))
 
 
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
@@ -166,49 +183,16 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
         )
 
 
-def _check_group(admin: AdminClient, target: Target) -> None:
-    group = ledger_group(target.app_id)
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
-            ANSWER_WITHIN_S
-        ),
-    )
-    if description.members:
-        raise LedgerInUseError(
-            f"{target}: its ledger is group {group!r}, in which {len(description.members)} consumers are. "
-            "Their commits would overwrite it: stop them, or have them use another group"
-        )
-    if "READ" not in _allowed(description):
-        raise group_refused(target.app_id)
-
-
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
     """The entries of so many partitions, once no transaction is open, or was ended, that would change one."""
-    group = ledger_group(target.app_id)
-    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in range(partitions)]
-    request = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
-
-    def committed() -> Any:
-        answer = admin.list_consumer_group_offsets([request], require_stable=True)[group]
-        return answer.result(ANSWER_WITHIN_S).topic_partitions
-
+    ask = partial(committed, admin, target, range(partitions))
     try:
-        offsets = patiently(lambda _: check_readable(committed()), SILENT_S)
+        offsets = patiently(lambda _: check_readable(ask()), SILENT_S)
     except confluent_kafka.KafkaException:
-        fence(
-            target,
-            [
-                place.partition
-                for place in _ask_while_coordinators_move(target, committed)
-                if place.error is not None
-            ],
-        )
-        offsets = _ask_while_coordinators_move(target, lambda: check_readable(committed()))
-    try:
-        return entries(offsets)
-    except ValueError as error:
-        raise LedgerInUseError(f"{target}: {error}") from error
+        places = _ask_while_coordinators_move(target, ask)
+        fence(target, [place.partition for place in places if place.error is not None])
+        offsets = _ask_while_coordinators_move(target, lambda: check_readable(ask()))
+    return ledger_entries(target, offsets)
 
 
 def _admin(target: Target) -> AdminClient:
@@ -234,5 +218,4 @@ def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
 
 
 def _listed(partitions: Collection[int]) -> str:
-    shown = ", ".join(map(str, sorted(partitions)[:5]))
-    return f"{shown} and {len(partitions) - 5} more" if len(partitions) > 5 else shown
+    return first_of([*map(str, sorted(partitions))], 5)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from partitioning.clients.ledger import Entry, entries, ledger_group, transactional_id
+from partitioning.clients.ledger import Entry, transactional_id
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     begin,
@@ -24,7 +24,13 @@ from spark_integration.sinks.exactly_once.faults import (
     meaning,
     patiently,
 )
-from spark_integration.sinks.exactly_once.partitions import admin_client, committed_reader, end_of
+from spark_integration.sinks.exactly_once.partitions import (
+    admin_client,
+    committed,
+    committed_reader,
+    end_of,
+    ledger_entries,
+)
 from spark_integration.sinks.exactly_once.target import Target
 
 if TYPE_CHECKING:
@@ -101,7 +107,9 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
         return
     readable = end_of(admin, place, committed=True)
     if readable == end_of(admin, place, committed=False):
-        if not _holds_just(target, place, _last(admin, target, place)):
+        # The entry that is in force while a transaction that would change it is open.
+        offsets = patiently(lambda _: committed(admin, target, [partition], stable=False))
+        if not _holds_just(target, place, ledger_entries(target, check_readable(offsets))[partition]):
             return
     else:
         _abort_in_partition(producer, place)
@@ -141,32 +149,12 @@ def _abort_in_partition(producer: Producer, place: confluent_kafka.TopicPartitio
 def _is_open(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> bool:
     """Whether a transaction that would change an entry of the ledger has not ended."""
     try:
-        check_readable(_committed(admin, target, place, stable=True))
+        check_readable(patiently(lambda _: committed(admin, target, [place.partition])))
     except confluent_kafka.KafkaException as error:
         if error.args[0].name() == "UNSTABLE_OFFSET_COMMIT":
             return True
         raise
     return False
-
-
-def _last(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> Entry | None:
-    """The entry that is in force while a transaction that would change it is open."""
-    return entries(check_readable(_committed(admin, target, place, stable=False)))[place.partition]
-
-
-def _committed(
-    admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition, *, stable: bool
-) -> Sequence[confluent_kafka.TopicPartition]:
-    group = ledger_group(target.app_id)
-    named = confluent_kafka.TopicPartition(place.topic, place.partition)
-    request = confluent_kafka.ConsumerGroupTopicPartitions(group, [named])
-
-    def ask(_: float) -> Any:
-        answer: Any = admin.list_consumer_group_offsets([request], require_stable=stable)[group]
-        return answer.result(ANSWER_WITHIN_S).topic_partitions
-
-    offsets: Sequence[confluent_kafka.TopicPartition] = patiently(ask)
-    return offsets
 
 
 def _holds_just(target: Target, place: confluent_kafka.TopicPartition, last: Entry | None) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.ledger import ledger_group
+from partitioning.clients.ledger import Entry, entries, ledger_group
+from spark_integration.errors import LedgerInUseError
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
 from spark_integration.sinks.exactly_once.target import Target
 
@@ -44,17 +45,37 @@ def committed_reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
         reader.close()
 
 
+def committed(admin: AdminClient, target: Target, partitions: Iterable[int], *, stable: bool = True) -> Any:
+    """The offsets of the ledger's group for partitions of the topic; KafkaException where nobody says.
+
+    Of a partition where an open transaction would change it, an error, unless `stable` is False.
+    """
+    group = ledger_group(target.app_id)
+    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
+    request = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
+    answer: Any = admin.list_consumer_group_offsets([request], require_stable=stable)[group]
+    return answer.result(ANSWER_WITHIN_S).topic_partitions
+
+
+def ledger_entries(
+    target: Target, offsets: Iterable[confluent_kafka.TopicPartition]
+) -> dict[int, Entry | None]:
+    """The ledger's entries among committed offsets; LedgerInUseError where another application has some."""
+    try:
+        return entries(offsets)
+    except ValueError as error:
+        raise LedgerInUseError(f"{target}: {error}") from error
+
+
 def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
     """The end of a partition, as readers of committed records see it or as it is."""
-    latest: Any = _admin_api.OffsetSpec.latest()
-    return _offsets(admin, [place], latest, committed=committed)[0]
+    return _offsets(admin, [place], committed=committed)[0]
 
 
 def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) -> list[int]:
     """Those of the partitions to which anybody has ever written, be it in vain."""
-    latest: Any = _admin_api.OffsetSpec.latest()
     places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
-    ends = _offsets(admin, places, latest, committed=False)
+    ends = _offsets(admin, places)
     return [partition for partition, end in zip(partitions, ends, strict=True) if end]
 
 
@@ -68,8 +89,7 @@ def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenc
     end = end_of(admin, place, committed=False)
     if not end:
         return False
-    earliest: Any = _admin_api.OffsetSpec.earliest()
-    if _offsets(admin, [place], earliest, committed=False)[0]:
+    if _offsets(admin, [place], "earliest")[0]:
         return True  # deleted by age or by hand
     with committed_reader(target) as reader:
         reader.assign([confluent_kafka.TopicPartition(target.topic, partition, 0)])
@@ -94,8 +114,13 @@ def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenc
 
 
 def _offsets(
-    admin: AdminClient, places: Sequence[confluent_kafka.TopicPartition], spec: Any, *, committed: bool
+    admin: AdminClient,
+    places: Sequence[confluent_kafka.TopicPartition],
+    which: Literal["earliest", "latest"] = "latest",
+    *,
+    committed: bool = False,
 ) -> list[int]:
+    spec: Any = getattr(_admin_api.OffsetSpec, which)()
     level = confluent_kafka.IsolationLevel
     isolation = level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
 

@@ -23,6 +23,7 @@ from spark_integration.errors import (
 )
 from spark_integration.sinks.options import SinkOptions
 from spark_integration.sinks.placement import KeyRule
+from spark_integration.sinks.records import ARROW_TYPES
 
 _NO_TIME = -(2**63)
 
@@ -41,15 +42,9 @@ class Content:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take note of the next records."""
-        kinds = {
-            "key": pa.binary(),
-            "value": pa.binary(),
-            "headers": pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()})),
-            "timestamp": pa.timestamp("us"),
-        }
-        for name, kind in kinds.items():
+        for name in ("key", "value", "headers", "timestamp"):
             present = name in batch.schema.names
-            self._add(name, batch.column(name) if present else pa.nulls(batch.num_rows, kind))
+            self._add(name, batch.column(name) if present else pa.nulls(batch.num_rows, ARROW_TYPES[name]))
         self.records += batch.num_rows
 
     def digest(self) -> str:

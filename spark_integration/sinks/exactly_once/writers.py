@@ -1,7 +1,8 @@
-"""Spark's interface around an exactly-once write, which Spark has since 4.0."""
+"""Spark's interface around an exactly-once write, since Spark 4.0, and what writers of streams share."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -59,17 +60,18 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
         _fence_rest(self._target, messages)
 
 
-class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
-    """Writes a micro-batch, exactly once; tasks read its number from Spark."""
+class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
+    """Spark makes one that goes to the tasks, and another, in another process, to commit or to abort.
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._refused: CopartitionError | None = None
+    Only what goes to the tasks asks the cluster. That cannot fail a micro-batch whose rows are all there.
+    """
+
+    _refused: CopartitionError | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Only what goes to the tasks asks the cluster; to commit and to abort there is another writer.
         try:
-            self._target = look_up(self._target)
+            if self._refused is None:
+                self._ask()
         except CopartitionError as error:
             self._refused = error  # Spark would show an error of here as one of pickling
         return self.__dict__
@@ -78,6 +80,27 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
         """One task's rows."""
         if self._refused is not None:
             raise self._refused
+        return self._take(iterator)
+
+    @abstractmethod
+    def _ask(self) -> None:
+        """Ask the cluster what the tasks need to know."""
+
+    @abstractmethod
+    def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
+        """Write one task's rows."""
+
+
+class OnceStreamWriter(StreamWriter):
+    """Writes a micro-batch, exactly once; tasks read its number from Spark."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def _ask(self) -> None:
+        self._target = look_up(self._target)
+
+    def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         task = _task()
         batch = task.getLocalProperty(_BATCH_ID)
         if not batch:
@@ -86,7 +109,7 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
                 "write in foreachBatch, with write_exactly_once()"
             )
         target = replace(self._target, version=int(batch))
-        write_partition(as_batches(iterator), target, task.partitionId())
+        write_partition(as_batches(items), target, task.partitionId())
         return _Written(task.partitionId())
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

@@ -14,9 +14,9 @@ import confluent_kafka  # the module, since its classes cannot be pickled
 import pyarrow as pa
 
 from partitioning.clients.delivery import Deliveries, why_failed
-from partitioning.clients.ledger import FORMAT, Entry, entries, ledger_group, transactional_id
+from partitioning.clients.ledger import FORMAT, Entry, ledger_group, transactional_id
 from partitioning.errors import DeliveryError, FencedError
-from spark_integration.errors import LedgerInUseError, RoutingError
+from spark_integration.errors import RoutingError
 from spark_integration.sinks.delivery import send
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
@@ -31,7 +31,7 @@ from spark_integration.sinks.exactly_once.faults import (
     patiently,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, end_dropped, end_elsewhere, end_half_done
-from spark_integration.sinks.exactly_once.partitions import admin_client, may_hold_records
+from spark_integration.sinks.exactly_once.partitions import admin_client, ledger_entries, may_hold_records
 from spark_integration.sinks.exactly_once.target import (
     Content,
     Standing,
@@ -123,7 +123,7 @@ class _Attempt:
         self._last: Entry | None = None
         # Warnings would be about settings that are a producer's own.
         group = {"group.id": ledger_group(target.app_id), "enable.auto.commit": False, "log_level": 3}
-        self._deliveries = Deliveries(target.config, DeliveryError, "or more records")
+        self._deliveries = Deliveries(target.config, "or more records")
         own = {
             "transactional.id": transactional_id(target.app_id, target.topic, partition),
             "delivery.report.only.error": True,
@@ -279,10 +279,7 @@ class _Attempt:
             else:
                 end_elsewhere(self._target, partition)
             offsets = patiently(ask, PATIENCE_S)
-        try:
-            return entries(offsets)[partition]
-        except ValueError as error:
-            raise LedgerInUseError(f"{self._target}: {error}") from error
+        return ledger_entries(self._target, offsets)[partition]
 
     def _open(self, begun_at: int) -> None:
         self._producer.begin_transaction()

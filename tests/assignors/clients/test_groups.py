@@ -38,7 +38,9 @@ def assert_follows_plans(group: RealGroup, steps: Sequence[Step]) -> None:
         step(group)
         now = group.settled()
         plan = group.planned(before, now)
-        assert {member: sorted(plan[member]) for member in plan} == now, f"step {number}"
+        assert {member: sorted(plan[member]) for member in plan} == now, (
+            f"step {number}: {before} before; {[consumer.said for consumer in group.consumers]}"
+        )
         before = now
 
 

@@ -60,7 +60,7 @@ def test_the_same_members_are_served(racks, near, least, extras, data):
     under = [member for member in range(len(racks)) if size[member] < least]
     exact = [member for member in range(len(racks)) if size[member] == least] if extras else []
     inside = np.array([[rack in each for rack in range(RACKS)] for each in [*near, ()]])
-    seats = Seats(least, extras, np.array(size), under, exact)
+    seats = Seats(least, extras, np.array(size), np.array(under, np.intp), np.array(exact, np.intp))
     receivers, ids, rest = assign_nearby(
         np.arange(len(near)),
         seats,
@@ -71,6 +71,6 @@ def test_the_same_members_are_served(racks, near, least, extras, data):
         list(zip(receivers.tolist(), ids.tolist(), strict=True)),
         rest.tolist(),
         seats.size.tolist(),
-        seats.under,
-        seats.exact,
+        seats.under.tolist(),
+        seats.exact.tolist(),
     ) == expected

@@ -26,6 +26,11 @@ def test_two_thousand_steps_are_recorded_with_state_standby_tasks_and_exceptions
     assert len(steps) >= 2_000
     assert sum(settings["standbys"] > 0 for settings, _ in steps) >= 1_000
     assert sum(any("active" in each for each in step["processes"]) for _, step in steps) >= 1_000
+    assert sum("strategy" in settings for settings, _ in steps) >= 1_500
+    assert (
+        sum(any("offsets" in each.get("second", ()) for each in step["processes"]) for _, step in steps)
+        >= 100
+    )
     assert {step.get("error") for _, step in steps} == {
         None,
         "ArithmeticException",

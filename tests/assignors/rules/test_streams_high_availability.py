@@ -29,6 +29,11 @@ def test_two_thousand_steps_are_recorded_with_state_tags_warm_ups_and_exceptions
     assert len(steps) >= 2_000
     assert sum(step.get("probing", False) for _, step in steps) >= 500
     assert sum(bool(settings["tags"]) and settings["standbys"] > 0 for settings, _ in steps) >= 500
+    assert sum("strategy" in settings for settings, _ in steps) >= 1_500
+    assert (
+        sum(any("offsets" in each.get("second", ()) for each in step["processes"]) for _, step in steps)
+        >= 100
+    )
     assert {step.get("error") for _, step in steps} == {
         None,
         "IllegalStateException",
@@ -121,12 +126,13 @@ def changed(attributes: dict[str, Any]) -> StreamsGroup:
     ("setting", "message"),
     [
         (
-            {"rack_aware_assignment_strategy": "min_traffic"},
-            "'min_traffic' is not computed here; give \"none\"",
+            {"rack_aware_assignment_strategy": "max_traffic"},
+            "'max_traffic'; give one of none, min_traffic, balance_subtopology",
         ),
         ({"max_warmup_replicas": 0}, "max_warmup_replicas is 0; Kafka Streams accepts 1 to"),
         ({"acceptable_recovery_lag": -1}, "acceptable_recovery_lag is -1"),
         ({"rack_aware_assignment_tags": list("abcdef")}, "rack_aware_assignment_tags is 6"),
+        ({"rack_aware_assignment_traffic_cost": 2**31}, "32-bit integers"),
     ],
 )
 def test_a_setting_that_kafka_streams_refuses_is_refused(setting: dict[str, Any], message: str) -> None:

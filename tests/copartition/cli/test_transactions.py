@@ -71,8 +71,9 @@ def test_a_stalled_producer_holds_readers_back(broker: Kafka) -> None:
     figures = ("committed", "last_stable_offset", "end", "held", "lag", "lag_read_committed")
     assert [place[figure] for figure in figures] == [1, 4, 9, 5, 8, 3]
     assert [(each["id"], each["first_offset"]) for each in place["held_by"]] == [(name, 4)]
-    [finding] = told["findings"]
-    assert (finding["kind"], finding["id"]) == ("open long", name)
+    # Other tests' transactions on the same broker may be open, too.
+    [finding] = [finding for finding in told["findings"] if finding["id"] == name]
+    assert finding["kind"] == "open long"
     assert "wait for 5 offsets behind it" in finding["what"]
     stalled.abort_transaction(60)
     code, told = report(broker.bootstrap_servers, "--only-topic", topic, "--group", group)

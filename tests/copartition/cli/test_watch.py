@@ -30,6 +30,7 @@ def live(monkeypatch):
             return found
 
         read.ends = lambda: {"t": {0: 7}}
+        read.committed = lambda: {"t": {0: 4}}
         monkeypatch.setattr(reader, "GroupReader", lambda *_: read)
 
     return answers
@@ -81,7 +82,7 @@ def test_what_was_recorded_is_told_again_and_is_a_diff(run, live, tmp_path):
     assert (again.exit_code, again.stdout.splitlines()[:3]) == (0, seen.stdout.splitlines()[:3])
     pair = read_pair(f"{path}#0", f"{path}#1")
     assert [len(side.members) for side in (pair.before, pair.after)] == [1, 2]
-    assert [step.ends for step in read_record(path)] == [{"t": {0: 7}}] * 2
+    assert [(step.ends, step.state.lag[0]) for step in read_record(path)] == [({"t": {0: 7}}, 3)] * 2
     assert run("diff", f"{path}#0", f"{path}#1", "-q").exit_code == 1
 
 
@@ -90,9 +91,9 @@ def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_
     path = tmp_path / "night.ndjson"
     invent = (
         "from copartition.groups.live import reader\n"
-        "group = reader.no_group('g'), None\n"
+        "group = reader.GroupState.without_partitions(name='g', status='Dead'), None\n"
         "def read(): return group\n"
-        "read.ends = dict\n"
+        "read.ends = read.committed = dict\n"
         "reader.GroupReader = lambda *_: read"
     )
     process = start("copartition", "watch", "g", "--record", path, before=invent)

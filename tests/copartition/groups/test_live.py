@@ -178,7 +178,7 @@ def test_lag_is_what_was_not_committed(broker):
     producer = Producer(settings(broker))
     for _ in range(5):
         producer.produce(topic, b"x", partition=1)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     admin = AdminClient(settings(broker))
     committed = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 1, 2)])
     admin.alter_consumer_group_offsets([committed])[group].result()

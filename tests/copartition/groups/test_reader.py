@@ -4,7 +4,7 @@ import uuid
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from copartition.groups.live import reader
 from partitioning.errors import GroupNotFoundError, SourceError
@@ -51,6 +51,9 @@ class Cluster:
 
     def ends(self, partitions):
         return {(topic, number): 10 * number for topic, number in partitions if number != 1}
+
+    def committed(self, group):
+        return {("t", 0): 4, ("t", 1): 5, ("old", 2): 6}
 
     def describe_topics(self, topics):
         self.asked.append(f"topics {' '.join(topics)}".rstrip())
@@ -105,6 +108,12 @@ def test_ends_are_those_of_all_partitions_whose_leader_answers(cluster, look):
     assert look.ends() == {"t": {0: 0, 2: 20}}
 
 
+def test_offsets_are_those_of_a_group_that_is_there(cluster, look):
+    assert look.committed() == {}
+    look()
+    assert look.committed() == {"t": {0: 4, 1: 5}, "old": {2: 6}}
+
+
 def test_another_order_of_members_and_partitions_is_no_change(cluster, look):
     cluster.owned = {"a": [0], "b": [1]}
     first = look()
@@ -133,6 +142,17 @@ def test_a_group_that_is_not_there_is_dead_and_may_come(cluster, look):
 def test_a_cluster_must_be_named():
     with pytest.raises(SourceError, match="live:g needs a cluster"):
         reader.GroupReader("g", {})
+
+
+def test_what_a_real_group_has_committed_and_where_its_topic_ends(broker, workers):
+    topic, group = broker.create_topic(2), f"reader-{uuid.uuid4()}"
+    consumer = Consumer(settings(broker) | {"group.id": group})
+    consumer.commit(offsets=[TopicPartition(topic, 1, 0)], asynchronous=False)
+    consumer.close()
+    read = reader.GroupReader(group, settings(broker))
+    workers(group, topic, "a")
+    wait_for(read, lambda found: (found[0].member >= 0).sum() == 2)
+    assert (read.committed()[topic][1], read.ends()) == (0, {topic: {0: 0, 1: 0}})
 
 
 def test_a_member_that_was_there_before_tells_the_generation(broker, workers):

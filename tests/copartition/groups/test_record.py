@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from assignors.state import UNKNOWN_LAG
 from copartition.diff import diff
 from copartition.groups import parse_snapshot, read_pair, read_source
 from copartition.groups.snapshot import Step, read_record, record_line
@@ -32,6 +33,16 @@ def test_a_record_gives_back_what_was_seen_and_when(record):
     assert (first.target, diff(TARGET, second.target).same) == (None, True)
     assert (first.ends, second.ends) == ({}, {"t": {0: 12, 3: 0}})
     assert (first.state.generation, first.state.status, second.state.generation) == (7, "Stable", None)
+
+
+def test_a_line_has_the_lag_of_what_was_committed_and_has_an_end(tmp_path):
+    path = tmp_path / "lag.ndjson"
+    offsets = {"t": {0: 10, 1: 9, 2: 8}, "gone": {0: 1}}
+    path.write_text(record_line(Step(0, None, ONE, None, {"t": {0: 12, 1: 7, 3: 5}}, offsets)))
+    (step,) = read_record(path)
+    lags = dict(zip(step.state.partition.tolist(), step.state.lag.tolist(), strict=True))
+    assert lags == {0: 2, 1: -2, 2: UNKNOWN_LAG, 3: UNKNOWN_LAG}
+    assert step.state.topics == ("t",)
 
 
 def test_a_line_is_a_snapshot_with_a_time_that_people_can_search_for(record):

@@ -94,12 +94,15 @@ def test_what_makes_no_scenario_is_refused(state, deploy, fault):
 def recorded(tmp_path):
     """A record of a group of two partitions: when it was seen, and where they ended."""
 
-    def write(*seen):
+    def write(*seen, committed=None, before=()):
         path = tmp_path / "night.ndjson"
         one = watched("Stable", "range", count=2, a=[0], b=[1])
         since = [None, *(at - 1 for at, _ in seen[1:])]
-        rows = zip(seen, since, strict=True)
-        steps = [Step(at, before, one, None, {"t": ends}) for (at, ends), before in rows]
+        states = [*before, *[one] * (len(seen) - len(before))]
+        rows = zip(seen, since, states, strict=True)
+        steps = [
+            Step(at, earlier, state, None, {"t": ends}, committed) for (at, ends), earlier, state in rows
+        ]
         path.write_text("".join(map(record_line, steps)))
         return str(path)
 
@@ -151,6 +154,45 @@ def test_rates_that_a_record_does_not_show_are_unknown(recorded, seen):
     assert next(iter(scenarios_of_record(path))).assumed[0] == (
         "the record shows no rates: it has no ends of all partitions 60 s apart"
     )
+
+
+def test_what_a_record_shows_to_be_uncommitted_waits_at_the_start(recorded):
+    path = recorded(
+        (0, {0: 0, 1: 0}), (100, {0: 200, 1: 50}), committed={"t": {0: 190, 1: 60}, "old": {0: 1}}
+    )
+    first, *_ = scenarios_of_record(path)
+    assert first.scenario.load.waiting == {"t": (10, 0)}
+    assert first.assumed[0].endswith("in the record; what was not committed waits at the start")
+    assert simulate(first.scenario).records.arrived.sum() > 10
+
+
+ALONE = watched("Stable", "range", count=2, a=[0, 1])
+HIDDEN = watched("PreparingRebalance", "range", count=2, a=[], b=[])
+
+
+@pytest.mark.parametrize(
+    ("before", "seen", "quiet"),
+    [
+        ([], [0, 600], "an hour"),  # since before the record began
+        ([ALONE], [0, 100, 700], "10 min 00 s"),
+        ([ALONE, HIDDEN], [0, 100, 103, 123], "20.0 s"),
+        ([ALONE, HIDDEN], [0, 100, 103], "0 ms"),
+    ],
+)
+def test_a_group_has_been_quiet_since_the_last_rebalance_of_its_record(recorded, before, seen, quiet):
+    path = recorded(*((at, {0: 0, 1: 0}) for at in seen), before=before)
+    first, *_ = scenarios_of_record(path, ["rolling"])
+    assert f"'range' assigns it anew, and has been quiet for {quiet}" in " ".join(first.assumed)
+    lasted = 3_600 if quiet == "an hour" else seen[-1] - seen[len(before)]
+    assert first.scenario.settled_ms == 1_000 * lasted
+
+
+def test_a_group_was_quiet_until_it_was_seen_last_before_the_next_rebalance(tmp_path):
+    one = watched("Stable", "range", count=2, a=[0], b=[1])
+    steps = [Step(0, None, ALONE), Step(10, 9, one), Step(50, 49, HIDDEN)]
+    path = tmp_path / "night.ndjson"
+    path.write_text("".join(map(record_line, steps)))
+    assert {each.scenario.settled_ms for each in scenarios_of_record(str(path))} == {39_000}
 
 
 def test_a_record_of_a_group_that_never_settles_is_refused(tmp_path):

@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from copartition.groups.live.reader import no_group
+from assignors.state import GroupState
 from copartition.groups.snapshot import Step
 from copartition.reports.watch import WatchReport
 from tests.copartition.watch.groups import group
 
 PREPARING = "PreparingRebalance"
+NO_GROUP = GroupState.without_partitions(name="g", status="Dead")
 
 
 def told(*seen, form="text"):
@@ -42,10 +43,10 @@ def test_the_end_of_an_eager_rebalance_says_that_all_stood_still(strategy, proto
 
 def test_each_kind_of_change_is_a_line():
     found = lines(
-        (0, None, no_group("g")),
+        (0, None, NO_GROUP),
         (2, 1, group("Stable", "range", a_1=[0, 1, 3], b=[])),
         (4, 3, group("Stable", "sticky", count=5, a_2=[1, 3, 4], c=[0])),
-        (6, 5, no_group("g")),
+        (6, 5, NO_GROUP),
     )
     assert found == [
         "there is no such group yet; waiting for it",

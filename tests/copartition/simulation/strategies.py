@@ -98,6 +98,7 @@ def loads(draw):
             st.booleans(),
             st.booleans(),
             st.sampled_from([0, 0, 1.1]),
+            st.sampled_from([0, 0, 70, {"pay": (3, 900)}]),
         )
     )
 

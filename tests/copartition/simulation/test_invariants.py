@@ -5,11 +5,12 @@ from dataclasses import replace
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
-from copartition.simulation import Scenario, simulate, simulate_seeds
-from copartition.simulation.inputs.events import Join
+from assignors.group import Topic
+from copartition.simulation import Load, Scenario, simulate, simulate_seeds
+from copartition.simulation.inputs.events import Create, Join
 from copartition.simulation.inputs.file import scenario_to_dict
 from copartition.simulation.outcome.log import log_lines, replay
 from partitioning.errors import ScenarioError
@@ -18,6 +19,7 @@ from tests.copartition.simulation.strategies import BROKER_SIDE, scenarios
 from tests.support.tiers import examples
 
 EAGER = {"range", "roundrobin", "sticky"}
+NOBODY = Scenario((Topic("orders", 1),), (), (Create(0.5, "late", 3),), load=Load(7, 5_000))
 
 
 def run(scenario):
@@ -48,6 +50,7 @@ def strategies_in(scenario):
 )
 @settings(max_examples=examples(50), deadline=None)
 @given(scenario=scenarios())
+@example(scenario=NOBODY)
 def test_of_every_run(check, scenario):
     check(run(scenario))
 

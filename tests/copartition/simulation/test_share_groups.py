@@ -172,6 +172,15 @@ def test_members_that_a_record_crashes_come_back_until_it_is_archived() -> None:
     assert (result.accepted, result.archived, result.open) == (99, 1, 0)
 
 
+@pytest.mark.parametrize(
+    ("special", "records"),
+    [({}, 0), ({3: "reject"}, 1), ({3: "release"}, 1), ({3: "reject", 50: "release", 60: 200}, 2)],
+    ids=["none", "rejected", "released to the limit", "both, and a slow one that is accepted"],
+)
+def test_rejected_and_archived_records_are_dead_letters(special: dict[int, Any], records: int) -> None:
+    assert simulate_share(replace(GROUP, special=special)).dead_lettered == records
+
+
 def test_without_a_restart_the_record_takes_the_whole_group_with_it() -> None:
     result = simulate_share(replace(GROUP, members=3, records=10, special={0: "crash"}))
     assert result.special == (SpecialRecord(0, 3, "open", inf),)

@@ -72,6 +72,13 @@ def test_ends_are_read_with_what_is_new_and_now_and_then():
     assert ENDS_S <= found[2].at - found[1].at < ENDS_S + 2
 
 
+def test_what_is_committed_is_read_before_the_ends():
+    times = Times()
+    committed, ends = times.reader({"t": {0: 1}}), times.reader({"t": {0: 2}})
+    (step,) = times.looks(ONE, count=1, ends=lambda: ends() | {"at": times.now}, committed=committed)
+    assert (step.committed, step.ends) == ({"t": {0: 1}}, {"t": {0: 2}, "at": 1000.75})
+
+
 def test_ends_that_cannot_be_read_are_told_and_missing():
     times = Times()
     ends = times.reader({"t": {0: 1}}, SourceError("no leader"))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from copartition.why.cures import scenario_of
 from copartition.why.evidence import HINTS, LONGEST_LINE, Kind, Line, Pattern, log_patterns, read_evidence
 from copartition.why.rebalances import Cause, histories
-from copartition.why.scenario import scenario_of
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:

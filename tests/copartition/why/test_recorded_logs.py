@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from copartition.simulation import simulate
+from copartition.why.cures import scenario_of
 from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import REPLACED, Cause, histories, restarts
-from copartition.why.scenario import scenario_of
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ def test_delivery_reports_are_kept(mocked: Cluster) -> None:
     producer.produce(topic, b"")
     producer.produce(topic, b"", callback=as_("callback"))
     producer.produce(topic, b"", on_delivery=as_("on_delivery"))
-    producer.flush(20)
+    producer.flush(60)
     assert sorted(reports) == [("callback", 2), ("config", 2), ("on_delivery", 2)]
 
 
@@ -44,7 +44,7 @@ def lose(
 
 
 FINISH = {
-    "flush": lambda producer: producer.flush(20),
+    "flush": lambda producer: producer.flush(60),
     "poll": lambda producer: [producer.poll(0.2) for _ in range(100)],
     "close": lambda producer: producer.close(),
     "with": lambda producer: producer.__exit__(None, None, None),
@@ -66,22 +66,22 @@ def test_what_nobody_watches_is_counted(mocked: Cluster, only_errors: bool) -> N
     for _ in range(2):
         lose(producer, mocked)
     with pytest.raises(DeliveryError, match="2 records without a delivery callback"):
-        producer.flush(20)
+        producer.flush(60)
 
 
 def test_what_was_told_once_is_not_told_again(mocked: Cluster) -> None:
     producer = unwatched_producer(mocked)
     lose(producer, mocked)
     with pytest.raises(DeliveryError):
-        producer.flush(20)
-    assert producer.flush(20) == 0
+        producer.flush(60)
+    assert producer.flush(60) == 0
 
 
 def test_what_a_callback_was_told_is_not_told_again(mocked: Cluster) -> None:
     errors = []
     producer = unwatched_producer(mocked)
     lose(producer, mocked, on_delivery=lambda error, _: errors.append(error.name()))
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert errors == ["_UNKNOWN_PARTITION"]
 
 
@@ -101,10 +101,10 @@ def test_what_was_purged_is_no_failure() -> None:
         cluster.create_topic("topic", 3)
         producer = unwatched_producer(Cluster(cluster.bootstrap_servers, str))
         producer.produce("topic", b"first")
-        producer.flush(20)
+        producer.flush(60)
     producer.produce("topic", b"second")
     producer.purge()
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def test_transactions_commit_and_abort(broker: Kafka) -> None:
@@ -117,4 +117,4 @@ def test_transactions_commit_and_abort(broker: Kafka) -> None:
         for _ in range(10):
             producer.produce(topic, finish.__name__)
         finish(20)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0

@@ -135,7 +135,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> PartitioningProducer:
         config = {"bootstrap.servers": cluster.bootstrap_servers, "delivery.timeout.ms": 60_000}
         producer = PartitioningProducer({**config, "log_level": 0}, partitioner=Strategy(InTurn()))
         producer.produce("t", b"first")
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
     for _ in range(10):
         producer.produce("t", b"value")
     return producer
@@ -147,7 +147,7 @@ def test_flush_does_not_wait_for_ever_where_librdkafka_does(monkeypatch: pytest.
         producer.flush()
     assert len(producer) == 10  # they may still arrive
     producer.purge()
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.parametrize("finish", ["close", "with"])
@@ -164,7 +164,7 @@ def test_a_time_limit_of_flush_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     producer = stuck(monkeypatch)
     assert producer.flush(0.1) == 10
     producer.purge()
-    producer.flush(10)
+    producer.flush(60)
 
 
 class Reported(Message):
@@ -184,7 +184,7 @@ def raising(error: Exception) -> Callable[[float], int]:
 @pytest.mark.parametrize("limit", [None, 0])
 def test_patience_follows_the_delivery_timeout(limit: int | None) -> None:
     config = {} if limit is None else {"delivery.timeout.ms": limit}
-    waited = delivery.Deliveries(config, DeliveryError)._patience_s
+    waited = delivery.Deliveries(config)._patience_s
     assert waited == (360.0 if limit is None else math.inf)
 
 
@@ -196,7 +196,7 @@ def test_patience_follows_the_delivery_timeout(limit: int | None) -> None:
     ],
 )
 def test_records_of_a_fatal_error_that_python_lost_are_lost(said: str) -> None:
-    deliveries = delivery.Deliveries({}, DeliveryError)
+    deliveries = delivery.Deliveries({})
     purged = KafkaError(KafkaError._PURGE_QUEUE)
     report = deliveries.watch(lambda *_: None)
 
@@ -217,7 +217,7 @@ def test_records_of_a_fatal_error_that_python_lost_are_lost(said: str) -> None:
 
 
 def test_a_report_that_a_fatal_error_kept_from_its_callback_is_told() -> None:
-    deliveries = delivery.Deliveries({}, DeliveryError)
+    deliveries = delivery.Deliveries({})
 
     def cut_off(_: KafkaError | None, __: Message) -> None:
         raise KafkaException(KafkaError(KafkaError._FATAL, "fenced", fatal=True))
@@ -229,7 +229,7 @@ def test_a_report_that_a_fatal_error_kept_from_its_callback_is_told() -> None:
 
 
 def test_a_reason_that_is_known_stands() -> None:
-    deliveries = delivery.Deliveries({}, DeliveryError)
+    deliveries = delivery.Deliveries({})
     known = KafkaException(KafkaError(KafkaError._FENCED, "fenced", fatal=True))
     for error in (known, SystemError("error return without exception set")):
         deliveries.serve(raising(error), 0)
@@ -241,5 +241,5 @@ def test_a_reason_that_is_known_stands() -> None:
 )
 def test_what_is_no_fatal_error_is_the_callers(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
-        delivery.Deliveries({}, DeliveryError).serve(raising(error), 0)
+        delivery.Deliveries({}).serve(raising(error), 0)
     assert caught.value is error

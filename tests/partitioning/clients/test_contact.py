@@ -2,12 +2,13 @@
 
 import socket
 import time
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.contact import cluster_metadata, connected_metadata
+from partitioning.clients.contact import cluster_metadata, connected_metadata, list_offsets
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
 
@@ -96,3 +97,41 @@ def test_a_bootstrap_address_that_answers_is_asked_again(brokers, kept):
 
     assert connected_metadata(ask, "t", 5).orig_broker_id == kept
     assert not left
+
+
+def answer(offset=None, error=None):
+    future = Future()
+    if error is None:
+        future.set_result(SimpleNamespace(offset=offset))
+    else:
+        future.set_exception(KafkaException(KafkaError(error)))
+    return future
+
+
+class Leaders:
+    """Partition 1 has a new leader at the first question; partition 2 nobody lets us see."""
+
+    def __init__(self):
+        self.questions = []
+
+    def list_offsets(self, specs, **_):
+        self.questions.append([*specs])
+        new = {0: answer(7), 1: answer(error=KafkaError.UNKNOWN_LEADER_EPOCH), 2: answer(error=29)}
+        return {place: answer(9) if len(self.questions) > 1 and place == 1 else new[place] for place in specs}
+
+
+def test_a_leader_that_is_new_is_asked_for_offsets_again(monkeypatch):
+    monkeypatch.setattr("partitioning.clients.contact.time.sleep", lambda _: None)
+    leaders = Leaders()
+    offsets, errors = list_offsets(leaders, dict.fromkeys(range(3)), None, 60)
+    assert offsets == {0: 7, 1: 9}
+    assert [(place, error.args[0].name()) for place, error in errors.items()] == [
+        (2, "TOPIC_AUTHORIZATION_FAILED")
+    ]
+    assert leaders.questions == [[0, 1, 2], [1, 2]]
+
+
+def test_a_leader_that_stays_away_is_asked_no_longer_than_the_limit():
+    leaders = Leaders()
+    offsets, errors = list_offsets(leaders, dict.fromkeys([1]), None, 0)
+    assert (offsets, [*errors], leaders.questions) == ({}, [1], [[1]])

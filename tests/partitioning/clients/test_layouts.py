@@ -1,5 +1,6 @@
 """When the cluster is asked for the layout of a topic, and who waits for the answer."""
 
+import asyncio
 import threading
 import time
 from types import SimpleNamespace
@@ -10,9 +11,11 @@ from confluent_kafka import KafkaError, KafkaException
 
 from partitioning import get_partitioner
 from partitioning.clients import topics as module
+from partitioning.clients.confluent import PartitioningProducer
+from partitioning.clients.confluent_aio import PartitioningAIOProducer
 from partitioning.clients.placing import librdkafka_partitioner
 from partitioning.clients.topics import Topics
-from partitioning.errors import UnknownTopicError
+from partitioning.errors import InvalidConfigError, MisplacedRecordError, UnknownTopicError
 from partitioning.interface import Partitioner
 from partitioning.sticky import Sticky
 from tests.partitioning.clients.strategies import Strategy, last
@@ -212,3 +215,23 @@ def test_a_subclass_may_place_otherwise() -> None:
 
     assert librdkafka_partitioner(Elsewhere(keyed="java")) is None
     assert librdkafka_partitioner(Strategy(last)) is None
+
+
+@pytest.mark.parametrize("partition", [True, 1.0, "1", None])
+def test_an_explicit_partition_is_a_number(partition: Any) -> None:
+    unused: Any = None  # a producer is not asked before
+    refused = pytest.raises(
+        MisplacedRecordError, match=f"^a record of topic 't' has partition {partition!r}; "
+    )
+    with refused:
+        PartitioningProducer.produce(unused, "t", b"value", partition=partition)
+    with refused:
+        PartitioningProducer.produce_batch(unused, "t", [{"value": b"value", "partition": partition}])
+    with refused:
+        asyncio.run(PartitioningAIOProducer.produce(unused, "t", b"value", partition=partition))
+
+
+@pytest.mark.parametrize("time_ms", ["1_000", "1e3", 1.5, True])
+def test_a_time_is_read_as_librdkafka_reads_it(time_ms: object) -> None:
+    with pytest.raises(InvalidConfigError, match=r"'topic\.metadata\.refresh\.interval\.ms' is"):
+        Topics({"topic.metadata.refresh.interval.ms": time_ms}, Strategy(last), 5000)

@@ -204,6 +204,10 @@ RIGHTS = {
 }
 
 
+PATIENT = {"transaction.timeout.ms": 60_000}
+"""A busy machine may take more than ten seconds to let a user in."""
+
+
 def by_a_user(encrypted: Encrypted, *missing: str) -> Looping:
     """A loop by SASL_SSL and SCRAM, with all rights but those."""
     servers = encrypted.listeners["plain"]["bootstrap.servers"]
@@ -235,7 +239,7 @@ def grant(made: Looping, *rights: AclBinding) -> None:
 
 def test_a_user_with_the_rights_that_the_page_lists_gets_through(encrypted: Encrypted) -> None:
     made = by_a_user(encrypted)
-    made.run()
+    made.run(producer=PATIENT)
     assert made.seen == 2
 
 
@@ -261,14 +265,14 @@ def test_a_missing_right_is_named(
 ) -> None:
     made = by_a_user(encrypted, missing)
     with pytest.raises(error, match=told.format(made)):
-        made.run()
+        made.run(producer=PATIENT)
 
 
 def test_a_target_that_may_be_seen_and_not_written(encrypted: Encrypted) -> None:
     made = by_a_user(encrypted, "WRITE on the target")
     grant(made, allowed("looper", ResourceType.TOPIC, made.target, AclOperation.DESCRIBE))
     with pytest.raises(TopicAccessError, match=f"topic '{made.target}': this user needs WRITE on it"):
-        made.run()
+        made.run(producer=PATIENT)
 
 
 def test_a_wrong_password(encrypted: Encrypted) -> None:

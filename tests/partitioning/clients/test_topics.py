@@ -37,7 +37,7 @@ def test_asks_once_for_many_records(mocked: Cluster) -> None:
     topic = mocked.create_topic(3)
     for _ in range(100):
         producer.produce(topic, b"")
-    producer.flush(20)
+    producer.flush(60)
     assert asked == [topic]
 
 
@@ -77,7 +77,7 @@ def test_a_partition_without_a_leader_is_not_available(mocked: Cluster) -> None:
         {"bootstrap.servers": mocked.bootstrap_servers, "log_level": 0}, partitioner=Strategy(record)
     )
     producer.produce(mocked.create_topic(3), b"")
-    producer.flush(20)
+    producer.flush(60)
     assert available == [(0, 2)]
 
 
@@ -91,12 +91,12 @@ def test_new_partitions_are_used_once_the_count_is_too_old(broker: Kafka) -> Non
         topic_metadata_refresh_interval_ms=300,
     )
     producer.produce(topic, b"before")
-    producer.flush(20)
+    producer.flush(60)
     broker.grow_topic(topic, 5)
     deadline = time.monotonic() + 20
     while placed[-1] != 4 and time.monotonic() < deadline:
         producer.produce(topic, b"after")
-        producer.flush(20)
+        producer.flush(60)
     assert set(placed) == {1, 4}
     assert placed == sorted(placed)
 
@@ -112,7 +112,7 @@ def test_a_topic_made_again_with_fewer_partitions_is_asked_for_at_once(broker: K
         on_delivery = (lambda error, _: gone.append(error.name()) if error else None) if watched else None
         try:
             producer.produce(topic, b"value", on_delivery=on_delivery)
-            producer.flush(20)
+            producer.flush(60)
         except (DeliveryError, KafkaException) as error:
             gone.append(str(error))
 
@@ -155,7 +155,7 @@ def test_waits_for_a_topic_that_is_being_created(broker: Kafka) -> None:
     producer = producer_for(broker, Strategy(last))
     producer.produce(name, b"value")
     soon.join()
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     assert [message.partition() for message in read(broker.bootstrap_servers, name, 1)] == [1]
     admin.delete_topics([name])[name].result(10)
 
@@ -187,10 +187,10 @@ def test_goes_on_with_what_it_knows_while_the_broker_is_away() -> None:
             topic_metadata_refresh_interval_ms=50,
         )
         producer.produce("topic", b"value")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
     time.sleep(0.1)
     for _ in range(10):
         producer.produce("topic", b"value")
     producer.purge()
-    producer.flush(20)
+    producer.flush(60)
     assert given_up == [2] * 10

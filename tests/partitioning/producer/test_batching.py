@@ -332,7 +332,7 @@ def test_bad_input(change: dict[str, object], error: type[Exception], words: str
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
 @pytest.mark.parametrize(
-    "setting", [field.name for field in fields(BatchingSettings) if field.type != "bool"]
+    "setting", [field.name for field in fields(BatchingSettings) if field.type is not bool]
 )
 def test_a_setting_that_is_negative_or_not_finite_is_refused(setting: str, value: float) -> None:
     with pytest.raises(InvalidConfigError, match=f"{setting} is {value}"):

@@ -34,7 +34,7 @@ def by_librdkafka(servers: str, topic: str, keys: list[bytes | None], partitione
     producer = Producer(settings)
     for key in keys:
         producer.produce(topic, b"", key)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def by_kafka_python(servers: str, topic: str) -> None:
@@ -44,7 +44,7 @@ def by_kafka_python(servers: str, topic: str) -> None:
     producer = KafkaProducer(bootstrap_servers=servers)
     for key in KEYS:
         producer.send(topic, key=key, value=b"")
-    producer.flush(30)
+    producer.flush(60)
     producer.close()
 
 
@@ -133,7 +133,7 @@ def test_growth_while_a_client_writes_is_found_at_its_offsets(
         producer.poll(0)
 
     send(3000)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     broker.grow_topic(topic, 9)
     deadline = time.monotonic() + 60
     while max(reached) < 6:
@@ -141,7 +141,7 @@ def test_growth_while_a_client_writes_is_found_at_its_offsets(
         send(10)
         time.sleep(0.005)
     send(3000)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
     # Where each count places every record of a partition; between two records that only one of them places,
     # the change may be anywhere.

@@ -40,7 +40,7 @@ def test_a_task_hands_over_little_so_that_thousands_fit_into_a_worker() -> None:
 def test_merged_counts_are_those_of_one_task() -> None:
     started = {"orders": Tally(4).dump()}
     parts = [part for number in range(4) for part in counting._counting(started, 64)(batches(number, 500, 4))]
-    merged = counting._merging()(pa.Table.from_batches(parts).to_pandas())
+    merged = counting._merge(pa.Table.from_batches(parts).to_pandas())
     (whole,) = counting._counting(started, 64)(
         batch for number in range(4) for batch in batches(number, 500, 4)
     )
@@ -58,6 +58,6 @@ def test_merged_counts_are_those_of_one_task() -> None:
 def test_a_task_looks_at_its_first_records_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "HEAD_OF_A_TASK", 2000)
     read = batches(0, 5000, 1)
-    heads = list(counting._heads()(read))
+    heads = list(counting._heads(read))
     assert sum(head.num_rows for head in heads) == counting.HEAD_OF_A_PARTITION
     assert len(list(read)) == 3

@@ -32,7 +32,7 @@ def topic(mock_cluster: MockCluster) -> str:
     producer = Producer({"bootstrap.servers": mock_cluster.bootstrap_servers})
     for _ in range(300):
         producer.produce("read-back", bytes(10_000), partition=1)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return "read-back"
 
 

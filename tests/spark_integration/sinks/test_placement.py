@@ -111,7 +111,7 @@ def test_the_rule_is_the_noted_one_or_the_one_that_is_asked_for(
     asked: str | None, notes: dict[str, str], columns: list[str], profile: str | None
 ) -> None:
     rule = key_rule(asked, notes, columns)
-    assert (rule and rule.profile) == profile
+    assert (rule and rule.profile.name) == profile
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,10 @@ Json = dict[str, Any]
 
 CONNECT = {"connect-eager": 230, "connect-incremental": 220}
 """How many clusters' lives the golden files hold."""
-SHARE, STREAMS, APPLICATIONS, CLASSIC_STICKY, TWICE = 560, 430, 430, 500, 40
-"""How many lives of share groups, of streams groups and of Kafka Streams applications they hold.
-
-In some more of these applications two threads of a process report one task.
-"""
+SHARE, STREAMS, APPLICATIONS, CLASSIC_STICKY = 560, 430, 430, 500
+"""How many lives of share groups, of streams groups and of Kafka Streams applications they hold."""
+KINDS = {"twice": 40, "racks": 400}
+"""How many more of these applications in which two threads report one task, or racks count."""
 HEAP_DECIDES = (760, 1699, 2387)
 """Scattered applications in which the least loaded process is not the one that Java's heap gives back."""
 
@@ -45,12 +44,17 @@ def connect_answers(oracle: Oracle, assignor: str, seed: object, count: int) -> 
 def _files(tasks: Oracle, broker: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
     yield "share-simple", (answered(broker, asked) for asked in share_scenarios("golden", SHARE))
     yield "streams-sticky", streams_answers(broker, "golden", STREAMS)
-    applications = application_answers(tasks, "golden", APPLICATIONS)
-    twice = application_answers(tasks, "golden-twice", TWICE, twice=True)
-    yield "streams-high-availability", chain(scattered_answers(tasks, HEAP_DECIDES), applications, twice)
-    applications = classic_sticky_answers(tasks, "golden", CLASSIC_STICKY)
-    twice = classic_sticky_answers(tasks, "golden-twice", TWICE, twice=True)
-    yield "streams-classic-sticky", chain(applications, twice)
+    for name, lives, scattered, count in (
+        (
+            "streams-high-availability",
+            application_answers,
+            scattered_answers(tasks, HEAP_DECIDES),
+            APPLICATIONS,
+        ),
+        ("streams-classic-sticky", classic_sticky_answers, (), CLASSIC_STICKY),
+    ):
+        of_kinds = (lives(tasks, f"golden-{kind}", most, kind) for kind, most in KINDS.items())
+        yield name, chain(scattered, lives(tasks, "golden", count), *of_kinds)
     for assignor, count in CONNECT.items():
         yield assignor, connect_answers(tasks, assignor, "golden", count)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import uuid
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -17,28 +18,28 @@ Task = tuple[str, int]
 _RUNNING, _UNKNOWN = -2, -3
 
 
-def application_answers(oracle: Oracle, seed: object, count: int, *, twice: bool = False) -> Iterator[Json]:
+def application_answers(oracle: Oracle, seed: object, count: int, kind: str = "") -> Iterator[Json]:
     """Lives with the answers of the leader's assignor: a step goes on from the answer before, or almost.
 
-    `twice`: second threads report some tasks of their process too, and something else of them.
+    With "twice" second threads report some tasks of their process too, and something else of them; with
+    "racks" brokers and processes have racks, and tasks are to be near their partitions.
     """
     for number in range(count):
-        life = _Life(Random(f"application/{seed}/{number}"), twice=twice)
+        life = _Life(Random(f"application/{seed}/{number}"), kind)
         yield {"name": f"life-{seed}-{number}", "settings": life.settings, "steps": list(life.steps(oracle))}
 
 
-def classic_sticky_answers(
-    oracle: Oracle, seed: object, count: int, *, twice: bool = False
-) -> Iterator[Json]:
+def classic_sticky_answers(oracle: Oracle, seed: object, count: int, kind: str = "") -> Iterator[Json]:
     """The same of the sticky assignor, which looks at other things; every sixth has its state anywhere."""
     for number in range(count):
         rng = Random(f"classic-sticky/{seed}/{number}")
-        if number % 6 == 0 and not twice:
+        if number % 6 == 0 and not kind:
             settings, step = _anywhere(rng)
             steps = [{**step, **oracle.ask("sticky", settings=settings, **step)}]
         else:
-            life = _StickyLife(rng, twice=twice)
-            settings = {"standbys": life.settings["standbys"]}
+            life = _StickyLife(rng, kind)
+            not_of_it = {"warmups", "lag", "tags"}
+            settings = {name: value for name, value in life.settings.items() if name not in not_of_it}
             steps = list(life.steps(oracle))
         yield {"name": f"life-{seed}-{number}", "settings": settings, "steps": steps}
 
@@ -108,13 +109,15 @@ class _Life:
 
     op = "streams"
 
-    def __init__(self, rng: Random, *, twice: bool) -> None:
+    def __init__(self, rng: Random, kind: str) -> None:
         self._rng = rng
-        self._twice = twice
-        most = rng.choice([4, 8, 15, 40])
+        self._twice, self._has_racks = kind == "twice", kind == "racks"
+        most = rng.choice([4, 8, 15] if self._has_racks else [4, 8, 15, 40])
         self._subtopologies = [
             {"id": str(number), "tasks": rng.randrange(most), "stateful": rng.random() < 0.75}
-            for number in rng.sample(range(13), rng.choice([1, 1, 2, 3, 12]))
+            for number in rng.sample(
+                range(13), rng.choice([1, 2, 3, 4] if self._has_racks else [1, 1, 2, 3, 12])
+            )
         ]
         self._zones = rng.choice([1, 2, 3])
         tags = rng.choice([[], [], ["zone"], ["zone", "cluster"]])
@@ -124,13 +127,38 @@ class _Life:
             "lag": rng.choice([0, 10_000, 10_000, 10_000, 2**63 - 1]),
             "tags": tags,
         }
+        if self._has_racks:
+            self._add_racks()
         self._same_hash = rng.random() < 0.15
         self._processes: list[Json] = []
         self._away: list[Json] = []
         self._state: dict[str, dict[Task, int]] = {}
         self._ends: dict[Task, int] = {}
-        for _ in range(rng.choice([1, 2, 3, 5, 9, 20])):
+        for _ in range(rng.choice([2, 3, 5, 9] if self._has_racks else [1, 2, 3, 5, 9, 20])):
             self.join()
+
+    def _add_racks(self) -> None:
+        """Topics with a rack or two a partition; rarely a partition or process without one."""
+        rng = self._rng
+        self._racks = "abcd"[: rng.choice([2, 3, 3, 4])]
+        self._rackless = rng.choice([0, 0, 0, 0, 0, 0, 0, 0, 0.02])
+        self.settings["strategy"] = rng.choice(["min_traffic", "balance_subtopology"])
+        for cost in ("traffic_cost", "non_overlap_cost"):
+            if rng.random() < 0.9:
+                self.settings[cost] = rng.choice([0, 1, 1, 2, 10, 10, 100])
+        for each in self._subtopologies:
+            each["sources"] = [[] for _ in range(rng.choice([1, 1, 2, 3]))]
+            each["changelogs"] = rng.choice([[[]], [[]], [[], []], [0], [0, []]]) if each["stateful"] else []
+            self._grow_topics(each)
+
+    def _grow_topics(self, subtopology: Json) -> None:
+        """The first source topic, and all changelogs, have a partition for each task."""
+        rng = self._rng
+        for place, topic in enumerate(subtopology["sources"] + subtopology["changelogs"]):
+            if isinstance(topic, list) and (place not in range(1, len(subtopology["sources"])) or not topic):
+                while len(topic) < subtopology["tasks"]:
+                    racks = rng.sample(self._racks, rng.choice([1, 1, 2]))
+                    topic.append("" if rng.random() < self._rackless else "".join(sorted(racks)))
 
     def steps(self, oracle: Oracle) -> Iterator[Json]:
         """Rebalances until something is wrong, some ten at most."""
@@ -155,6 +183,10 @@ class _Life:
         if self._rng.random() < 0.95 and (self.settings["tags"] or self._rng.random() < 0.1):
             tags = {"zone": str(self._rng.randrange(self._zones)), "cluster": self._rng.choice("ab")}
             process["tags"] = tags if self._rng.random() < 0.9 else {"zone": tags["zone"], "other": "x"}
+        if self._has_racks:
+            process["rack"] = self._rng.choice(self._racks)
+            if self._rng.random() < self._rackless:
+                process["second"] = {"rack": self._rng.choice(["z", None])}
         self._processes.append(process)
         self._state[process["id"]] = {}
 
@@ -180,6 +212,8 @@ class _Life:
         """Topics get more partitions."""
         for each in self._subtopologies:
             each["tasks"] += self._rng.choice([0, 0, 1])
+            if self._has_racks:
+                self._grow_topics(each)
 
     def quiet(self) -> None:
         """Time passes: a probing rebalance."""
@@ -206,7 +240,7 @@ class _Life:
         # Without members the JVM throws, and something else where no task has state.
         nobody = rng.random() < (0.005 if any(each["stateful"] for each in self._subtopologies) else 0.05)
         return {
-            "subtopologies": [dict(each) for each in self._subtopologies],
+            "subtopologies": copy.deepcopy(self._subtopologies),
             "ends": _runs(ends),
             "processes": [] if nobody else processes,
         }
@@ -252,8 +286,8 @@ class _StickyLife(_Life):
 
     op = "sticky"
 
-    def __init__(self, rng: Random, *, twice: bool) -> None:
-        super().__init__(rng, twice=twice)
+    def __init__(self, rng: Random, kind: str) -> None:
+        super().__init__(rng, kind)
         self._active: dict[str, list[list[Any]]] = {}
 
     def join(self) -> None:
@@ -274,7 +308,9 @@ class _StickyLife(_Life):
             for each in step["processes"]
         ]
         if self._rng.random() < 0.003:
-            many = {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
+            many: Json = {"id": "0", "tasks": self._rng.choice([46_342, 65_536]), "stateful": False}
+            if self._has_racks:
+                many["sources"], many["changelogs"] = [["a"] * many["tasks"]], []
             step |= {"subtopologies": [many], "processes": []}
         return {**step, "ranks": _ranks(self._rng)}
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from copartition.diff import Stop, diff
-from copartition.reports.diff.html import ROWS, diff_html, timeline
+from copartition.reports.diff.html import ROWS, diff_html, groups, heat, load, ownership, timeline
 from copartition.reports.diff.model import Shown, named_places
-from copartition.reports.diff.pictures import groups, heat, load, ownership
 from copartition.reports.diff.verdict import fates, notes
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page

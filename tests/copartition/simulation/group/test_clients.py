@@ -8,8 +8,10 @@ import pytest
 
 from assignors.group import Topic
 from copartition.simulation import (
+    Condition,
     Consumer,
     Costs,
+    Crash,
     DuplicateInstance,
     Exponential,
     Failover,
@@ -82,6 +84,48 @@ def test_a_consumer_that_does_not_poll_in_time_leaves_and_comes_back():
     assert said(result, "left", "commit-refused") == [("left", "c1"), ("commit-refused", "c1")]
     assert result.timeline.zombies.start.tolist() == [310_000] * 4
     assert result.timeline.zombies.end.tolist() == [410_000] * 4
+
+
+LATE = [SlowPoll(10_000, "c1", 400_000), SlowPoll(500_000, "c1", 400_000), SlowPoll(900_001, "c2", 400_000)]
+"""Batches that end at 410 s, 900 s and 1,300.001 s, each 100 s after its consumer has left for it."""
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky", "uniform"])
+@pytest.mark.parametrize(("whose", "restarted"), [("c1", ["c1", "c1"]), ("*", ["c1", "c1", "c2"])])
+def test_an_application_that_dies_of_a_refused_commit_is_back_after_a_restart(assignor, whose, restarted):
+    dies = Restart(Condition("commit-refused"), whose, 10_000)
+    result = run(group(3), *LATE, dies, assignor=assignor, until_ms=2_000_000)
+    assert said(result, "commit-refused", "leave", "join") == [
+        (what, name)
+        for name in ("c1", "c1", "c2")
+        for what in ("commit-refused", "leave", "join")
+        if what == "commit-refused" or name in restarted
+    ]
+    refused = simulated.when(result, "commit-refused")
+    if assignor != "uniform":  # else the client looks at its heartbeats only
+        assert refused == [410_000, 900_000, 1_300_001]
+    joined = simulated.when(result, "join")
+    assert joined == [at_ms + 10_000 for at_ms in refused[: len(restarted)]]
+    # The process that died has not joined, so the group hears of it when it is back.
+    heard = [each.started_ms for each in result.rebalances if each.causes[0].endswith("joined")]
+    assert heard == joined + refused[len(restarted) :]
+    assert result.unmet == ()
+
+
+def test_an_application_that_dies_of_a_refused_commit_may_stay_away():
+    result = run(group(3), LATE[0], Crash(Condition("commit-refused"), "*"), until_ms=1_000_000)
+    assert simulated.when(result, "crash") == [410_000]
+    assert result.rebalances[-1].started_ms == 310_000
+
+
+def test_what_waits_for_a_refused_commit_may_never_happen():
+    result = run(group(3), LATE[0], Crash(Condition("commit-refused"), "c2"), until_ms=1_000_000)
+    assert result.unmet == ("crash when commit-refused",)
+
+
+def test_a_consumer_without_partitions_has_no_commit_that_could_be_refused():
+    result = run(group(25), SlowPoll(10_000, "c24", 400_000))
+    assert said(result, "left", "commit-refused") == [("left", "c24")]
 
 
 def test_librdkafka_looks_twice_a_second_whether_it_was_polled():

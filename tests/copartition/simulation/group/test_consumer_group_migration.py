@@ -1,5 +1,6 @@
 """Groups that become consumer groups (KIP-848) while they run, and classic ones again."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -126,6 +127,14 @@ def test_a_classic_member_that_vanished_before_the_upgrade_is_missed_when_its_se
         "c1#1": 6,
         "new#1": 6,
     }
+
+
+def test_a_process_that_ended_busy_before_the_upgrade_reads_nothing_when_it_is_missed():
+    consumers = [replace(each, static=True) for each in group(1_000, 2_000)]
+    events = SlowPoll(10_000, "c0", 60_000), Leave(10_500, "c0"), Join(15_000, modern("new"))
+    result = run(consumers, *events, session_timeout_ms=20_000)
+    assert when(result, "session-expired") == [10_500 + 20_000]  # its last commit
+    assert not len(result.timeline.zombies.partition)
 
 
 def test_a_process_that_stood_still_through_the_upgrade_joins_again():

@@ -51,6 +51,46 @@ def test_the_initial_delay_ends_with_the_poll_interval_at_the_latest():
     assert result.rebalances[0].completed_ms == 10_000
 
 
+@pytest.mark.parametrize(
+    ("joining", "causes"),
+    [
+        (0, "c0 left"),
+        (1, "c0 left, n0 joined"),
+        (5, "c0 left, n0 joined, n1 joined and 3 more"),
+    ],
+)
+def test_what_a_rebalance_stops_is_stopped_by_all_that_caused_it(joining, causes):
+    joins = [Join(10_001 + number, Consumer(f"n{number}")) for number in range(joining)]
+    result = run(group(3, beat_ms=0.0), Leave(10_000, "c0"), *joins, assignor="range")
+    (rebalance,), (outage,) = result.rebalances, result.outages
+    assert (outage.cause, outage.partitions) == (causes, 12)
+    # What c0 had waits from 10 s on; c1 and c2 stop at their fourth heartbeats, the later of which ends it.
+    assert rebalance.completed_ms == pytest.approx(12_008, abs=2.4)
+    assert outage.pause_ms == pytest.approx(4 * (rebalance.completed_ms - 10_000), abs=4 * 4 * 1.1)
+
+
+def test_what_a_cooperative_rebalance_takes_away_is_stopped_by_all_that_caused_it_until_it_is_read_again():
+    # The last one joins while the group rebalances once more, for what the first two have taken away.
+    events = Join(10_000, Consumer("n0")), Join(10_001, Consumer("n1")), Join(13_000, Consumer("n2"))
+    result = run(group(3, beat_ms=0.0), *events)
+    assert [each.causes for each in result.rebalances[:2]] == [
+        ("n0 joined", "n1 joined"),
+        ("partitions revoked", "n2 joined"),
+    ]
+    assert [outage.cause for outage in result.outages] == ["n0 joined, n1 joined, n2 joined"]
+
+
+def test_a_rebalance_is_not_blamed_for_what_caused_the_one_before():
+    events = (
+        Leave(10_000, "c0"),
+        Join(10_001, Consumer("n0")),
+        Leave(20_000, "c1"),
+        Join(20_001, Consumer("n1")),
+    )
+    result = run(group(3, beat_ms=0.0), *events, assignor="range")
+    assert [outage.cause for outage in result.outages] == ["c0 left, n0 joined", "c1 left, n1 joined"]
+
+
 def test_members_learn_of_a_rebalance_at_their_next_heartbeat():
     result = run(group(5), Join(10_000, Consumer("new")), assignor="sticky")
     timeline = result.timeline

@@ -95,6 +95,10 @@ def fault_of(make):
         ([Leave(LAG, "a")], "[0].when", "lag is known only where the scenario has a load"),
         ([Leave(Condition("members"), "a")], "[0].when", "one limit"),
         ([Leave(Condition("members", above=1, below=2), "a")], "[0].when", "one limit"),
+        ([Leave(Condition("commit-refused", above=1), "a")], "[0].when", "has no limit and no time"),
+        ([ScaleTo(Condition("commit-refused"), 1)], "[0].when", "is for an event of one consumer"),
+        ([Leave(Condition("commit-refused"), "*")], "[0]", "give until_ms"),
+        ([Leave(5, "*")], "[0].consumer", "consumer '*' is not running at that time"),
         ([Leave(Condition("members", above=NAN), "a")], "[0].when.above", "above is nan"),
         ([Leave(Condition("lagg", above=1), "a")], "[0].when.figure", "did you mean 'lag'?"),
         ([Leave(Condition("members", above=1), "a")], "[0]",
@@ -120,6 +124,8 @@ def test_an_event_that_cannot_happen_is_named(events, place, fault):
 
 UNCERTAIN = {
     "a condition": [Leave(Condition("members", above=1), "a"), Join(5, Consumer("a"))],
+    "a commit that may be refused": [Crash(Condition("commit-refused"), "a"), Join(5, Consumer("a"))],
+    "a commit of anyone": [Crash(Condition("commit-refused"), "*"), Join(5, Consumer("a"))],
     "a condition for all": [ScaleTo(Condition("members", above=1), 0), Join(5, Consumer("a"))],
     "a join that may come": [Join(Condition("members", above=1), Consumer("n")), Leave(5, "n")],
     "a drawn duration": [Restart(1, "a", Uniform(1, 9)), Leave(5, "a")],

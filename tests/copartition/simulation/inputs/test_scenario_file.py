@@ -191,6 +191,7 @@ def test_a_time_may_have_a_unit(time, milliseconds):
         ("partition_lag>1e3", Condition("partition_lag", above=1_000)),
         ("members < 3 for 1 min", Condition("members", below=3, for_ms=60_000)),
         ("unread > 0 for 250.5 ms", Condition("unread", above=0, for_ms=250.5)),
+        ("commit-refused", Condition("commit-refused")),
     ],
 )
 def test_a_condition_is_written_as_people_say_it(text, condition):
@@ -228,6 +229,7 @@ MISSHAPEN = [
     ({"settings": {"session.timeout.ms": "1 day"}}, "$.settings.session.timeout.ms", "is '1 day'; give"),
     ({"settled_ms": "5m"}, "$.settled_ms", "or text such as '30 s' (units are ms, s, min, h)"),
     ({"settings": 3}, "$.settings", "3 is no mapping"),
+    ({"load": {"rate": 1, "waiting": -1}}, "$.load.waiting", "waiting is -1; give a number from 0"),
     ({"costs": {"pol_ms": 1}}, "$.costs", "did you mean 'poll_ms'?"),
     ({"costs": {"poll_ms": {"uniform": [1]}}}, "$.costs.poll_ms", "or {uniform: [low, high]}"),
     ({"load": {"rat": 1}}, "$.load", "did you mean 'rate'?"),
@@ -271,6 +273,9 @@ IMPOSSIBLE = [
                  {"event": "join", "at_ms": 3, "consumer": {"name": "n", "rack": "r", "static": True}}]},
      "$.events[2].consumer", "consumer 'n' had another static and rack before"),
     ({"load": {"rate": {"order": 1}}}, "$.load.rate.order", "did you mean 'orders'?"),
+    ({"load": {"rate": 1, "waiting": {"orders": [1, 2]}}}, "$.load.waiting.orders",
+     "2 numbers of records wait in orders; give one for each of the 4"),
+    ({"load": {"rate": 1, "waiting": {"order": 1}}}, "$.load.waiting.order", "did you mean 'orders'?"),
     ({"load": {"rate": {"orders": [1, 2]}}}, "$.load.rate.orders", "2 rates; give one for each of its 4"),
     ({"consumers": [{"name": "a", "capacity": 9}]}, "$.load.capacity", "'a' has a capacity"),
     (crash(at_ms=1, consumer="worker-9"), "$.events[1].consumer", "no consumer 'worker-9'"),

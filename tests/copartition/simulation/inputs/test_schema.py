@@ -77,6 +77,7 @@ def test_defaults_are_told():
         "commit_on_revoke": True,
         "transactions": False,
         "zipf": 0,
+        "waiting": 0,
     }
 
 

@@ -88,6 +88,22 @@ def test_it_makes_no_difference_when_somebody_looks(load, costs, course):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-9)
 
 
+def test_a_member_that_dies_as_it_opens_the_last_partition_has_committed_the_others_with_that():
+    course = [
+        (0, (0, {3}, True, None)),
+        (0, (1, {0, 1, 2, 3}, True, None)),
+        (1_200, (0, {0, 1, 2, 3}, None, None)),  # as member 1 opens its fourth
+    ]
+    for looks in (False, True):
+        group, at_ms = Group(Load(7, transactions=True), Costs(partition_ms=300), looks=looks), 0
+        for later_ms, change in course:
+            at_ms += later_ms
+            group.change(at_ms, change)
+        group.partitions.finish(60_000)
+        # 1.2 s of seven records a second are all of the fourth partition, processed at once.
+        assert group.partitions.flow.result(60_000).aborted.tolist() == pytest.approx([0, 0, 0, 8.4, 0, 0])
+
+
 def test_a_member_opens_partitions_one_after_the_other_by_their_numbers():
     group = Group(None, Costs(partition_ms=300), looks=False)
     group.partitions.hand([5, 2], 0, 1_000.0, None)

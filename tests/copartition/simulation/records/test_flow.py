@@ -25,6 +25,39 @@ def curve_of(result):
     return list(zip(result.lag_ms.tolist(), result.lag.tolist(), strict=True))
 
 
+def test_what_waits_at_time_0_is_worked_off_with_the_capacity_that_is_left():
+    told = flow({"orders": 100, "pay": 100}, capacity=250, waiting={"orders": 500, "pay": (100,)})
+    assert told.lag() == 600
+    told.reads([0, 1], 0, 0)
+    result = told.result(30_000)
+    # 50 a second are left for it: `pay` has its 100 after 4 s, the other one the rest of 600 after 12 s.
+    assert curve_of(result) == [(0, 0), (0, 600), (12_000, 0), (30_000, 0)]
+    assert (result.peak.tolist(), result.peak_ms.tolist()) == ([500, 100], [0, 0])
+    assert result.curves.of(1)[0].tolist() == [0, 4_000, 12_000, 30_000]
+    assert result.arrived.tolist() == result.consumed.tolist() == [3_500, 3_100]
+    assert not result.recovery_ms.any()  # it has waited since before, for no outage of this run
+
+
+def test_what_waits_at_time_0_is_read_at_once_without_a_limit():
+    told = flow(waiting=500)
+    told.reads([0], 0, 0)
+    told.stops([0], 12_000, committed=False)
+    told.reads([0], 1, 20_000)
+    result = told.result(30_000)
+    assert (result.consumed, result.duplicates, result.waiting) == ([3_500], [200], [0])
+
+
+@pytest.mark.parametrize(("commit", "duplicates", "lost"), [("after", 1_500, 0), ("before", 0, 500)])
+def test_what_waited_and_was_not_committed_is_read_again_or_lost(commit, duplicates, lost):
+    told = flow(capacity=500, waiting=2_000, commit=commit, batch=1_000)
+    told.reads([0], 0, 0)
+    told.stops([0], 3_000, committed=False)  # 1,500 are processed, in the second batch
+    told.reads([0], 1, 3_000)
+    result = told.result(60_000)
+    assert (result.arrived, result.waiting, result.consumed + result.lost) == ([8_000], [0], [8_000])
+    assert (result.duplicates, result.lost) == ([duplicates], [lost])
+
+
 def test_a_crash_two_seconds_after_the_last_commit_makes_two_seconds_of_duplicates():
     told = flow()
     told.reads([0], 0, 0)
@@ -58,7 +91,7 @@ def test_what_is_not_read_again_is_no_duplicate_yet():
 )
 def test_what_was_read_before_time_0_and_not_committed_is_read_again(options, leaves, duplicates):
     told = flow(**options)
-    told.has_committed(0, -3_000)
+    told.readers.consumers.has_committed(0, -3_000)
     told.reads([0], 0, 0)
     told.has_read([0], np.array([0]))
     told.stops([0], 1_000, committed=leaves)
@@ -251,7 +284,7 @@ def test_a_zombie_whose_process_ends_reads_no_more():
     told.stops([0], 10_000, committed=False)
     told.reads([0], 1, 10_000)
     zombie = told.zombie([0], 0, 20_000, 22_000)
-    told.lay(zombie, 20_500)
+    told.readers.lay(zombie, 20_500)
     assert told.result(40_000).duplicates == [150]
 
 

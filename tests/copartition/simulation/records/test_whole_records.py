@@ -169,7 +169,7 @@ def flow_of(rates, capacities, on_revoke, transactions):
     topics = tuple(Topic(name, 1) for name in names)
     flow = Flow(Scenario(topics, (), load=load, settings=timeouts), np.arange(PARTITIONS + 1), names)
     for consumer, capacity in enumerate(capacities):
-        flow.has_capacity(consumer, capacity)
+        flow.readers.consumers.has_capacity(consumer, capacity)
     return flow
 
 

@@ -36,7 +36,7 @@ def written(servers: str, topic: str, keys: list[bytes | None], **config: str) -
     producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random", **config})
     for key in keys:
         producer.produce(topic, b"value", key)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def read(
@@ -193,7 +193,7 @@ def test_compacted_topics_tombstones_and_transactions_are_no_surprise(broker: Ka
         producer.begin_transaction()
         for key in KEYS[:300] if aborted else KEYS:
             producer.produce(topic, None if key.endswith(b"7") else b"v", key)
-        assert producer.flush(30) == 0  # else what is aborted was never sent
+        assert producer.flush(60) == 0  # else what is aborted was never sent
         producer.abort_transaction(30) if aborted else producer.commit_transaction(30)
     for committed, rows in ((True, 600), (False, 900)):
         audit = audit_topic(topic, {"bootstrap.servers": servers}, committed=committed)
@@ -208,7 +208,7 @@ def test_records_since_a_time(broker: Kafka) -> None:
     producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random"})
     for number, key in enumerate(KEYS):
         producer.produce(topic, b"v", key, timestamp=1_700_000_000_000 + number)
-    producer.flush(30)
+    producer.flush(60)
     batches, found = read(topic, servers, Selection(since_ms=1_700_000_000_000 + 500))
     assert {*keys_of(batches)} == {*KEYS[500:]}
     assert found.coverage.kind == "since"

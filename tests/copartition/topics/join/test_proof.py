@@ -98,22 +98,6 @@ def hash_of(key):
     return int(key_hashes(key_column([key]))[0])
 
 
-@given(ROWS, ROWS, st.integers(0, 60), st.sampled_from([8, 1000]))
-def test_comparisons_merge(one, other, cut, most):
-    parts = []
-    for rows in ((one[:cut], other[cut:]), (one[cut:], other[:cut])):
-        comparison = KeyComparison(2, most_keys=most)
-        for number, some in enumerate(rows):
-            comparison.add(number, records(some))
-        parts.append(comparison)
-    parts[0].merge(parts[1])
-    merged = parts[0].proof(complete=True)
-    whole = compared(one, other, most_keys=most)
-    assert (merged.keys, merged.common, merged.apart, merged.scattered, merged.share) == (
-        whole.keys, whole.common, whole.apart, whole.scattered, whole.share
-    )  # fmt: skip
-
-
 def test_records_that_wait_when_keys_are_left_out_are_left_out_too(monkeypatch):
     """Those of the second topic came under a higher bound; half of them have no partner any more."""
     rows = [(b"key-%d" % number, 0) for number in range(1000)]

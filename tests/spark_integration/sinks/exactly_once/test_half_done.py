@@ -183,7 +183,7 @@ def test_an_entry_is_left_alone_where_its_records_may_be_in(
     leave(version, [])
     somebody = Producer({"bootstrap.servers": version.config["bootstrap.servers"]})
     somebody.produce(version.topic, b"more", partition=0)
-    somebody.flush(10)
+    somebody.flush(60)
     with pytest.raises(DeliveryError, match="a transaction of the ledger open that nobody has"):
         prepare(version)
     assert read(version) == [b"0", b"1", b"2", b"3", b"more"][-1 - 4 * entries :]

@@ -77,7 +77,8 @@ def test_a_coordinator_that_loads_is_asked_again(monkeypatch: pytest.MonkeyPatch
     loading = KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
     asked = Mock(**{"result.side_effect": [loading, Mock(topic_partitions=[place])]})
     admin = Mock(**{"list_consumer_group_offsets.return_value": {ledger_group("app"): asked}})
-    assert half_done._committed(admin, TARGET, place, stable=True) == [place]
+    assert not half_done._is_open(admin, TARGET, place)
+    assert asked.result.call_count == 2
 
 
 def test_fencing_ends_with_the_wave_in_which_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

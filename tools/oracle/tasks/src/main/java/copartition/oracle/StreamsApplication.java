@@ -14,8 +14,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
-import org.apache.kafka.common.Cluster;
-import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.assignment.AssignmentConfigs;
 import org.apache.kafka.streams.processor.assignment.ProcessId;
@@ -42,8 +40,7 @@ public final class StreamsApplication {
         JsonNode settings = request.get("settings");
         List<String> tags = new ArrayList<>();
         settings.get("tags").forEach(tag -> tags.add(tag.textValue()));
-        AssignmentConfigs configs = new AssignmentConfigs(settings.get("lag").longValue(), settings.get("warmups").intValue(),
-            settings.get("standbys").intValue(), 600_000L, tags);
+        AssignmentConfigs configs = Topics.configs(settings, tags);
 
         int rounds = request.path("rounds").asInt(1);
         double[] milliseconds = new double[rounds];
@@ -51,8 +48,7 @@ public final class StreamsApplication {
         ObjectNode answer = TaskOracle.JSON.createObjectNode();
         for (int round = 0; round < rounds; round++) {
             clients = clients(request);
-            RackAwareTaskAssignor racks = new RackAwareTaskAssignor(
-                Cluster.empty(), Map.of(), Map.of(), Map.of(), Map.of(), null, configs, Time.SYSTEM);
+            RackAwareTaskAssignor racks = Topics.assignor(request, configs);
             long start = THREADS.getCurrentThreadCpuTime();
             try {
                 answer.put("probing", new HighAvailabilityTaskAssignor().assign(clients, all, stateful, racks, configs));

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import copartition.oracle.StreamsApplication;
+import copartition.oracle.Topics;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
@@ -53,7 +54,7 @@ public final class StickyApplication {
         Map<TopicPartition, TaskId> taskOfPartition = new HashMap<>();
         Map<TaskId, TaskInfo> tasks = tasks(request, taskOfPartition);
         JsonNode settings = request.get("settings");
-        AssignmentConfigs configs = new AssignmentConfigs(10_000L, 2, settings.get("standbys").intValue(), 600_000L, List.of());
+        AssignmentConfigs configs = Topics.configs(settings, List.of());
 
         int rounds = request.path("rounds").asInt(1);
         double[] milliseconds = new double[rounds];
@@ -102,15 +103,18 @@ public final class StickyApplication {
         Map<Subtopology, Set<String>> sources = new HashMap<>();
         Map<Subtopology, Set<String>> changelogs = new HashMap<>();
         List<PartitionInfo> partitions = new ArrayList<>();
+        Map<TopicPartition, Set<String>> racks = new HashMap<>();
         ordered.forEach((id, each) -> {
-            int count = each.get("tasks").intValue();
-            if (count > 0) {
-                sources.put(new Subtopology(id, null), Set.of(source(id)));
-                changelogs.put(new Subtopology(id, null), each.get("stateful").booleanValue() ? Set.of("changelog-" + id) : Set.of());
+            Map<TopicPartition, Set<String>> read = Topics.sources(each);
+            Map<TopicPartition, Set<String>> written = Topics.changelogs(each);
+            racks.putAll(written);
+            racks.putAll(read);
+            if (!read.isEmpty()) {
+                sources.put(new Subtopology(id, null), topics(read));
+                changelogs.put(new Subtopology(id, null), topics(written));
             }
-            for (int number = 0; number < count; number++) {
-                partitions.add(new PartitionInfo(source(id), number, Node.noNode(), new Node[0], new Node[0]));
-            }
+            read.keySet().forEach(partition -> partitions.add(
+                new PartitionInfo(partition.topic(), partition.partition(), Node.noNode(), new Node[0], new Node[0])));
         });
         Cluster cluster = new Cluster("cluster", List.of(), partitions, Set.of(), Set.of());
         Map<TaskId, Set<TopicPartition>> changelogsOfTask = new HashMap<>();
@@ -130,8 +134,14 @@ public final class StickyApplication {
         }
         return sourcesOfTask.keySet().stream().collect(Collectors.toMap(Function.identity(), task -> {
             Set<TaskTopicPartition> some = new HashSet<>();
-            sourcesOfTask.get(task).forEach(each -> some.add(new DefaultTaskTopicPartition(each, true, false, () -> { })));
-            changelogsOfTask.get(task).forEach(each -> some.add(new DefaultTaskTopicPartition(each, false, true, () -> { })));
+            Set<TopicPartition> both = new HashSet<>(sourcesOfTask.get(task));
+            both.addAll(changelogsOfTask.get(task));
+            for (TopicPartition each : both) {
+                DefaultTaskTopicPartition partition = new DefaultTaskTopicPartition(each,
+                    sourcesOfTask.get(task).contains(each), changelogsOfTask.get(task).contains(each), () -> { });
+                partition.annotateWithRackIds(racks.getOrDefault(each, Set.of()));
+                some.add(partition);
+            }
             Set<String> stores = changelogsOfTask.get(task).isEmpty() ? Set.of() : Set.of("store");
             return ranks.containsKey(task)
                 ? new RankedTaskInfo(task, stores, some, ranks.get(task))
@@ -142,11 +152,12 @@ public final class StickyApplication {
     /** What the members of the group report, in the order of the leader's map of subscriptions. */
     private static Map<ProcessId, ClientMetadata> clients(JsonNode request, Map<TopicPartition, TaskId> taskOfPartition) {
         Map<ProcessId, ClientMetadata> clients = new HashMap<>();
+        Map<String, Optional<String>> racks = Topics.racks(request);
         StreamsApplication.reports(request).forEach((consumer, report) -> {
             ProcessId id = StreamsApplication.process(consumer);
             ClientMetadata client = clients.get(id);
             if (client == null) {
-                client = new ClientMetadata(id, null, Map.of(), Optional.empty());
+                client = new ClientMetadata(id, null, Map.of(), racks.get(consumer));
                 clients.put(id, client);
             }
             List<TopicPartition> owned = new ArrayList<>();
@@ -160,6 +171,10 @@ public final class StickyApplication {
         });
         clients.values().forEach(client -> client.state().initializePrevTasks(taskOfPartition, false));
         return clients;
+    }
+
+    private static Set<String> topics(Map<TopicPartition, Set<String>> partitions) {
+        return partitions.keySet().stream().map(TopicPartition::topic).collect(Collectors.toSet());
     }
 
     private static String source(int subtopology) {
