@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from assignors.group import Assignment, Group
 from assignors.interface import Assignor, RecordingAssignor
@@ -39,6 +38,11 @@ _FREED = _LOST.keys() - {Reason.OUTDATED}
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a partition is where it is; its text says it in a sentence.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> why = explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range")
+    >>> why.owner, why.reason.value, why.share
+    ('b', 'range', (2,))
 
     Attributes:
         partition: which partition.
@@ -136,7 +140,6 @@ def explain(
 ) -> Explanation:
     """Why a partition is where it is; to ask about many partitions use an `Explainer`.
 
-    >>> from assignors import Group, Member, Topic, get_assignor
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> print(explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range"))
     orders-3 lies in the range of its topic that goes to 'b' ('b' has 2 of a share of 2)
@@ -148,13 +151,13 @@ def explain(
     return Explainer(group, assignment, assignor=assignor).explain(partition)
 
 
-class _Decision(NamedTuple):
-    assignment: Assignment
-    steps: dict[TopicPartition, list[Step]]
-
-
 class Explainer:
     """Explains one assignment: the assignor decides once more, telling its steps, when first asked.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> explainer = Explainer(group, get_assignor("range").assign(group), assignor="range")
+    >>> [explainer.explain(("orders", number)).owner for number in range(4)]
+    ['a', 'a', 'b', 'b']
 
     Args:
         group: the group it was made for.
@@ -205,8 +208,8 @@ class Explainer:
         return Explanation(partition, reason, owner, _previous(steps), size, self._share, steps)
 
     @cached_property
-    def _decision(self) -> _Decision | None:
-        """What the assignor gives and tells; None where it does not record."""
+    def _decision(self) -> tuple[Assignment, dict[TopicPartition, list[Step]]] | None:
+        """What the assignor gives, and the steps it tells; None where it does not record."""
         leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
         if not isinstance(leader, RecordingAssignor):
             return None
@@ -225,7 +228,7 @@ class Explainer:
             return assignment
 
         _, assignment = settle(decide, self._group, self._follow_ups)
-        return _Decision(assignment, steps_of)
+        return assignment, steps_of
 
     def _is_subscribed(self, partition: TopicPartition) -> bool:
         return 0 <= partition.partition < self._counts.get(partition.topic, 0)

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import repeat
+from itertools import compress, repeat
 from operator import attrgetter
 from types import MappingProxyType, NoneType
 from typing import Any, NamedTuple, TypeVar
@@ -88,6 +88,11 @@ class Topic:
 class StickyUserData:
     """What a member of a "sticky" group remembers, not yet bytes (KIP-341).
 
+    >>> had = StickyUserData(PartitionList.of([("orders", 0)]), generation=3)
+    >>> members = [Member("a", ["orders"]), Member("b", ["orders"], user_data=had)]
+    >>> get_assignor("sticky").assign(Group([Topic("orders", 2)], members))["b"]
+    PartitionList([('orders', 0)])
+
     Attributes:
         partitions: what it was assigned last, in the order it was assigned.
         generation: in which generation; None for the old form that has none.
@@ -130,19 +135,25 @@ class Member:
 class Carried(Sequence[Member]):
     """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
 
+    A coordinator that keeps what its members are to have (KIP-848) makes these, too; nobody joins then.
+
     Attributes:
         who: all members; of one that stays only id, topics, instance id and rack are still true.
         staying: how many stay.
-        generation: in which these got what they carry on.
+        generation: in which these got what they carry on; None where the coordinator keeps it for them.
         sizes: how many partitions each of them carries on.
         received: these partitions, member by member, in the order in which they were given.
+        hashes: Java's hash code of each id; None where nobody keeps them.
+        columns: what somebody has asked `column` for, in a group that follows from another at once.
     """
 
     who: Sequence[Member]
     staying: int
-    generation: int
+    generation: int | None
     sizes: NDArray[np.integer]
     received: PartitionColumns
+    hashes: NDArray[np.int32] | None = None
+    columns: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> "Carried":
@@ -152,9 +163,17 @@ class Carried(Sequence[Member]):
         none = np.empty(0, np.int32)
         return cls(members, 0, 0, none, PartitionColumns((), none, none))
 
+    def column(self, name: str) -> tuple[Any, ...]:
+        """The id, topics, instance id or rack of every member."""
+        if name not in self.columns:
+            self.columns[name] = tuple(map(attrgetter(name), self.who))
+        return self.columns[name]
+
     @cached_property
     def owned(self) -> PartitionColumns:
         """What members that stay report, by topic and number, as a consumer does (KIP-429)."""
+        if self.generation is None:
+            return self.received
         names, rank = in_java_order(self.received.names)
         member = np.repeat(np.arange(self.staying), self.sizes)
         _, ranks, numbers = sort_rows(member, rank[self.received.topics], self.received.partitions)
@@ -166,7 +185,9 @@ class Carried(Sequence[Member]):
         received = PartitionList.parts(self.received, ends)
         owned = PartitionList.parts(self.owned, ends, received)
         generation = repeat(self.generation)
-        data = _make_many(StickyUserData, self.staying, partitions=received, generation=generation)
+        data: Iterable[object] = repeat(None)
+        if self.generation is not None:
+            data = _make_many(StickyUserData, self.staying, partitions=received, generation=generation)
         kept = {name: map(attrgetter(name), staying) for name in ("id", "topics", "instance_id", "rack")}
         changed = {"owned": owned, "generation": generation, "user_data": data}
         return [*_make_many(Member, self.staying, **kept, **changed), *self.who[self.staying :]]
@@ -215,8 +236,9 @@ class Group:
         check_partitions(sum([topic.partitions for topic in self.topics]), InvalidGroupError, "the group")
         check_members(len(self.members), InvalidGroupError, "the group")
         members = Carried.of(self.members)
-        check_ids(topic=[each.name for each in self.topics], member=[each.id for each in members.who])
         joining = members.who[members.staying :]
+        names = [each.name for each in self.topics]
+        check_ids(topic=names, member=members.column("id") if joining else ())
         generations = [self.generation, *[each.generation for each in joining]]
         if not {*map(type, generations)} <= {int, NoneType}:
             for generation in generations:
@@ -240,7 +262,6 @@ class Group:
         then partition), and remembers it as "sticky" user data. The generation of both is one above the
         group's and above every claim in it, so the first assignment of a new group is generation 1.
 
-        >>> from assignors import get_assignor
         >>> assignor = get_assignor("cooperative-sticky")
         >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
         >>> grown = group.next(assignor.assign(group), join=[Member("c", ["orders"])])
@@ -260,30 +281,37 @@ class Group:
         """
         before = Carried.of(self.members)
         listed, names, owner, topic, partition = assignment.to_arrays()
-        ids = tuple([each.id for each in before.who])
+        ids = before.column("id")
         _check_members(ids, listed, leave)
         claimed = [each.generation or 0 for each in before.who[before.staying :]]
-        generation = 1 + max(self.generation, before.generation, *claimed)
-        leaving = set(leave)
-        staying = [each for each in before.who if each.id not in leaving]
-        if leaving or listed != ids:  # a strategy that is not ours may list the members in its own order
-            place = {each.id: number for number, each in enumerate(staying)}
-            owner = np.array([place.get(each, -1) for each in listed], np.int32)[owner]
+        generation = 1 + max(self.generation, before.generation or 0, *claimed)
+        who, columns = before.who, before.columns
+        if listed != ids:  # a strategy that is not ours may list the members in its own order
+            place = {each: number for number, each in enumerate(ids)}
+            owner = np.array([place[each] for each in listed], np.int32)[owner]
+        if leave:
+            stays = ~np.fromiter(map(set(leave).__contains__, ids), np.bool_, len(ids))
+            owner = np.where(stays, stays.cumsum(dtype=np.int32) - 1, -1)[owner]
+            who = [*compress(who, stays)]
+            columns = {name: tuple(compress(column, stays)) for name, column in columns.items()}
+        if leave or listed != ids:
             rows = np.argsort(owner, kind="stable")[np.count_nonzero(owner < 0) :]
             owner, topic, partition = owner[rows], topic[rows], partition[rows]
-        sizes = np.bincount(owner, minlength=len(staying))
+        sizes = np.bincount(owner, minlength=len(who))
         received = PartitionColumns(names, topic, partition)
-        members = Carried([*staying, *join], len(staying), generation, sizes, received)
+        if join:
+            columns = {name: (*column, *map(attrgetter(name), join)) for name, column in columns.items()}
+        members = Carried([*who, *join], len(who), generation, sizes, received, columns=columns)
         if assignment.keeps_record:  # what is the same set as before is as the broker's record lists it
             records = {each.id: PartitionList.of(each.owned).as_assigned for each in self.members}
-            for each in members[: len(staying)]:
+            for each in members[: len(who)]:
                 if each.id in assignment.keeps_record:
                     each.owned.assigned = records[each.id]
         return Group(self.topics if topics is None else topics, members, generation=generation)
 
 
 def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Collection[str]) -> None:
-    for member in set(leave).difference(ids):
+    for member in set(leave).difference(ids) if leave else ():
         raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
     if assigned != ids and (odd := set(assigned) ^ set(ids)):
         member = min(odd)
@@ -347,6 +375,10 @@ class AssignmentArrays(NamedTuple):
     """An assignment as columns: `members[member[i]]` has partition `partition[i]` of `topics[topic[i]]`.
 
     Rows are grouped by member, in list order inside a member.
+
+    >>> columns = Assignment.of({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2)]}).to_arrays()
+    >>> columns.member.tolist(), columns.partition.tolist()
+    ([0, 0, 1], [0, 1, 2])
     """
 
     members: tuple[str, ...]

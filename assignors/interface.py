@@ -10,7 +10,11 @@ from assignors.reasons import Recorder
 
 
 class RebalanceProtocol(IntEnum):
-    """How members hand partitions over; a consumer uses the highest all its assignors support (KIP-429)."""
+    """How members hand partitions over; a consumer uses the highest all its assignors support (KIP-429).
+
+    >>> sorted(get_assignor("cooperative-sticky").protocols)
+    [<RebalanceProtocol.EAGER: 0>, <RebalanceProtocol.COOPERATIVE: 1>]
+    """
 
     EAGER = 0
     COOPERATIVE = 1
@@ -18,7 +22,11 @@ class RebalanceProtocol(IntEnum):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """Assigns the partitions of a group; one instance is one leader's lifetime."""
+    """Assigns the partitions of a group; one instance is one leader's lifetime.
+
+    >>> isinstance(get_assignor("range"), Assignor), get_assignor("range").name
+    (True, 'range')
+    """
 
     @property
     def name(self) -> str:
@@ -34,7 +42,12 @@ class Assignor(Protocol):
 
 @runtime_checkable
 class RecordingAssignor(Protocol):
-    """What an assignor has besides where it can say why it decides as it does; `explain` asks for it."""
+    """What an assignor has besides where it can say why it decides as it does; `explain` asks for it.
+
+    >>> group = Group([Topic("orders", 1)], [Member("a", ["orders"])])
+    >>> assignment = get_assignor("range").assign_recorded(group, print)
+    orders-0 Reason.RANGE a
+    """
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         """As `assign`, telling each step."""
@@ -46,6 +59,9 @@ class RememberingAssignor(Protocol):
 
     Java's interface has `subscriptionUserData` and `onAssignment` for that; here the client adapter remembers
     what the consumer was assigned, for all its assignors, also those the group did not choose.
+
+    >>> decode_sticky_user_data(get_assignor("sticky").user_data(PartitionList.of([("orders", 1)]), 3))
+    (PartitionList([('orders', 1)]), 3)
     """
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:

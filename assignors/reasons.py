@@ -8,7 +8,11 @@ from partitioning.topic_partition import TopicPartition
 
 
 class Reason(Enum):
-    """What a step of an assignor does with one partition."""
+    """What a step of an assignor does with one partition.
+
+    >>> [reason.value for reason in Reason][:3]
+    ['kept', 'over quota', 'no longer subscribed']
+    """
 
     KEPT = "kept"
     """A member had it and keeps it."""
@@ -56,6 +60,9 @@ class Reason(Enum):
 
 class Step(NamedTuple):
     """One step of a decision about one partition.
+
+    >>> Step(Reason.KEPT, member="billing-1")
+    Step(reason=<Reason.KEPT: 'kept'>, member='billing-1')
 
     Attributes:
         reason: what was done and why.

@@ -57,7 +57,6 @@ def get_assignor(name: str, **config: object) -> Assignor:
     "connect-eager", "connect-incremental". And those of installed packages (entry points
     `copartition.assignors`).
 
-    >>> from assignors import Group, Member, Topic
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> get_assignor("range").assign(group)["b"]
     PartitionList([('orders', 2), ('orders', 3)])

@@ -28,6 +28,9 @@ TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
 class MemberIdentity(NamedTuple):
     """What is known of a member; member ids are new at each start, the others survive a restart.
 
+    >>> MemberIdentity("billing-1-8f3c", instance_id="billing-1", topics=("orders",)).instance_id
+    'billing-1'
+
     Attributes:
         id: member id.
         instance_id: `group.instance.id`.
@@ -50,6 +53,10 @@ class GroupState:
     """Who has which partition: row i says that `members[member[i]]` has `partition[i]` of `topics[topic[i]]`.
 
     Two rows of one partition with different members are a conflict, which real captures show.
+
+    >>> state = GroupState.of({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2)]})
+    >>> state.topics, state.member.tolist(), state.partition.tolist()
+    (('orders',), [0, 0, 1], [0, 1, 2])
 
     Attributes:
         members: members of the group, idle ones too.

@@ -16,6 +16,9 @@ from partitioning.topic_partition import checked_partition_count
 class Growth:
     """What growing a topic does to a column of keys.
 
+    >>> grow([b"user-42", b"user-43", b"user-44"], 4, 6).moved.tolist()
+    [True, False, True]
+
     Attributes:
         before: partition count before.
         after: partition count after.

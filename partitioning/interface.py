@@ -12,7 +12,11 @@ from partitioning.keys import KeyColumn, Keys
 from partitioning.topic_partition import checked_partition_count, is_integer
 
 NONE_AVAILABLE: Final = range(0)
-"""`TopicLayout.available` where no partition has a leader; any other empty list is taken for a mistake."""
+"""`TopicLayout.available` where no partition has a leader; any other empty list is taken for a mistake.
+
+>>> get_partitioner("java").for_topic("orders").partition(b"user-42", TopicLayout(12, NONE_AVAILABLE))
+4
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,12 @@ class TopicLayout:
 
 @runtime_checkable
 class TopicPartitioner(Protocol):
-    """Places the records of one topic; holds that topic's state, so it needs no lock."""
+    """Places the records of one topic; holds that topic's state, so it needs no lock.
+
+    >>> orders: TopicPartitioner = get_partitioner("java").for_topic("orders")
+    >>> orders.partition(b"user-42", TopicLayout(12))
+    4
+    """
 
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
         """The partition of one record, 0 .. layout.partitions - 1."""
@@ -71,7 +80,11 @@ class TopicPartitioner(Protocol):
 
 @runtime_checkable
 class Partitioner(Protocol):
-    """Chooses the partition of records."""
+    """Chooses the partition of records.
+
+    >>> isinstance(get_partitioner("java"), Partitioner), get_partitioner("java").name
+    (True, 'java')
+    """
 
     @property
     def name(self) -> str:
@@ -86,6 +99,11 @@ class PlacesByKey(Protocol):
     """The power of a partitioner whose keyed records depend on key and partition count alone.
 
     `profile` of `partition_for_key`, `partition_batch` and `grow`, and `keyed` of partitioners take its name.
+
+    >>> class ByCustomer:
+    ...     def place_keys(self, keys, num_partitions): ...
+    >>> isinstance(ByCustomer(), PlacesByKey)
+    True
     """
 
     def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
@@ -102,7 +120,11 @@ class PlacesByKey(Protocol):
 
 @runtime_checkable
 class BytesAware(Protocol):
-    """The power of a topic partitioner that places unkeyed records by the bytes appended so far (KIP-794)."""
+    """The power of a topic partitioner that places unkeyed records by the bytes appended so far (KIP-794).
+
+    >>> isinstance(get_partitioner("java").for_topic("orders"), BytesAware)
+    True
+    """
 
     def peek(self, layout: TopicLayout) -> int:
         """The partition that unkeyed records go to now."""
@@ -119,7 +141,13 @@ class BytesAware(Protocol):
 
 @runtime_checkable
 class LoadAware(Protocol):
-    """The power of a topic partitioner that prefers partitions with short queues (KIP-794)."""
+    """The power of a topic partitioner that prefers partitions with short queues (KIP-794).
+
+    >>> orders = get_partitioner("java", random=seeded(1)).for_topic("orders")
+    >>> orders.update_load({0: 9, 1: 0, 2: 9}, TopicLayout(3))
+    >>> orders.partition(None, TopicLayout(3))
+    1
+    """
 
     def update_load(self, queue_sizes: Mapping[int, int] | None, layout: TopicLayout) -> None:
         """The producer's queues have changed.
@@ -133,7 +161,11 @@ class LoadAware(Protocol):
 
 @runtime_checkable
 class BatchAware(Protocol):
-    """The power of a topic partitioner that the Java producer 2.4 to 3.9 asks again for a new batch."""
+    """The power of a topic partitioner that the Java producer 2.4 to 3.9 asks again for a new batch.
+
+    >>> isinstance(get_partitioner("sticky-per-batch").for_topic("orders"), BatchAware)
+    True
+    """
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:
         """A record opens a batch; the producer calls `partition` again for it.
@@ -146,7 +178,11 @@ class BatchAware(Protocol):
 
 @runtime_checkable
 class TimeAware(Protocol):
-    """The power of a topic partitioner that moves on with time (librdkafka)."""
+    """The power of a topic partitioner that moves on with time (librdkafka).
+
+    >>> isinstance(get_partitioner("sticky-by-time").for_topic("orders"), TimeAware)
+    True
+    """
 
     def advance(self, now_ms: float) -> None:
         """The time of the records to come, on any clock that does not go back."""

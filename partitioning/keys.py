@@ -35,6 +35,10 @@ _LOSSY = (
 class KeyColumn:
     """Many keys as columns: `key_column` makes one, every columnar function takes it.
 
+    >>> column = key_column([b"a", None, b"bc"])
+    >>> column.offsets.tolist(), column.data.tobytes(), column.nulls.tolist()
+    ([0, 1, 1, 3], b'abc', [False, True, False])
+
     Attributes:
         offsets: int64 array of n + 1 entries: key i is `data[offsets[i]:offsets[i + 1]]`.
         data: uint8 array, contiguous, the bytes of all keys.

@@ -25,7 +25,6 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
     `profiles.PROFILES` (keyed records as that client, the others by the strategy most like that client's),
     and those of installed packages (entry points `copartition.partitioners`).
 
-    >>> from partitioning import TopicLayout
     >>> orders = get_partitioner("round-robin").for_topic("orders")
     >>> [orders.partition(None, TopicLayout(3)) for _ in range(4)]
     [0, 1, 2, 0]

@@ -58,7 +58,11 @@ class Profile:
 
 _ROWS = json.loads(read_data(__package__, "profiles.json"))
 PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROWS)}
-"""Every profile by name."""
+"""Every profile by name.
+
+>>> PROFILES["librdkafka"].client, PROFILES["librdkafka"].hash
+('librdkafka, confluent-kafka: consistent_random, its default', 'crc32')
+"""
 
 
 def find_profile(name: str) -> Profile:

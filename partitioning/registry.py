@@ -36,6 +36,9 @@ def call_plug_in(which: str, method: Callable[..., S], *arguments: object) -> S:
 class StrategyInfo:
     """One strategy that can be had by name.
 
+    >>> [(info.origin, info.summary) for info in list_partitioners() if info.name == "java"]
+    [('built-in', 'kafka-clients, default')]
+
     Attributes:
         name: what to ask for.
         origin: "built-in", "built-in, of Kafka Connect", "registered", or the distribution it comes from.

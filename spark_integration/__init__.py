@@ -1,6 +1,10 @@
 """Kafka's partition of every row of a DataFrame: compute it, route by it, write to it.
 
 The names are loaded when first used, so `import spark_integration` needs no PySpark.
+
+In the examples of docstrings `spark` is a session, `df` has columns `key` (user-0 to user-99) and `value`,
+`records` is what Spark's Kafka source reads after Java wrote them to a topic of 12 partitions, and `config`
+leads to a cluster with such a topic "orders". In `scenario` one of two consumers crashes after a minute.
 """
 
 from __future__ import annotations

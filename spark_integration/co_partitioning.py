@@ -29,6 +29,10 @@ def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = No
     partitions, then sums. Whose rule placed them is found by the core of `audit`, in Python. Runs when it is
     called, on classic and Connect, and reads each DataFrame a few times: cache one that is costly.
 
+    >>> verdict = co_partitioned(records, records)
+    >>> verdict.answer, verdict.proof.common, verdict.proof.apart
+    ('yes', 100, 0)
+
     Args:
         frames: two or more, each with the records of one topic as Spark's Kafka source reads them: `key`
             (binary or string), `partition`, `offset`, and `timestamp` and `topic` if they are there.
@@ -76,6 +80,10 @@ def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = No
 
 def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = None) -> None:
     """Raise unless it is certain that the DataFrames can be joined by their Kafka partitions.
+
+    >>> assert_co_partitioned(records, records.withColumn("partition", 11 - records.partition))
+    Traceback (most recent call last):
+    spark_integration.errors.NotCoPartitionedError: DataFrame 1 and DataFrame 2 cannot be joined by...
 
     Args:
         frames: as for `co_partitioned`.

@@ -43,6 +43,9 @@ def kafka_partition(
     `select("*", ...)`. A union keeps that of its left side. Executors need NumPy and PyArrow, except for the
     crc32 profiles.
 
+    >>> df.select("key", kafka_partition("key", 12)).first()
+    Row(key='user-0', partition=7)
+
     Args:
         key: the serialized key, a binary column, or a string column, which stands for its UTF-8 bytes. For
             keys of other types see `spark_integration.keys`.

@@ -33,6 +33,10 @@ def route(
     One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no
     particular order: follow with `sortWithinPartitions` where the order in the topic matters.
 
+    >>> routed = route(df.select("*", kafka_partition("key", 12)), 12)
+    >>> routed.selectExpr("spark_partition_id() AS task", "partition").first()
+    Row(task=0, partition=0)
+
     Args:
         df: rows with their Kafka partition, as `kafka_partition` gives it.
         num_partitions: partitions of the topic.
@@ -79,6 +83,10 @@ def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", 
     The pass computes every column: Spark would leave out a window or a join whose columns nobody asks for,
     and with it the shuffle that the write then runs. So give the very frame that is written. A frame from
     which columns are dropped later may raise although the smaller frame is routed.
+
+    >>> assert_routed(df.select("*", kafka_partition("key", 12)).coalesce(1), 12)
+    Traceback (most recent call last):
+    spark_integration.errors.RoutingError: 92 rows are not in the Spark partition of their Kafka partition...
 
     Args:
         df: what `route` returned, or something made from it. It is computed: cache it if it is costly.

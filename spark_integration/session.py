@@ -33,6 +33,11 @@ def configure_spark_with_kafka(
     that is installed here. It sets `spark.jars.packages`, or with `jars` `spark.jars`, and so replaces an
     earlier value.
 
+    >>> from pyspark.sql import SparkSession
+    >>> spark = configure_spark_with_kafka(SparkSession.builder.appName("orders")).getOrCreate()
+    >>> spark.conf.get("spark.jars.packages").split(":")[1]
+    'spark-sql-kafka-0-10_2.13'
+
     Args:
         builder: of a classic session. A Connect server brings its own jars.
         version: the connector's version, where that of the installed Spark is not to be had.
@@ -90,6 +95,10 @@ def register(spark: SparkSession) -> None:
 
     Executors need confluent-kafka and PyArrow, not this package. `docs/spark-sink.md` has the
     sink's options and guarantees, `docs/spark.md` the source's options.
+
+    >>> register(spark)
+    >>> spark.read.format("copartition").options(**config, subscribe="orders").load().columns[:4]
+    ['key', 'value', 'topic', 'partition']
 
     Raises:
         MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no

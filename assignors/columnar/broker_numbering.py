@@ -19,7 +19,7 @@ from partitioning.kit.columns import bounds
 
 @dataclass(frozen=True)
 class BrokerNumbering(Numbering):
-    """As `Numbering`, but members are in the order in which the coordinator visits them.
+    """As `Numbering`, but a member is its place in the order in which the coordinator visits them.
 
     Topics that are gone but still in some member's target come last and have no partitions.
     """

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
-from operator import is_not, ne
-from typing import TypeAlias
+from operator import ne
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Carried, Group, Member, Topic
+from assignors.group import Assignment, Carried, Certificate, Group, Member, Topic
+from assignors.partition_list import PartitionList
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.java.many_maps import Order
 from partitioning.kit.columns import bounds, group_rows, inverse
@@ -57,9 +57,12 @@ def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
     return sorted(rows, key=lambda row: utf16_key(names[row]))
 
 
-def hash_order(ids: Sequence[str]) -> NDArray[np.intp]:
-    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates."""
-    return hash_map_order(string_hashes(ids), keys=ids)
+def hash_order(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
+    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates.
+
+    `hashes` are their hash codes, where these are there already.
+    """
+    return hash_map_order(string_hashes(ids) if hashes is None else hashes, keys=ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,10 @@ class Subscriptions:
     are_equal: bool
 
     @classmethod
-    def of(cls, members: Sequence[Member]) -> Subscriptions:
-        """The subscriptions of these members; OddGroup where one of them names a topic twice."""
-        lists, of_member = distinct_lists([member.topics for member in Carried.of(members).who])
+    def of(cls, members: Sequence[Member], order: Iterable[int] | None = None) -> Subscriptions:
+        """The subscriptions of these members, in some order; OddGroup where one names a topic twice."""
+        topics = Carried.of(members).column("topics")
+        lists, of_member = distinct_lists(topics if order is None else [topics[row] for row in order])
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup
@@ -116,7 +120,7 @@ class Audiences:
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
     """The different ones of some lists, and which of them each list is."""
-    if lists and not any(map(is_not, lists, repeat(lists[0]))):
+    if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
     codes: dict[tuple[str, ...], int] = {}
     by_identity: dict[int, int] = {}
@@ -183,7 +187,7 @@ class Numbering:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """Member ids."""
-        return tuple([member.id for member in Carried.of(self.members).who])
+        return Carried.of(self.members).column("id")
 
     def sort_by_id(self, members: JoinPosition) -> JoinPosition:
         """These members in ascending order of member id, which breaks the sticky strategies' ties."""
@@ -233,14 +237,52 @@ class Numbering:
 
     def assignment_by_owner(self, owner: JoinPosition) -> Assignment:
         """The assignment in which every list has the topics in order, partitions ascending."""
-        rows, offsets = group_rows(owner, len(self.members))
+        return Outcome(owner, self.topic_of, self.number_of).assignment(self.ids, self.topics, self.counts)
+
+
+class Outcome(NamedTuple):
+    """Who gets what, one row a partition; the rows of a member are in its list order.
+
+    Attributes:
+        member: index of the member of each row.
+        topic: topic of each row.
+        number: partition number of each row.
+        waits: rows that another member has to give up first, which wait for the next round; None for none.
+        kept: how many rows at the start are of members that had them, as far as that is known.
+    """
+
+    member: JoinPosition
+    topic: TopicRow
+    number: NDArray[np.integer]
+    waits: NDArray[np.bool_] | None = None
+    kept: int = 0
+
+    def assignment(
+        self,
+        ids: tuple[str, ...],
+        topics: tuple[str, ...],
+        counts: NDArray[np.int64],
+        certificate: Certificate | None = None,
+    ) -> Assignment:
+        """The assignment of the members with these ids, of topics with so many partitions."""
+        member, topic, number, waits, _ = self
+        transferring = None
+        if waits is not None and waits.any():
+            transferring = (
+                PartitionList(topics, topic[waits].astype(np.int32), number[waits].astype(np.int32)),
+                member[waits].astype(np.int32),
+            )
+            member, topic, number = member[~waits], topic[~waits], number[~waits]
+        order, offsets = group_rows(member, len(ids))
         return Assignment(
-            members=self.ids,
-            topics=self.topics,
-            counts=self.counts,
+            members=ids,
+            topics=topics,
+            counts=counts,
             offsets=offsets,
-            topic=self.topic_of[rows],
-            partition=self.number_of[rows],
+            topic=topic[order].astype(np.int32, copy=False),
+            partition=number[order].astype(np.int32, copy=False),
+            transferring=transferring,
+            certificate=certificate,
         )
 
 

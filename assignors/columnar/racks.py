@@ -33,12 +33,10 @@ class Racks:
         Racks decide where some member's rack has a replica, unless all partitions have replicas in all racks.
         """
         names: dict[str, int] = {}
-        member = [
-            names.setdefault(member.rack, len(names)) if member.rack else -1
-            for member in Carried.of(numbering.members).who
-        ]
-        if not names:
+        racks = Carried.of(numbering.members).column("rack")
+        if not any(racks):
             return None
+        member = [names.setdefault(rack, len(names)) if rack else -1 for rack in racks]
         patterns: dict[frozenset[str], int] = {}
         pattern = np.empty(numbering.total, np.int32)
         starts = numbering.starts.tolist()

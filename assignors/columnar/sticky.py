@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,9 @@ from assignors.columnar.numbering import (
     JoinPosition,
     Numbering,
     OddGroup,
+    Outcome,
     PartitionId,
     Subscriptions,
-    TopicRow,
     in_name_order,
     topics_that_exist,
 )
@@ -25,7 +26,6 @@ from assignors.columnar.sticky_general import assign_general
 from assignors.columnar.sticky_structures import (
     Claims,
     Memory,
-    Outcome,
     read_claims,
     recall_owned,
     recall_user_data,
@@ -37,21 +37,20 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
-from partitioning.kit.columns import bounds, inverse, join, sort_rows
+from partitioning.kit.columns import bounds, inverse, join, ranges, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
     """The assignment of "sticky", and the highest generation that the leader has seen after it."""
     numbering, claims, outcome = _decide(group, highest, recall_as_it_arrives)
-    return outcome.assignment(numbering, hold_back=False), claims.highest
+    return outcome.assignment(numbering.ids, numbering.topics, numbering.counts), claims.highest
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
     """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
-    numbering, claims, outcome = _decide(group, highest, lambda numbering: recall_owned(numbering.members))
-    if not numbering.subscriptions.are_equal:
-        outcome = with_transfers(numbering, claims, outcome)
-    return outcome.assignment(numbering, hold_back=True), claims.highest
+    numbering, claims, outcome = _decide(group, highest, _recall_owned)
+    outcome = with_transfers(numbering, claims, outcome)
+    return outcome.assignment(numbering.ids, numbering.topics, numbering.counts), claims.highest
 
 
 def _decide(
@@ -66,6 +65,10 @@ def _decide(
     claims = read_claims(numbering, recall(numbering), highest)
     assign = assign_constrained if subscriptions.are_equal else assign_general
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
+
+
+def _recall_owned(numbering: Numbering) -> Memory:
+    return recall_owned(numbering.members, in_order=not numbering.subscriptions.are_equal)
 
 
 def recall_as_it_arrives(numbering: Numbering) -> Memory:
@@ -111,45 +114,15 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
 def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Outcome:
     """Marks what is new to its member and given up by another one that claims it."""
-    ids = numbering.starts[outcome.topic] + outcome.number
+    kept = outcome.kept
+    if kept == len(claims.id):  # nobody gives anything up
+        return outcome
+    ids = numbering.starts[outcome.topic[kept:]] + outcome.number[kept:]
     owner = np.full(numbering.total, -1, np.int32)
     owner[claims.id] = claims.member
     had = owner[ids]
-    moving = (had >= 0) & (had != outcome.member)
-    return replace(outcome, transferring=moving) if moving.any() else outcome
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """Claims that are granted, rows by member, and who lost the others."""
-
-    member: JoinPosition
-    topic: TopicRow
-    number: NDArray[np.int64]
-    losers: _Losers
-
-
-class _Losers:
-    """Which member lost a partition, kept only once somebody lost one."""
-
-    def __init__(self, numbering: Numbering) -> None:
-        self._numbering = numbering
-        self._member: NDArray[np.int64] | None = None
-
-    def add(self, member: JoinPosition, topic: TopicRow, number: NDArray[np.integer]) -> None:
-        if not len(member):
-            return
-        if self._member is None:
-            self._member = np.full(self._numbering.total, -1, np.int64)
-        self._member[self._numbering.starts[topic] + number] = member
-
-    def lost_to(self, member: NDArray[np.integer], ids: PartitionId) -> NDArray[np.bool_] | None:
-        """Which of these partitions another member lost to the one they are paired with."""
-        if self._member is None:
-            return None
-        loser = self._member[ids]
-        lost: NDArray[np.bool_] = (loser >= 0) & (loser != member)
-        return lost
+    moving = (had >= 0) & (had != outcome.member[kept:])
+    return outcome._replace(waits=join(np.zeros(kept, np.bool_), moving))
 
 
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
@@ -162,32 +135,26 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
     if racks is not None:
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
         ids = np.concatenate([near_ids, rest])
-    member = join(near, seats.round_robin()[: len(ids) - len(near)])
-    transferring = kept.losers.lost_to(member, ids)
-    if transferring is not None:
-        transferring = join(np.zeros(len(kept.member), np.bool_), transferring)
     everything = racks is None and len(ids) == numbering.total  # then ids count up: no need to look them up
     return Outcome(
-        member=join(kept.member, member),
+        member=join(kept.member, join(near, seats.round_robin()[: len(ids) - len(near)])),
         topic=join(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
         number=join(kept.number, numbering.number_of if everything else numbering.number_of[ids]),
-        transferring=transferring,
+        kept=len(kept.member),
     )
 
 
-def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[_Kept, Seats]:
+def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Outcome, Seats]:
     """Grants members their claims, by partition and then topic (KAFKA-16277), up to their share.
 
     A member that claims more than the least share keeps one more, while there are extras; members take turns
     in the order of Java's HashMap.
     """
     members = len(numbering.members)
-    losers = _Losers(numbering)
     claimant, numbers, topics = claims.member, claims.number, claims.topic
     if racks is not None:
-        far = racks.mismatch(claimant, claims.id)
-        losers.add(claimant[far], topics[far], numbers[far])
-        claimant, numbers, topics = claimant[~far], numbers[~far], topics[~far]
+        near = ~racks.mismatch(claimant, claims.id)
+        claimant, numbers, topics = claimant[near], numbers[near], topics[near]
     member, number, topic = sort_rows(claimant, numbers, topics)
 
     have = np.bincount(member, minlength=members)
@@ -198,15 +165,13 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[_K
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1
     if (have > quota).any():
-        starts = np.cumsum(have) - have
-        kept = np.arange(len(member)) < (starts + quota)[member]
-        losers.add(member[~kept], topic[~kept], number[~kept])
-        member, topic, number = member[kept], topic[kept], number[kept]
+        lost = ranges(have.cumsum() - have + quota, have - quota)
+        member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
 
     under = numbering.sort_by_id(np.flatnonzero(have < least))
     exact = numbering.sort_by_id(np.flatnonzero(quota == least)) if len(extra) < extras else extra[:0]
     seats = Seats(least=least, extras=extras - len(extra), size=quota, under=under, exact=exact)
-    return _Kept(member=member, topic=topic, number=number, losers=losers), seats
+    return Outcome(member, topic, number), seats
 
 
 @dataclass(slots=True)
@@ -327,28 +292,28 @@ class _Circle:
 
 
 class _Queues:
-    """Members in one queue, of which the first in one of some racks is found without a search."""
+    """Members in one queue, of which the first in one of some racks is found without a search.
+
+    There is a queue for each rack, in which every member has its number in the whole one.
+    """
 
     def __init__(self, racks: list[int], members: list[int]) -> None:
         self._racks = racks
-        self._position: dict[int, int] = {}
-        self._next = 0
-        self._by_rack: dict[int, deque[int]] = {}
+        self._numbers = count()
+        self._by_rack: dict[int, deque[tuple[int, int]]] = defaultdict(deque)
         for member in members:
             self.append(member)
 
     def append(self, member: int) -> None:
-        self._position[member] = self._next
-        self._next += 1
-        self._by_rack.setdefault(self._racks[member], deque()).append(member)
+        self._by_rack[self._racks[member]].append((next(self._numbers), member))
 
     def pop(self, racks: list[int]) -> int | None:
-        heads = [self._by_rack[rack] for rack in racks if self._by_rack.get(rack)]
+        heads = [queue[0] for rack in racks if (queue := self._by_rack.get(rack))]
         if not heads:
             return None
-        member = min(heads, key=lambda head: self._position[head[0]]).popleft()
-        del self._position[member]
+        _, member = min(heads)
+        self._by_rack[self._racks[member]].popleft()
         return member
 
     def members(self) -> list[int]:
-        return list(self._position)
+        return [member for _, member in sorted(chain.from_iterable(self._by_rack.values()))]

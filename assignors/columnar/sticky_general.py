@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.filling import lightest, rounds
-from assignors.columnar.numbering import IdRank, Numbering, OddGroup, PartitionId
+from assignors.columnar.numbering import IdRank, Numbering, OddGroup, Outcome, PartitionId
 from assignors.columnar.racks import Racks
-from assignors.columnar.sticky_structures import Claims, Outcome
+from assignors.columnar.sticky_structures import Claims
 from assignors.rules.sticky_structures import PartitionMovements, balance_score
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
@@ -46,12 +46,7 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
         rank, ids = distribution.rank, distribution.id
     else:
         rank, ids = reassignment.rows()
-    return Outcome(
-        member=numbering.by_id[rank],
-        topic=numbering.topic_of[ids],
-        number=numbering.number_of[ids],
-        transferring=None,
-    )
+    return Outcome(numbering.by_id[rank], numbering.topic_of[ids], numbering.number_of[ids])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the sticky strategies read and decide, as columns: claims and outcomes."""
+"""What the sticky strategies read, as columns: what members remember, and claim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.numbering import JoinPosition, Numbering, OddGroup, PartitionId, TopicRow
-from assignors.group import Assignment, Carried, Member, StickyUserData
+from assignors.group import Carried, Member, StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
-from partitioning.kit.columns import group_rows, join
+from partitioning.kit.columns import join
 
 
 class Memory(NamedTuple):
@@ -29,7 +29,9 @@ class Memory(NamedTuple):
 def recall_user_data(members: Sequence[Member]) -> Memory:
     """What the members of an eager group remember."""
     carried = Carried.of(members)
-    partitions, generations = [PartitionList(*carried.received)], [carried.generation] * carried.staying
+    if carried.generation is None:  # they remember nothing
+        carried = Carried.of([*members])
+    partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying
     for data in map(attrgetter("user_data"), carried.who[carried.staying :]):
         if isinstance(data, StickyUserData):
             had, generation = data.partitions, data.generation
@@ -41,20 +43,21 @@ def recall_user_data(members: Sequence[Member]) -> Memory:
     return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
-def recall_owned(members: Sequence[Member]) -> Memory:
-    """What the members of a cooperative group own.
+def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
+    """What the members of a cooperative group own, `in_order` as they report it, else in any.
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
     """
     carried = Carried.of(members)
-    generations = [carried.generation] * carried.staying
+    generations = [-1 if carried.generation is None else carried.generation] * carried.staying
     joining = carried.who[carried.staying :]
     for member in joining:
         generation = member.generation
         if (generation is None or generation < 0) and member.user_data is not None:
             generation = decode_cooperative_user_data(bytes(member.user_data))
         generations.append(-1 if generation is None else generation)
-    joined, sizes = join_lists([PartitionList(*carried.owned), *as_lists(each.owned for each in joining)])
+    owned = PartitionList(*(carried.owned if in_order else carried.received))
+    joined, sizes = join_lists([owned, *as_lists(each.owned for each in joining)])
     return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
@@ -88,7 +91,9 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     # Read as unsigned, a negative number is beyond all counts.
     if len(ids) and (number.view(np.uint32) >= numbering.counts.astype(np.uint32)[topic]).any():
         raise OddGroup
-    if np.bincount(ids, minlength=1).max() > 1:
+    claimed = np.zeros(numbering.total, np.bool_)
+    claimed[ids] = True
+    if np.count_nonzero(claimed) < len(ids):
         raise OddGroup
     return Claims(
         member=member,
@@ -98,42 +103,3 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
         generation=memory.generation,
         highest=max([highest, *memory.generation]),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Who gets what, one row a partition; the rows of a member are in its list order.
-
-    Attributes:
-        member: index of the member of each row.
-        topic: topic of each row.
-        number: partition number of each row.
-        transferring: rows that another member has to give up first, or None where there are none.
-    """
-
-    member: JoinPosition
-    topic: TopicRow
-    number: NDArray[np.integer]
-    transferring: NDArray[np.bool_] | None
-
-    def assignment(self, numbering: Numbering, *, hold_back: bool) -> Assignment:
-        """The assignment; with `hold_back`, partitions that are transferring wait for the next round."""
-        member, topic, number = self.member, self.topic, self.number
-        transferring = None
-        if hold_back and self.transferring is not None:
-            held, stay = self.transferring, ~self.transferring
-            transferring = (
-                PartitionList(numbering.topics, topic[held].astype(np.int32), number[held].astype(np.int32)),
-                member[held].astype(np.int32),
-            )
-            member, topic, number = member[stay], topic[stay], number[stay]
-        order, offsets = group_rows(member, len(numbering.members))
-        return Assignment(
-            members=numbering.ids,
-            topics=numbering.topics,
-            counts=numbering.counts,
-            offsets=offsets,
-            topic=topic[order].astype(np.int32, copy=False),
-            partition=number[order].astype(np.int32, copy=False),
-            transferring=transferring,
-        )

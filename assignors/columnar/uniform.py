@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import JoinPosition, OddGroup, Subscriptions, TopicRow, Visit, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
-from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
-from assignors.group import Assignment, Group
-from assignors.partition_list import join_lists
+from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
+from assignors.group import Assignment, Carried, Group
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
@@ -33,11 +32,11 @@ def assign_uniform(group: Group) -> Assignment:
     """The assignment, each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
-    ids = tuple([member.id for member in group.members])
-    joined = hash_order(ids)
-    members = [group.members[row] for row in joined.tolist()]
-    subscriptions = Subscriptions.of(members)
-    recorded, sizes = join_lists(recorded_lists(members))
+    members = Carried.of(group.members)
+    ids = members.column("id")
+    joined = hash_order(ids, members.hashes)
+    subscriptions = Subscriptions.of(members, joined.tolist())
+    recorded, sizes = recall_targets(members, joined)
     numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
     targets = Targets.of(recorded, sizes, numbering)
     if subscriptions.are_equal:
@@ -132,10 +131,10 @@ def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     cuts = np.sort(np.concatenate([np.zeros(1, np.intp), ends, run_ends]))
     cuts = cuts[run_starts(cuts)]
     cuts = cuts[cuts <= len(partition)]
-    starts, sizes = cuts[:-1], cuts[1:] - cuts[:-1]
+    starts = cuts[:-1]
     topic = np.concatenate([free.topic, revoked.topic])[np.searchsorted(run_ends, starts, side="right")]
     member = np.searchsorted(ends, starts, side="right")
-    return Slots(member=member, topic=topic, starts=starts, sizes=sizes, partition=partition)
+    return Slots(member, topic, starts, np.diff(cuts), partition)
 
 
 def assign_targets(
@@ -206,14 +205,7 @@ def _slots_in_map_order(
         row_sizes = np.stack([row_sizes, more_sizes[order]], axis=1).reshape(-1)
         sizes = sizes + more_sizes
     sizes = sizes[order]
-    partition = pool[ranges(row_starts, row_sizes)]
-    slots = Slots(
-        member=member[order],
-        topic=topic[order],
-        starts=np.cumsum(sizes) - sizes,
-        sizes=sizes,
-        partition=partition,
-    )
+    slots = Slots.of(member[order], topic[order], sizes, pool[ranges(row_starts, row_sizes)])
     crowded = _order_filled(slots, np.flatnonzero(filled[order]), first[order])
     return slots, slots.member[crowded]
 
@@ -230,13 +222,7 @@ def _staying_slots(slots: Slots, changes: Changes) -> Slots:
         sizes = sizes - np.bincount(slot, minlength=len(sizes))
         starts = np.cumsum(sizes) - sizes
     alive = np.flatnonzero(sizes)
-    return Slots(
-        member=slots.member[alive],
-        topic=slots.topic[alive],
-        starts=starts[alive],
-        sizes=sizes[alive],
-        partition=partition,
-    )
+    return Slots(slots.member[alive], slots.topic[alive], starts[alive], sizes[alive], partition)
 
 
 def _common_slots(

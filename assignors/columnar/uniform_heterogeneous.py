@@ -72,13 +72,7 @@ def _in_slots(member: Visit, ids: PartitionId, members: int, numbering: BrokerNu
     np.logical_or(member[1:] != member[:-1], topic[1:] != topic[:-1], out=begins[1:])
     first = np.flatnonzero(begins)
     partition = (ids - numbering.starts[topic]).astype(np.int32)
-    return Slots(
-        member=member[first],
-        topic=topic[first],
-        starts=first,
-        sizes=np.diff(first, append=len(ids)),
-        partition=partition,
-    )
+    return Slots.of(member[first], topic[first], np.diff(first, append=len(ids)), partition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import OddGroup, TopicRow, Visit, rows_of
-from assignors.group import Member
-from assignors.partition_list import PartitionColumns, PartitionList, as_lists
+from assignors.columnar.numbering import JoinPosition, OddGroup, TopicRow, Visit, rows_of
+from assignors.group import Carried
+from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
-from partitioning.kit.columns import ranges, run_sizes, run_starts
+from partitioning.kit.columns import bounds, ranges, run_sizes, run_starts
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -38,17 +39,18 @@ class Slots(NamedTuple):
         """A value a slot as one a row, slot after slot."""
         return np.repeat(values, self.sizes)
 
+    @classmethod
+    def of(
+        cls, member: Visit, topic: TopicRow, sizes: NDArray[np.intp], partition: NDArray[np.int32]
+    ) -> Slots:
+        """Slots of these sizes, whose rows are one after the other."""
+        return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
+
     def in_order(self, order: NDArray[np.intp]) -> Slots:
         """These slots in another order, their rows one after the other."""
-        starts, sizes = self.starts[order], self.sizes[order]
-        partition = self.partition[ranges(starts, sizes)]
-        return Slots(
-            member=self.member[order],
-            topic=self.topic[order],
-            starts=np.cumsum(sizes) - sizes,
-            sizes=sizes,
-            partition=partition,
-        )
+        sizes = self.sizes[order]
+        partition = self.partition[ranges(self.starts[order], sizes)]
+        return Slots.of(self.member[order], self.topic[order], sizes, partition)
 
     def merge_repeated(self) -> Slots:
         """These rows with one slot for each member and topic, in the order in which they first occur."""
@@ -63,13 +65,7 @@ class Slots(NamedTuple):
         sizes = np.bincount(slot, weights=self.sizes).astype(np.intp)[order]
         rows = self.in_order(np.argsort(first[slot], kind="stable")).partition
         first = first[order]
-        return Slots(
-            member=self.member[first],
-            topic=self.topic[first],
-            starts=np.cumsum(sizes) - sizes,
-            sizes=sizes,
-            partition=rows,
-        )
+        return Slots.of(self.member[first], self.topic[first], sizes, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,9 @@ class Targets:
     unsettled: NDArray[np.intp]
 
     @classmethod
-    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Targets:
+    def of(
+        cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
+    ) -> Targets:
         """The targets of members that own `sizes` partitions each, in the coordinator's order.
 
         A member's partitions are `recorded` in the order of its record. Raises OddGroup where no broker made
@@ -123,13 +121,18 @@ def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp],
     unsettled = []
     for slot in order.crowded.tolist():
         rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
-        in_set = list(HashSet(slots.partition[rows].tolist()))
+        in_set = _set_order(tuple(slots.partition[rows].tolist()))
         if len(in_set) != slots.sizes[slot]:
             raise OddGroup  # a partition of a topic that is gone is listed twice
         numbers[rows] = in_set
-        if list(HashSet(in_set)) != in_set:
+        if _set_order(in_set) != in_set:
             unsettled.append(slot)
     return numbers, order.crowded, np.array(unsettled, np.intp)
+
+
+@lru_cache(maxsize=1 << 12)
+def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(HashSet(numbers))
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
@@ -143,14 +146,21 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
     return rows_of(iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics)))
 
 
-def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
-    """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
-    owned = as_lists([member.owned for member in members])
-    return [each if each.assigned is None else each.assigned for each in owned]
+def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColumns, NDArray[np.integer]]:
+    """What members own, one after the other in this order, and how many partitions each.
+
+    A member's are in the order in which they were assigned: that of the coordinator's record.
+    """
+    recorded, sizes = members.received, members.sizes
+    if members.generation is not None:
+        owned = as_lists([member.owned for member in members])
+        recorded, sizes = join_lists([each if each.assigned is None else each.assigned for each in owned])
+    rows = ranges(bounds(sizes)[order], sizes[order])
+    return PartitionColumns(recorded.names, recorded.topics[rows], recorded.partitions[rows]), sizes[order]
 
 
 def read_records(
-    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+    recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> tuple[Slots, NDArray[np.bool_]]:
     """What each member has in the order of its record, and which partition ids some member has.
 
@@ -174,13 +184,13 @@ def read_records(
 
 
 def _slots_of_records(
-    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+    recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> Slots:
     """The slots of members, in the order in which the columns list them."""
     member = np.flatnonzero(sizes)
     if len(member) == 0:
         none = np.empty(0, np.intp)
-        return Slots(member=none, topic=none, starts=none, sizes=none, partition=np.empty(0, np.int32))
+        return Slots.of(none, none, none, np.empty(0, np.int32))
     code = recorded.topics
     firsts = (np.cumsum(sizes) - sizes)[member]
     changes = np.empty(len(code), np.bool_)
@@ -189,12 +199,9 @@ def _slots_of_records(
     starts = changes.nonzero()[0]
     slots = run_sizes(starts.searchsorted(firsts), len(starts))
     topic = np.array([numbering.index[name] for name in recorded.names], np.intp)[code[starts]]
+    sizes_of_slots = run_sizes(starts, len(code))
     return Slots(
-        member=np.repeat(member, slots),
-        topic=topic,
-        starts=starts,
-        sizes=run_sizes(starts, len(code)),
-        partition=recorded.partitions,
+        np.repeat(member, slots), topic, starts, sizes_of_slots, recorded.partitions
     ).merge_repeated()
 
 

@@ -7,16 +7,15 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.columnar.numbering import Outcome
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.group import Assignment, Certificate, Group
 from assignors.interface import CooperativeMemory, EagerMemory
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group
-from assignors.partition_list import PartitionList
 from assignors.reasons import Reason, Recorder
 from partitioning.errors import InvalidConfigError
-from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
 
@@ -31,24 +30,9 @@ class Decision(NamedTuple):
     def assignment(self, group: Group) -> Assignment:
         """The answer; partitions that wait are held back."""
         reading = self.reading
-        member = reading.members[self.owner].astype(np.int32)
-        transferring = None
-        handed_out: NDArray[np.intp] | None = None  # all, where none waits
-        if self.waits.any():
-            held, handed_out = np.flatnonzero(self.waits), np.flatnonzero(~self.waits)
-            transferring = PartitionList(reading.topics, *self._topics_and_numbers(held)), member[held]
-        order, offsets = group_rows(member if handed_out is None else member[handed_out], len(group.members))
-        topic, number = self._topics_and_numbers(order if handed_out is None else handed_out[order])
-        return Assignment(
-            members=tuple(map(attrgetter("id"), group.members)),
-            topics=reading.topics,
-            counts=reading.counts,
-            offsets=offsets,
-            topic=topic,
-            partition=number,
-            transferring=transferring,
-            certificate=self.certificate,
-        )
+        ids = tuple(map(attrgetter("id"), group.members))
+        rows = Outcome(reading.members[self.owner], *self._topics_and_numbers(), self.waits)
+        return rows.assignment(ids, reading.topics, reading.counts, self.certificate)
 
     def tell(self, group: Group, record: Recorder) -> None:
         """Tell a recorder each step."""
@@ -56,10 +40,7 @@ class Decision(NamedTuple):
         ids = [group.members[row].id for row in reading.members.tolist()]
         partitions = [
             TopicPartition(reading.topics[topic], number)
-            for topic, number in zip(
-                *(column.tolist() for column in self._topics_and_numbers(np.arange(len(self.owner)))),
-                strict=True,
-            )
+            for topic, number in zip(*(each.tolist() for each in self._topics_and_numbers()), strict=True)
         ]
         contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
         for member, row in zip(*(column.tolist() for column in reading.claims), strict=True):
@@ -81,12 +62,11 @@ class Decision(NamedTuple):
             if self.waits[row]:
                 record(partitions[row], Reason.HELD_BACK, ids[owner])
 
-    def _topics_and_numbers(
-        self, partitions: NDArray[np.intp]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The topic of each of these partitions, and its number in that."""
-        topic = self.reading.topic_of[partitions]
-        return topic.astype(np.int32), (partitions - self.reading.starts[topic]).astype(np.int32)
+    def _topics_and_numbers(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The topic of each partition, and its number in that."""
+        topic = self.reading.topic_of
+        number = np.arange(len(topic)) - self.reading.starts[topic]
+        return topic.astype(np.int32), number.astype(np.int32)
 
 
 def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:

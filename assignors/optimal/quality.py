@@ -22,6 +22,12 @@ from partitioning.errors import InvalidGroupError
 class AssignmentQuality:
     """An assignment against the best one for the same group; what is held back counts as given.
 
+    >>> members = [Member("a", ["orders", "clicks"]), Member("b", ["orders", "clicks"])]
+    >>> group = Group([Topic("orders", 3), Topic("clicks", 3)], members)
+    >>> result = quality(group, get_assignor("range").assign(group))
+    >>> result.loads, result.best_loads
+    ((4, 2), (3, 3))
+
     Attributes:
         loads: how many partitions members have, most first.
         best_loads: the same where the greatest is least, then the second, and so on.
@@ -70,7 +76,6 @@ def quality(
     What members had is what they say they own, or where none of them owns anything what "sticky" user data
     remembers.
 
-    >>> from assignors import Group, Member, Topic, get_assignor
     >>> group = Group([Topic("orders", 3)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> result = quality(group, get_assignor("range").assign(group))
     >>> result.loads, result.best_loads

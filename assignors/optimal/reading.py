@@ -15,7 +15,7 @@ from assignors.columnar.sticky_structures import Memory, recall_owned, recall_us
 from assignors.group import Group, Member, name_in
 from assignors.optimal.grouping import distinct
 from assignors.optimal.network import Ints
-from partitioning.kit.columns import bounds, inverse
+from partitioning.kit.columns import bounds, inverse, locate
 
 
 class Readers(NamedTuple):
@@ -64,9 +64,7 @@ class Readers(NamedTuple):
 
     def has(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.bool_]:
         """Whether each of these classes reads the topic in the same row."""
-        pairs = np.append(self.kind * self.topics + self.topic, -1)
-        wanted = kind * self.topics + topic
-        present: NDArray[np.bool_] = pairs[np.searchsorted(pairs[:-1], wanted)] == wanted
+        _, present = locate(self.kind * self.topics + self.topic, kind * self.topics + topic)
         return present
 
 

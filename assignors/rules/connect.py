@@ -7,7 +7,7 @@ they are given, so what members subscribe to does not count.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle
 from typing import NamedTuple
@@ -34,6 +34,11 @@ BACKOFF_FACTOR = 40
 
 class ConnectRound(NamedTuple):
     """What the leader of a Connect cluster answers in one rebalance.
+
+    >>> cluster = Group([Topic("connector:jdbc", 1), Topic("jdbc", 2)], [Member("w1", []), Member("w2", [])])
+    >>> answer = get_assignor("connect-incremental").assign_at(cluster, now_ms=1)
+    >>> answer.assignment["w1"], answer.revoked, answer.delay_ms
+    (PartitionList([('connector:jdbc', 0), ('jdbc', 0)]), {}, 0)
 
     Attributes:
         assignment: what each worker runs afterwards, its connectors first, then its tasks, in the order in
@@ -108,13 +113,17 @@ class _Worker:
     connectors: dict[TaskId, None] = field(default_factory=dict)
     tasks: dict[TaskId, None] = field(default_factory=dict)
 
+    def part(self, *, instances: bool) -> dict[TaskId, None]:
+        """Its connectors, or its tasks."""
+        return self.connectors if instances else self.tasks
+
     def run(self, what: Iterable[TaskId]) -> None:
         for each in what:
-            (self.connectors if each.number == INSTANCE else self.tasks)[each] = None
+            self.part(instances=each.number == INSTANCE)[each] = None
 
     def stop(self, what: Collection[TaskId]) -> None:
         for each in what:
-            (self.connectors if each.number == INSTANCE else self.tasks).pop(each, None)
+            self.part(instances=each.number == INSTANCE).pop(each, None)
 
     def all(self) -> list[TaskId]:
         return [*self.connectors, *self.tasks]
@@ -178,8 +187,8 @@ class _Round:
 
         # 7. Give what is new, then what is lost, to the workers with least.
         to_assign = [*created, *to_reassign]
-        _fill(self._workers, to_assign, lambda worker: worker.connectors, instances=True)
-        _fill(self._workers, to_assign, lambda worker: worker.tasks, instances=False)
+        _fill(self._workers, to_assign, instances=True)
+        _fill(self._workers, to_assign, instances=False)
         return self._answer(lost)
 
     def _revoke(self, worker: _Worker, what: Iterable[TaskId]) -> None:
@@ -248,8 +257,8 @@ class _Round:
             return []
         instances = sum(each.number == INSTANCE for each in self._configured)
         return [
-            *_too_much(self._workers, instances, lambda worker: worker.connectors),
-            *_too_much(self._workers, len(self._configured) - instances, lambda worker: worker.tasks),
+            *_too_much(self._workers, instances, instances=True),
+            *_too_much(self._workers, len(self._configured) - instances, instances=False),
         ]
 
     def _answer(self, lost: list[TaskId]) -> tuple[ConnectRound, ConnectMemory]:
@@ -337,12 +346,10 @@ def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list
     return [each for each in ordered if each in some]
 
 
-def _too_much(
-    workers: list[_Worker], total: int, of: Callable[[_Worker], dict[TaskId, None]]
-) -> list[tuple[_Worker, list[TaskId]]]:
+def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tuple[_Worker, list[TaskId]]]:
     """What workers have above their share (`loadBalancingRevocations`): the first of their collection."""
     least, extras = divmod(total, len(workers))
-    sizes = [len(of(worker)) for worker in workers]
+    sizes = [len(worker.part(instances=instances)) for worker in workers]
     if sizes.count(least + 1) == extras and sizes.count(least) + extras == len(workers):
         return []
     surplus = []
@@ -354,31 +361,26 @@ def _too_much(
             extras -= 1
             share = least + 1
         if size > share:
-            surplus.append((worker, [*of(worker)][: size - share]))
+            surplus.append((worker, [*worker.part(instances=instances)][: size - share]))
     return surplus
 
 
-def _fill(
-    workers: list[_Worker],
-    what: Iterable[TaskId],
-    of: Callable[[_Worker], dict[TaskId, None]],
-    *,
-    instances: bool,
-) -> None:
+def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) -> None:
     """Gives connectors or tasks to the least loaded (`assignConnectors`, `assignTasks`).
 
     Quirk: workers are sorted once; each turn serves all up to the first that has more than the first worker.
     """
-    workers.sort(key=lambda worker: (len(of(worker)), utf16_key(worker.id)))
+    workers.sort(key=lambda worker: (len(worker.part(instances=instances)), utf16_key(worker.id)))
     left = iter([each for each in what if (each.number == INSTANCE) is instances])
+    parts = [worker.part(instances=instances) for worker in workers]
     while True:
-        first_load = len(of(workers[0]))
-        more = (row for row, worker in enumerate(workers) if len(of(worker)) > first_load)
-        for worker in workers[: next(more, len(workers))]:
+        first_load = len(parts[0])
+        more = (row for row, part in enumerate(parts) if len(part) > first_load)
+        for part in parts[: next(more, len(parts))]:
             each = next(left, None)
             if each is None:
                 return
-            of(worker)[each] = None
+            part[each] = None
 
 
 def _backoff_ms(attempts: int, max_delay_ms: int) -> int:

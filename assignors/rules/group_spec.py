@@ -184,3 +184,27 @@ class GroupSpec:
             ]
             for member, target in assignment.items()
         }
+
+
+class Targets:
+    """Targets by a member's number (index into `member_ids`): old ones, and changed copies."""
+
+    def __init__(self, spec: GroupSpec) -> None:
+        self._member_ids = spec.member_ids
+        self.old = [spec.member_assignment[member] for member in spec.member_ids]
+        self._new: dict[int, TargetAssignment] = {}
+
+    def result(self) -> dict[str, TargetAssignment]:
+        """Each member's target: the old one where it did not change."""
+        return {
+            member: self._new.get(index, self.old[index]) for index, member in enumerate(self._member_ids)
+        }
+
+    def changeable(self, member: int) -> TargetAssignment:
+        """The member's target, copied before its first change.
+
+        Quirk: a copy can have another order, and one is made now and then although nothing changes.
+        """
+        if member not in self._new:
+            self._new[member] = deep_copy_assignment(self.old[member])
+        return self._new[member]

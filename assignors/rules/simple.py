@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from assignors.group import Group
 from assignors.partition_list import NOTHING, PartitionList
-from assignors.rules.group_spec import GroupSpec, TargetAssignment, deep_copy_assignment
+from assignors.rules.group_spec import GroupSpec, TargetAssignment, Targets
 from partitioning.errors import AssignorError
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_codes import TopicIdPartition
@@ -22,6 +22,10 @@ from partitioning.topic_partition import TopicPartition
 
 class ShareAssignment(Mapping[str, PartitionList]):
     """The partitions of every member of a share group, in the JVM's list order; lists of two members overlap.
+
+    >>> group = Group([Topic("orders", 2)], [Member(name, ["orders"]) for name in "abc"])
+    >>> SimpleAssignor().assign(group).members_of[("orders", 0)]
+    ('a', 'c')
 
     Args:
         group: the group that was assigned.
@@ -70,6 +74,10 @@ class SimpleAssignor:
     `Member.owned` is a member's target so far. Topics count by their id, so where `Topic.id` is None the
     answer is that for an id made from the name. All partitions count as initialised: a broker leaves out
     those whose share state it has not made yet.
+
+    >>> group = Group([Topic("orders", 2)], [Member(name, ["orders"]) for name in "abc"])
+    >>> SimpleAssignor().assign(group)["a"], SimpleAssignor().assign(group)["c"]
+    (PartitionList([('orders', 0), ('orders', 1)]), PartitionList([('orders', 0)]))
     """
 
     name: ClassVar[str] = "simple"
@@ -94,34 +102,10 @@ def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
     spec = GroupSpec(group)
     if not spec.member_ids:
         return {}
-    targets = _Targets(spec)
+    targets = Targets(spec)
     if spec.is_homogeneous:
         return spec.partition_lists(_assign_homogeneous(spec, targets))
     return spec.partition_lists(_assign_heterogeneous(spec, targets))
-
-
-class _Targets:
-    """Targets by a member's number (index into `member_ids`): old ones, and changed copies."""
-
-    def __init__(self, spec: GroupSpec) -> None:
-        self._member_ids = spec.member_ids
-        self.old = [spec.member_assignment[member] for member in spec.member_ids]
-        self._new: dict[int, TargetAssignment] = {}
-
-    def result(self) -> dict[str, TargetAssignment]:
-        """Each member's target: the old one where it did not change."""
-        return {
-            member: self._new.get(index, self.old[index]) for index, member in enumerate(self._member_ids)
-        }
-
-    def changeable(self, member: int) -> TargetAssignment:
-        """The member's target, copied before its first change.
-
-        Quirk: a copy can have another order, and one is made now and then although nothing changes.
-        """
-        if member not in self._new:
-            self._new[member] = deep_copy_assignment(self.old[member])
-        return self._new[member]
 
 
 class _Pool(Generic[K]):
@@ -129,7 +113,7 @@ class _Pool(Generic[K]):
 
     def __init__(
         self,
-        targets: _Targets,
+        targets: Targets,
         members: Sequence[int],
         partitions: Sequence[K],
         place_of: Callable[[K], tuple[uuid.UUID, int]],
@@ -179,7 +163,7 @@ class _Pool(Generic[K]):
         return len(mine) >= self.desired[member]
 
 
-def _assign_homogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, TargetAssignment]:
+def _assign_homogeneous(spec: GroupSpec, targets: Targets) -> dict[str, TargetAssignment]:
     """`SimpleHomogeneousAssignmentBuilder`: all subscribe to the same topics, whose partitions are one pool.
 
     Quirk: partitions that are gone are kept.
@@ -208,7 +192,7 @@ def _assign_homogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, TargetA
     return targets.result()
 
 
-def _assign_heterogeneous(spec: GroupSpec, targets: _Targets) -> dict[str, TargetAssignment]:
+def _assign_heterogeneous(spec: GroupSpec, targets: Targets) -> dict[str, TargetAssignment]:
     """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, in the order of a HashSet of all.
 
     Quirk: a topic that has lost all its subscribers stays in the target of each member that had it.

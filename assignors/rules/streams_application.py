@@ -22,7 +22,14 @@ _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class ProcessAssignment(NamedTuple):
-    """Which process runs what, and stands by for what or warms it up: its tasks in order."""
+    """Which process runs what, and stands by for what or warms it up: its tasks in order.
+
+    >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
+    >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
+    >>> answer: ProcessAssignment = StreamsHighAvailabilityAssignor().assign(application)
+    >>> answer.active[process], answer.probing_rebalance
+    (PartitionList([('0', 0), ('0', 1)]), False)
+    """
 
     active: Mapping[str, PartitionList]
     standby: Mapping[str, PartitionList]

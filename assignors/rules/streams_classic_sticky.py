@@ -22,6 +22,11 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
 
     Offsets do not count, only whether a process reports one; nor do tags. Racks count as `RackAwareAssignor`
     says; quirk: only if both costs are configured.
+
+    >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
+    >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
+    >>> StreamsClassicStickyAssignor().assign(application).active[process]
+    PartitionList([('0', 0), ('0', 1)])
     """
 
     name: ClassVar[str] = "streams-classic-sticky"

@@ -33,6 +33,11 @@ _UNKNOWN = -3
 class StreamsHighAvailabilityAssignor(RackAwareAssignor):
     """Kafka Streams' default in classic groups: even loads, but a task runs where its state is caught up.
 
+    >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
+    >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
+    >>> StreamsHighAvailabilityAssignor().assign(application).active[process]
+    PartitionList([('0', 0), ('0', 1)])
+
     Args:
         max_warmup_replicas: `max.warmup.replicas` of the leader, as all other settings; 1 or more.
         acceptable_recovery_lag: `acceptable.recovery.lag`; 2**63 - 1: every process counts as caught up.

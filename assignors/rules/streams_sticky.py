@@ -24,6 +24,9 @@ from partitioning.topic_partition import TopicPartition
 class Subtopology:
     """A part of a topology; its tasks are numbered from 0.
 
+    >>> Subtopology("0", 12, stateful=True)  # reads a topic of 12 partitions
+    Subtopology(id='0', tasks=12, stateful=True, source_topics=(), changelog_topics=())
+
     Attributes:
         id: its id, such as "0".
         tasks: how many tasks: the greatest partition count of its source topics.
@@ -42,6 +45,11 @@ class Subtopology:
 @dataclass(frozen=True, slots=True)
 class StreamsMember:
     """A member (a thread) as the coordinator knows it; a task is `TopicPartition(subtopology, number)`.
+
+    >>> from partitioning import TopicPartition
+    >>> members = [StreamsMember("a", "app-1"), StreamsMember("b", "app-2", active=[TopicPartition("0", 0)])]
+    >>> StreamsStickyAssignor().assign(StreamsGroup([Subtopology("0", 2)], members)).active["b"]
+    PartitionList([('0', 0)])
 
     Attributes:
         id: member id.
@@ -66,6 +74,10 @@ class StreamsMember:
 @dataclass(frozen=True, slots=True)
 class StreamsGroup:
     """What the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
+
+    >>> group = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", "app"), StreamsMember("b", "app")])
+    >>> StreamsStickyAssignor().assign(group).active
+    {'a': PartitionList([('0', 0)]), 'b': PartitionList([('0', 1)])}
 
     Attributes:
         subtopologies: the parts of its topology.
@@ -96,7 +108,12 @@ def members_in_turn(members: Sequence[StreamsMember]) -> HashMap[str, StreamsMem
 
 
 class StreamsAssignment(NamedTuple):
-    """Who runs what, and who stands by for what: for each member its tasks, by subtopology and number."""
+    """Who runs what, and who stands by for what: for each member its tasks, by subtopology and number.
+
+    >>> group = StreamsGroup([Subtopology("0", 1)], [StreamsMember("a", "app-1")])
+    >>> StreamsStickyAssignor().assign(group)
+    StreamsAssignment(active={'a': PartitionList([('0', 0)])}, standby={'a': PartitionList([])})
+    """
 
     active: Mapping[str, PartitionList]
     standby: Mapping[str, PartitionList]
@@ -107,6 +124,11 @@ class StreamsStickyAssignor:
 
     Which of two equal processes or members comes first follows from their ids, which are random: without them
     a plan is right up to such ties.
+
+    >>> members = [StreamsMember("a", "app-1"), StreamsMember("b", "app-2")]
+    >>> group = StreamsGroup([Subtopology("0", 1, stateful=True)], members, standby_replicas=1)
+    >>> StreamsStickyAssignor().assign(group).standby
+    {'a': PartitionList([]), 'b': PartitionList([('0', 0)])}
     """
 
     name: ClassVar[str] = "sticky"

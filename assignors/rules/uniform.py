@@ -16,6 +16,7 @@ from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import (
     GroupSpec,
     TargetAssignment,
+    Targets,
     deep_copy_assignment,
     is_settled,
     remove_partition,
@@ -256,7 +257,6 @@ class UniformHeterogeneousAssignmentBuilder:
     Attributes:
         topic_subscribers: the members that subscribe to each topic, ascending.
         sorted_topic_ids: the subscribed topics, in the order in which they are assigned and balanced.
-        target_assignment: the target of each member; as long as nothing changes, it is the one it has had.
         partition_owners: the member that has each partition of each topic, None for nobody.
     """
 
@@ -268,7 +268,7 @@ class UniformHeterogeneousAssignmentBuilder:
             for topic in spec.subscribed_topic_ids[member]:
                 self.topic_subscribers[topic].append(index)
         self.sorted_topic_ids = sorted(self.topic_subscribers, key=self._topic_order)
-        self.target_assignment = [spec.member_assignment[member] for member in spec.member_ids]
+        self._targets = Targets(spec)
         self.target_assignment_sizes = [0] * len(spec.member_ids)
         self.partition_owners: dict[uuid.UUID, list[int | None]] = {
             topic: [None] * spec.num_partitions[topic] for topic in self.sorted_topic_ids
@@ -282,7 +282,7 @@ class UniformHeterogeneousAssignmentBuilder:
         self._assign_remaining_partitions()
         # 3. Partitions move from the members with most to those with fewest.
         self._balance()
-        return dict(zip(self._spec.member_ids, self.target_assignment, strict=True))
+        return self._targets.result()
 
     def _topic_order(self, topic: uuid.UUID) -> tuple[float, int, tuple[int, ...]]:
         """Most partitions a subscriber first, then fewest subscribers, then by id (`topicComparator`).
@@ -301,7 +301,7 @@ class UniformHeterogeneousAssignmentBuilder:
                     if topic in subscribed:
                         self._keep(topic, partition, index)
                     else:
-                        remove_partition(self._changeable(index), topic, partition)
+                        remove_partition(self._targets.changeable(index), topic, partition)
                         self._record(
                             self._spec.topic_partition(topic, partition), Reason.UNSUBSCRIBED, member
                         )
@@ -375,22 +375,15 @@ class UniformHeterogeneousAssignmentBuilder:
         """Gives a partition to a member, taking it from the one that has it."""
         owner = self.partition_owners[topic][partition]
         if owner is not None:
-            remove_partition(self._changeable(owner), topic, partition)
+            remove_partition(self._targets.changeable(owner), topic, partition)
             self.target_assignment_sizes[owner] -= 1
         # Quirk: a new set has room for an even share of the topic, which can change its order.
         estimated_partitions_per_subscriber = math.ceil(
             self._spec.num_partitions[topic] / len(self.topic_subscribers[topic])
         )
         capacity = hash_map_capacity(estimated_partitions_per_subscriber)
-        target = self._changeable(member)
+        target = self._targets.changeable(member)
         target.compute_if_absent(topic, lambda: HashSet(capacity=capacity)).add(partition)
         self.partition_owners[topic][partition] = member
         self.target_assignment_sizes[member] += 1
         self._record(self._spec.topic_partition(topic, partition), reason, self._spec.member_ids[member])
-
-    def _changeable(self, member: int) -> TargetAssignment:
-        """The member's target, copied before its first change. Quirk: a copy can have another order."""
-        target = self.target_assignment[member]
-        if target is self._spec.member_assignment[self._spec.member_ids[member]]:
-            target = self.target_assignment[member] = deep_copy_assignment(target)
-        return target

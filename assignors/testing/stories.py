@@ -1,8 +1,8 @@
 """Groups as an assignor meets them, one rebalance after the other."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from assignors.group import Assignment, Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionList
@@ -12,16 +12,12 @@ FORMS = ("as it was given", "none", "empty", "of another strategy")
 """The forms of user data: another strategy's is what a member sends that comes from another client."""
 
 
-@dataclass
 class Story:
     """What happens to one group; the same seed tells the same story to assignors that answer alike."""
 
-    seed: int
-    _random: random.Random = field(init=False)
-    _ever: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)  # noqa: S311 - test data
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - test data
+        self._ever = 0
 
     def first(self) -> tuple[str, Group]:
         """What the group is called at its beginning, and the group."""
@@ -119,8 +115,3 @@ def _fresh(group: Group) -> Group:
             for each in group.members
         ],
     )
-
-
-def stories(count: int) -> Iterator[Story]:
-    """So many stories, always the same."""
-    return map(Story, range(count))

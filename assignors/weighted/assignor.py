@@ -5,14 +5,15 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
-from assignors.group import Group
+from assignors.group import Certificate, Group
 from assignors.interface import CooperativeMemory, EagerMemory
 from assignors.optimal.assignor import Deciding, Decision, find_held_back
 from assignors.optimal.reading import read_group
 from assignors.partition_list import PartitionList
-from assignors.weighted.improving import Answer, Limits, certify, decide
+from assignors.weighted.improving import Limits, certify, decide
 from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak
@@ -123,7 +124,7 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         certificate = certify(problem, owner, least_peak(problem))
         return Decision(reading, owner, find_held_back(reading, owner), certificate)
 
-    def _answer(self, problem: Problem) -> Answer:
+    def _answer(self, problem: Problem) -> tuple[NDArray[np.intp], Certificate]:
         moves, gain, _ = self._limits
         if moves is not None:
             moves = max(moves - int(np.count_nonzero(problem.reading.holder < 0)), 0)

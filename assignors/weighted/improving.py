@@ -211,20 +211,13 @@ def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     return rows[:: -(-len(rows) // most) or 1]
 
 
-class Answer(NamedTuple):
-    """Who gets what, and how good that is."""
-
-    owner: NDArray[np.intp]
-    certificate: Certificate
-
-
-def decide(problem: Problem, limits: Limits) -> Answer:
-    """Leave everything with its holder, give away what has none, then lower the peak."""
+def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certificate]:
+    """Who owns what, and how good that is: all stays, what has no holder is given, the peak is lowered."""
     bound = least_peak(problem)
     owner = problem.reading.holder.copy()
     place(problem, owner)
     improve(problem, owner, bound, limits)
-    return Answer(owner, certify(problem, owner, bound))
+    return owner, certify(problem, owner, bound)
 
 
 def certify(problem: Problem, owner: NDArray[np.intp], bound: float) -> Certificate:

@@ -124,27 +124,18 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
 
 
 def _print(state: GroupState, console: Console) -> None:
-    import numpy as np  # noqa: PLC0415 - help does without
-
-    from assignors.partition_list import PartitionList  # noqa: PLC0415
+    from assignors.partition_list import PartitionList  # noqa: PLC0415 - help does without
     from copartition.reports.grid import cell, note, table  # noqa: PLC0415
     from copartition.words import count, partition_ranges  # noqa: PLC0415
 
-    topics = tuple(sorted(state.topics))
-    rank = {name: place for place, name in enumerate(topics)}
-    topic = np.array([rank[name] for name in state.topics], np.int32)[state.topic]
-    order = np.lexsort((state.partition, topic, state.member))
-    ends = np.searchsorted(state.member[order], np.arange(len(state.members)))
-    nobodys, *lists = [
-        PartitionList(topics, topic[rows], state.partition[rows]) for rows in np.split(order, ends)
-    ]
+    assignment = state.assignment
     shown = table(["MEMBER", "N", "PARTITIONS"], right=[1])
-    for member, mine in zip(state.members, lists, strict=True):
-        shown.add_row(cell(member.id), str(len(mine)), cell(partition_ranges(mine)))
-    if len(nobodys):
+    for member, mine in assignment.items():
+        shown.add_row(cell(member), str(len(mine)), cell(partition_ranges(PartitionList.of(sorted(mine)))))
+    if nobodys := PartitionList.of(sorted(assignment.unassigned)):
         shown.add_row(cell("nobody", "yellow"), str(len(nobodys)), cell(partition_ranges(nobodys)))
     console.print(shown)
-    loads = [len(mine) for mine in lists]
+    loads = [len(mine) for mine in assignment.values()]
     each = f"{min(loads)} to {max(loads)} each"
     console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {each}"))
     for text in (*state.warnings, *state.assumed):

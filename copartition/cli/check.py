@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,6 @@ from copartition.cli.shell import COULD_NOT, Output, command, complain, end_of_h
 from copartition.cli.topic_options import KeyFormat, Wanted, key_format_options, reading_options
 
 if TYPE_CHECKING:
-    from copartition.diff import Check
     from copartition.reports.join import JoinReport
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
@@ -83,38 +82,41 @@ def check(
         raise click.UsageError("--grow and --writer read no records; leave out options that select some")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
-    from copartition.reports.join import JoinNumbers  # noqa: PLC0415
+    from copartition.reports.join import (  # noqa: PLC0415
+        JoinNumbers,
+        JoinReport,
+        check_json,
+        join_markdown,
+        print_join,
+    )
 
     limits = [parse_check(text, JoinNumbers) for text in checks]
     counts = dict(topics)
     if grow:
-        report = _check_growth(joined, joins, grow, config, counts)
+        from copartition.topics.join.planned import plan_growth  # noqa: PLC0415 - help and completion do without
+
+        listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
+        known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
+        report = JoinReport(plan_growth(listed, known_counts, grow))
     elif writers:
         report = _check_writers(joined, writers, config, counts)
     else:
         report = _check_records(joined, config, counts, wanted, keys)
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
-    _write(report, limits, output, html)
+    if html is not None:
+        from copartition.reports.join_page import join_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(join_html(report), html)
+    output.show(
+        partial(print_join, report),
+        json=partial(check_json, report, limits),
+        markdown=partial(join_markdown, report),
+    )
     for line in keys.undecoded():
         complain(ctx, line)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
-    ctx.exit(bool(failed) if limits else _EXIT[report.answer])
-
-
-def _check_growth(
-    topics: tuple[str, ...],
-    joins: tuple[str, ...],
-    plan: Mapping[str, int],
-    config: Mapping[str, str],
-    counts: Mapping[str, int],
-) -> JoinReport:
-    from copartition.reports.join import JoinReport  # noqa: PLC0415 - help and completion do without
-    from copartition.topics.join.planned import plan_growth  # noqa: PLC0415
-
-    listed = [*([topics] if topics else []), *(tuple(join.split(",")) for join in joins)]
-    known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
-    return JoinReport(plan=plan_growth(listed, known_counts, plan))
+    ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
 
 
 def _check_writers(
@@ -162,18 +164,4 @@ def _check_records(
         from copartition.topics.cluster import check_topics  # noqa: PLC0415
     return JoinReport(
         *check_topics(topics, config, wanted.selection, committed=wanted.committed, decoder=keys)
-    )
-
-
-def _write(report: JoinReport, limits: Sequence[Check], output: Output, html: str | None) -> None:
-    if html is not None:
-        from copartition.reports.join_page import join_html  # noqa: PLC0415 - needs the extra "report"
-
-        write(join_html(report), html)
-    from copartition.reports.join import check_json, join_markdown, print_join  # noqa: PLC0415 - as above
-
-    output.show(
-        partial(print_join, report),
-        json=partial(check_json, report, limits),
-        markdown=partial(join_markdown, report),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -52,38 +51,28 @@ def coordinator(
     if config.get("bootstrap.servers"):
         if partitions is not None:
             raise click.UsageError("the cluster has the partition count; leave -n out")
-        leaders = _leaders(config, topic)
+        from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
+
+        cluster = Cluster(topic, config)
+        if topic not in cluster.counts:
+            raise SourceError(
+                f"{topic}: the cluster has no such topic that this user may see; it is made for the first id "
+                "that it has to keep"
+            )
+        leaders = cluster.leaders(topic)
         partitions = len(leaders)
     elif config:
         raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
     places = {id_: coordinator_partition(id_, partitions or PARTITIONS) for id_ in ids}
-    if output.form == "json":
-        output.print_rows([_row(each, topic, place, leaders) for each, place in places.items()])
-        return
-    kind, rows = "transactional id" if transactional else "group", []
+    kind = "transactional id" if transactional else "group"
+    rows: list[dict[str, object]] = []
     for each, place in places.items():
-        rows.append({kind: each, "partition": f"{topic}-{place}"})
-        if leaders:
-            broker = leaders[place]
-            rows[-1]["coordinator"] = "nobody" if broker is None else f"{broker.address} ({broker.id})"
+        broker = leaders[place] if leaders else None
+        if output.form == "json":
+            row: dict[str, object] = {"id": each, "topic": topic, "partition": place}
+            leader: object = broker and broker._asdict()
+        else:
+            row = {kind: each, "partition": f"{topic}-{place}"}
+            leader = f"{broker.address} ({broker.id})" if broker else "nobody"
+        rows.append({**row, "coordinator": leader} if leaders else row)
     output.print_rows(rows)
-
-
-def _row(id_: str, topic: str, place: int, leaders: list[Broker | None] | None) -> dict[str, object]:
-    row: dict[str, object] = {"id": id_, "topic": topic, "partition": place}
-    if leaders is not None:
-        broker = leaders[place]
-        row["coordinator"] = None if broker is None else broker._asdict()
-    return row
-
-
-def _leaders(config: Mapping[str, str], topic: str) -> list[Broker | None]:
-    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
-
-    cluster = Cluster(topic, config)
-    if topic not in cluster.counts:
-        raise SourceError(
-            f"{topic}: the cluster has no such topic that this user may see; it is made for the first id "
-            "that it has to keep"
-        )
-    return cluster.leaders(topic)

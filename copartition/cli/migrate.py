@@ -12,6 +12,7 @@ from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, output_options
 from copartition.cli.shell import Output, command, write
 from copartition.words import visible
+from partitioning.errors import AssignorError, SourceError
 
 if TYPE_CHECKING:
     from assignors.state import GroupState
@@ -80,7 +81,12 @@ def migrate(
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
     features: dict[str, Any] = {}
     if state is not None:
-        old, features = [_strategy_of(state, before)], {"group_version": state.group_version}
+        if state.strategy is None:
+            raise SourceError(
+                f"{before} does not tell which assignor the group uses; capture --describe --state, too, or "
+                "name it instead: copartition migrate range uniform"
+            )
+        old, features = [state.strategy], {"group_version": state.group_version}
     kinds = clients or (() if state is None else state.clients)
     migration = plan_migration(
         old, new, clients=tuple(dict.fromkeys(kinds)) or ("java",), policy=policy, **features
@@ -112,22 +118,10 @@ def _state(name: str, config: dict[str, str], group: str | None) -> GroupState |
     return read_source(name, config, group=group).state
 
 
-def _strategy_of(state: GroupState, name: str) -> str:
-    from partitioning.errors import SourceError  # noqa: PLC0415 - as above
-
-    if state.strategy is None:
-        raise SourceError(
-            f"{name} does not tell which assignor the group uses; capture --describe --state, too, or "
-            "name it instead: copartition migrate range uniform"
-        )
-    return state.strategy
-
-
 def _separation_warning(state: GroupState, new: Sequence[str]) -> str:
     from copartition.diff import diff  # noqa: PLC0415 - as above
     from copartition.groups import plan  # noqa: PLC0415 - as above
     from copartition.reports.diff.verdict import separated_sentences  # noqa: PLC0415 - as above
-    from partitioning.errors import AssignorError, SourceError  # noqa: PLC0415 - as above
 
     try:
         change = diff(state, plan(state, new[0]), match="member-id")

@@ -63,19 +63,26 @@ class ScenarioInputs(NamedTuple):
         return [CapturedScenario(replace(base, assignor=name)) for base, name in named]
 
     def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
-        from copartition.groups import read_source, scenario_of, scenarios_of_record  # noqa: PLC0415 - only groups need it
+        from copartition.groups import read_source, scenario_of, scenarios_of_record, with_waiting  # noqa: PLC0415 - only groups need it
         from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
 
         captured: list[CapturedScenario] = []
         assignors = self.assignors or (None,)
+
+        def changed(scenario: CapturedScenario) -> CapturedScenario:
+            return scenario._replace(scenario=with_settings(scenario.scenario, self.changes))
+
         for plan in plans:
             if plan.lower().endswith(_RECORD):
-                captured += scenarios_of_record(plan, self.deploys, assignors)
+                captured += map(changed, scenarios_of_record(plan, self.deploys, assignors))
             else:
                 state = read_source(plan, self.config, group=self.group).state
-                for deploy in self.deploys:
-                    captured += [scenario_of(state, deploy, assignor=assignor) for assignor in assignors]
-        return [each._replace(scenario=with_settings(each.scenario, self.changes)) for each in captured]
+                captured += [
+                    with_waiting(changed(scenario_of(state, deploy, assignor=assignor)), state)
+                    for deploy in self.deploys
+                    for assignor in assignors
+                ]
+        return captured
 
 
 scenario_options = one_argument(

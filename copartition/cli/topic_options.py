@@ -78,8 +78,12 @@ WITH_REGISTRY = ("avro", "json-schema")
 class KeyFormat:
     """Called with a topic, it gives the decoder of its keys; None where their bytes are compared."""
 
-    def __init__(self, name: str | None, registry: dict[str, str]) -> None:
-        self.name = name
+    def __init__(self, key_format: str | None, registry: dict[str, str]) -> None:
+        if registry and key_format not in WITH_REGISTRY:
+            raise click.UsageError(f"--registry is for --key-format {' or '.join(WITH_REGISTRY)}")
+        if key_format in WITH_REGISTRY and "url" not in registry:
+            raise click.UsageError(f"--key-format {key_format} needs the schema registry: --registry URL")
+        self.name = key_format
         self._settings = registry
         self._client: Any = None
         self._decoders: dict[str, KeyDecoder] = {}
@@ -102,14 +106,6 @@ class KeyFormat:
             if decoder.undecoded:
                 why, _ = decoder.undecoded.most_common(1)[0]
                 yield f"{decoder.undecoded.total()} sampled keys of {topic} are compared as bytes: {why}"
-
-
-def _key_format(key_format: str | None, registry: dict[str, str]) -> KeyFormat:
-    if registry and key_format not in WITH_REGISTRY:
-        raise click.UsageError(f"--registry is for --key-format {' or '.join(WITH_REGISTRY)}")
-    if key_format in WITH_REGISTRY and "url" not in registry:
-        raise click.UsageError(f"--key-format {key_format} needs the schema registry: --registry URL")
-    return KeyFormat(key_format, registry)
 
 
 def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -157,7 +153,7 @@ reading_options = one_argument(
 
 key_format_options = one_argument(
     "keys",
-    _key_format,
+    KeyFormat,
     click.option(
         "--key-format",
         type=click.Choice([*PLAIN, *WITH_REGISTRY]),

@@ -68,50 +68,31 @@ def watch(
     GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. It only reads: every
     look asks the coordinator to describe the group. If there is no such group yet, it waits for one.
     """
+    from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
+    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
+
+    report = WatchReport(form)
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_s is not None or count is not None:
             raise click.UsageError(
                 "a record is replayed from its first step to its last; leave --for, --count and --record out"
             )
-        _replay(group, form)
-    else:
-        _look(ctx, group, config, (interval, for_s, count), record, form)
-
-
-def _replay(path: str, form: str) -> None:
-    from copartition.groups.snapshot import read_record  # noqa: PLC0415
-    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
-
-    steps = read_record(path)
-    report = WatchReport(form)
-    for step in steps:
-        write(report.lines(step))
-    click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
-
-
-def _look(
-    ctx: click.Context,
-    group: str,
-    config: dict[str, str],
-    limits: tuple[float, float | None, int | None],
-    record: str | None,
-    form: str,
-) -> None:
+        steps = read_record(group)
+        for step in steps:
+            write(report.lines(step))
+        click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
+        return
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
-    from copartition.groups.snapshot import record_line  # noqa: PLC0415
-    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
     from copartition.watch import Looks  # noqa: PLC0415
 
     def tell(failure: str | None) -> None:
         complain(ctx, f"{failure}; trying again" if failure else f"live:{group}: it answers again")
 
-    interval, for_s, count = limits
     reader = GroupReader(group, config)
     ends, committed = (None, None) if record is None else (reader.ends, reader.committed)
     looks = Looks(
         reader, interval_s=interval, for_s=for_s, count=count, ends=ends, committed=committed, tell=tell
     )
-    report = WatchReport(form)
     with ExitStack() as stack:
         file = None if record is None else stack.enter_context(_open_record(record))
         with suppress(KeyboardInterrupt):

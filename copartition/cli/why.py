@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, set_option, topics_option
 from copartition.cli.shell import Output, command, write
-
-if TYPE_CHECKING:
-    from copartition.why.rebalances import GroupHistory
 
 
 class _LogOrGroup(click.Path):
@@ -91,7 +87,14 @@ def why(
             "of a broker's group coordinator or of a consumer"
         )
     if as_scenario:
-        _write_scenario(groups, dict(topics), assignor, changes, output)
+        from copartition.cli.snapshot import scenario_yaml  # noqa: PLC0415 - few ask for it
+        from copartition.why.cures import scenario_of  # noqa: PLC0415
+
+        if len(groups) > 1:
+            names = ", ".join(each.name for each in groups[:10])
+            raise click.UsageError(f"a scenario has one group; name it with --group: {names}")
+        logged = scenario_of(groups[0], dict(topics), assignor, changes)
+        output.write(scenario_yaml(logged.scenario, logged.assumed))
         return
     answers = [
         (each, cures(each, scenario_or_why_not(each, dict(topics), assignor, changes))) for each in groups
@@ -103,20 +106,3 @@ def why(
     output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))
     if any(each.rebalances for each in groups):
         ctx.exit(1)
-
-
-def _write_scenario(
-    groups: Sequence[GroupHistory],
-    topics: Mapping[str, int],
-    assignor: str | None,
-    changes: Mapping[str, str],
-    output: Output,
-) -> None:
-    from copartition.cli.snapshot import scenario_yaml  # noqa: PLC0415 - few ask for it
-    from copartition.why.cures import scenario_of  # noqa: PLC0415
-
-    if len(groups) > 1:
-        names = ", ".join(each.name for each in groups[:10])
-        raise click.UsageError(f"a scenario has one group; name it with --group: {names}")
-    logged = scenario_of(groups[0], topics, assignor, changes)
-    output.write(scenario_yaml(logged.scenario, logged.assumed))

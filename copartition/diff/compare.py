@@ -52,6 +52,10 @@ _LISTED = 5
 class AssignmentDiff:
     """Two states of a group compared, one row a partition, sorted by topic and partition.
 
+    >>> change = diff({"a": [("orders", 0), ("orders", 1)]}, {"a": [("orders", 0)], "b": [("orders", 1)]})
+    >>> [member.name for member in change.members], change.source.tolist(), change.target.tolist()
+    (['a', 'b'], [0, 0], [0, 1])
+
     Attributes:
         before: the first state.
         after: the second state.
@@ -278,6 +282,10 @@ def diff(
     weights: GivenWeights | None = None,
 ) -> AssignmentDiff:
     """What changes from one assignment of a group to another; a million partitions take half a second.
+
+    >>> change = diff({"a": [("orders", 0), ("orders", 1)]}, {"a": [("orders", 0)], "b": [("orders", 1)]})
+    >>> change.summary.moved, change.summary.members_joined
+    (1, 1)
 
     Args:
         before: an `Assignment`, a mapping from member id to partitions, or a `GroupState`.

@@ -7,6 +7,7 @@ from copartition.groups.plan import WhatIf as WhatIf
 from copartition.groups.plan import plan as plan
 from copartition.groups.scenario import scenario_of as scenario_of
 from copartition.groups.scenario import scenarios_of_record as scenarios_of_record
+from copartition.groups.scenario import with_waiting as with_waiting
 from copartition.groups.snapshot import parse_snapshot as parse_snapshot
 from copartition.groups.snapshot import snapshot_bytes as snapshot_bytes
 from copartition.groups.source import Pair as Pair

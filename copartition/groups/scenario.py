@@ -157,17 +157,30 @@ def _recorded_load(
         return None, f"the record shows no rates: it has no ends of all partitions {_STRETCH_S:g} s apart"
     seconds, came = max(stretches, key=lambda stretch: float(stretch[1].sum()) / stretch[0])
     rates = iter((came / seconds).tolist())
-    lags = np.zeros(len(state.topic), np.int64) if state.lag is None else state.lag
-    rows = zip(state.topic.tolist(), state.partition.tolist(), lags.tolist(), strict=True)
-    waits = {(state.topics[topic], number): max(lag, 0) for topic, number, lag in rows}
-    waiting = iter([waits.get(each, 0) for each in numbers])
-    load = Load(
-        {topic.name: tuple(islice(rates, topic.partitions)) for topic in topics},
-        waiting={topic.name: tuple(islice(waiting, topic.partitions)) for topic in topics},
-    )
+    waiting, text = _waiting(state, topics)
+    load = Load({topic.name: tuple(islice(rates, topic.partitions)) for topic in topics}, waiting=waiting)
     stretch = f"the busiest {duration(1_000 * seconds)} between two ends"
-    at_start = "nothing" if state.lag is None else "what was not committed"
-    return load, f"rates are those of {stretch} in the record; {at_start} waits at the start"
+    return load, f"rates are those of {stretch} in the record; {text}"
+
+
+def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScenario:
+    """The scenario of a group with the group's lags at its start, if its load says nothing of what waits."""
+    load, topics = captured.scenario.load, captured.scenario.topics
+    if load is None or load.waiting:
+        return captured
+    waiting, text = _waiting(state, topics)
+    scenario = replace(captured.scenario, load=replace(load, waiting=waiting))
+    return CapturedScenario(scenario, (*captured.assumed, text))
+
+
+def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tuple[int, ...]], str]:
+    """What the group had not committed of each partition, and what is taken for granted of it."""
+    lags = state.lag_by_place
+    waiting = {
+        topic.name: tuple(max(lags.get((topic.name, number), 0), 0) for number in range(topic.partitions))
+        for topic in topics
+    }
+    return waiting, f"{'what was not committed' if lags else 'nothing'} waits at the start"
 
 
 def _topics(state: GroupState) -> list[Topic]:
@@ -195,16 +208,13 @@ def _event(
         case "crash", member if member:
             return Crash(_BEGIN_MS, names[find_member(state, member, "--deploy crash")]), []
         case "grow", change if change:
-            return _growth(read, change), []
+            topic, _, digits = change.rpartition("=")
+            count = parse_number(digits, MAX_GROUP_PARTITIONS)
+            if topic in read and count is not None:
+                return Grow(_BEGIN_MS, topic, count), []
+            raise SourceError(
+                f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
+                f"{', '.join(read)}"
+            )
     kinds = ", ".join(DEPLOYS)
     raise SourceError(f"--deploy {deploy!r} is none of {kinds}; quote those with a blank")
-
-
-def _growth(read: Sequence[str], change: str) -> Grow:
-    topic, _, digits = change.rpartition("=")
-    count = parse_number(digits, MAX_GROUP_PARTITIONS)
-    if topic not in read or count is None:
-        raise SourceError(
-            f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: {', '.join(read)}"
-        )
-    return Grow(_BEGIN_MS, topic, count)

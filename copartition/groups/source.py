@@ -116,7 +116,8 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
         raise SourceError(f"{name} plans from the other side; name a group for that side")
     path, hash_, step = name.rpartition("#")
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
-        return _scenario_step(path, step)
+        number = _step_number(path, step)
+        return Source(step_state(simulate(Scenario.from_file(path)), number))
     if hash_ and Path(path).suffix.lower() == SUFFIX:
         return _record_step(path, step)
     if Path(name).suffix.lower() == SUFFIX:
@@ -229,7 +230,8 @@ def _file(name: str, group: str | None) -> Source:
         raise SourceError(f"{_source_label(name)}: {error}") from error
     snapshot = '"group-snapshot"' in text
     if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_status(text)):
-        return _scenario(name)
+        result = simulate(Scenario.from_file(name))
+        return Source(step_state(result, 0), last=step_state(result, -1))
     try:
         if snapshot or (text.lstrip().startswith("{") and not is_status(text)):
             return _one_group(Source(*parse_snapshot(text)), group)
@@ -247,16 +249,6 @@ def _one_group(source: Source, group: str | None) -> Source:
 
 def _source_label(name: str) -> str:
     return "standard input" if name == "-" else name
-
-
-def _scenario(path: str) -> Source:
-    result = simulate(Scenario.from_file(path))
-    return Source(step_state(result, 0), last=step_state(result, -1))
-
-
-def _scenario_step(path: str, step: str) -> Source:
-    number = _step_number(path, step)
-    return Source(step_state(simulate(Scenario.from_file(path)), number))
 
 
 def _record_step(path: str, step: str) -> Source:

@@ -6,7 +6,7 @@ Keys of the JSON are stable: a minor version adds, never renames.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -49,12 +49,18 @@ def verdict(audit: TopicAudit) -> str:
     """The answer in a sentence."""
     keyed = _keyed(audit)
     writers = _writers_in_turn(audit)
-    if not audit.coverage.read:
-        return "no records: nothing can be said"
     if not keyed:
-        return f"no keys in {audit.coverage.read:,} records: nothing can be said"
-    if audit.certainty in _OTHERWISE:
-        return _OTHERWISE[audit.certainty](audit)
+        missing = f"keys in {audit.coverage.read:,} records" if audit.coverage.read else "records"
+        return f"no {missing}: nothing can be said"
+    if audit.certainty == "unknown":
+        return _why_unknown(audit)
+    if audit.certainty == "mixed":
+        return _several_writers(audit)
+    if audit.certainty == "none":
+        return (
+            "no rule that was tried explains the records: partitions were chosen by hand, or by a client "
+            "with a rule of its own"
+        )
     if audit.num_partitions == 1:
         return "one partition, where every client puts every key"
     grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
@@ -202,21 +208,6 @@ def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
     return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
 
 
-def _unexplained(audit: TopicAudit) -> str:  # noqa: ARG001 - as the others
-    return (
-        "no rule that was tried explains the records: partitions were chosen by hand, or by a client with a "
-        "rule of its own"
-    )
-
-
-_OTHERWISE: dict[str, Callable[[TopicAudit], str]] = {
-    "none": _unexplained,
-    "unknown": _why_unknown,
-    "mixed": _several_writers,
-}
-"""What is said where no writer, or one after another, explains the records."""
-
-
 MOST_ROWS = 40
 
 
@@ -336,24 +327,23 @@ class Document(TypedDict):
 
 def audit_json(audits: Sequence[TopicAudit]) -> str:
     """Audits as JSON."""
-    return dump(
-        Document(format_version=AUDIT_FORMAT_VERSION, topics=[_audit_data(audit) for audit in audits])
-    )
+    topics = [
+        attributes(
+            AuditData,
+            audit,
+            settled=is_settled(audit),
+            verdict=verdict(audit),
+            remarks=remarks(audit),
+            forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
+            hottest=audit.hottest
+            and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
+            tried=len(audit.tried),
+        )
+        for audit in audits
+    ]
+    return dump(Document(format_version=AUDIT_FORMAT_VERSION, topics=topics))
 
 
 def audit_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
     return json_schema(Document, "copartition audit", {AuditData: TopicAudit, FormData: KeyForm})
-
-
-def _audit_data(audit: TopicAudit) -> AuditData:
-    return attributes(
-        AuditData,
-        audit,
-        settled=is_settled(audit),
-        verdict=verdict(audit),
-        remarks=remarks(audit),
-        forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
-        hottest=audit.hottest and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
-        tried=len(audit.tried),
-    )

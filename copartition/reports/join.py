@@ -79,52 +79,34 @@ class JoinNumbers:
 class JoinReport:
     """A verdict on one join, or a plan for several, and what it rests on."""
 
-    verdict: JoinVerdict | None = None  # None of a plan
+    verdict: JoinVerdict | GrowthPlan
     audits: tuple[TopicAudit, ...] = ()  # where topics were read
     # Of each topic but the last, where its keys are that the next one has, too.
     pairs: tuple[KeyPairs, ...] = ()
-    plan: GrowthPlan | None = None  # None of a verdict
     # Partition counts for pairs of invented keys, where no topic was read.
     invented_counts: tuple[int, ...] = ()
 
     @property
-    def drawn(self) -> list[tuple[str, int]]:
-        """Each topic with the partitions that its picture has."""
-        assert self.verdict is not None
-        counts = [audit.num_partitions for audit in self.audits] or self.invented_counts
-        return [*zip(self.verdict.topics, counts, strict=True)]
-
-    @property
-    def answer(self) -> Literal["yes", "no", "unknown"]:
-        """The verdict in a word."""
-        if self.plan is not None:
-            return self.plan.answer
-        assert self.verdict is not None
-        return self.verdict.answer
-
-    @property
     def headline(self) -> str:
         """The verdict in a sentence, the answer first."""
-        if self.plan is not None:
-            return f"{self.plan.answer}, {plan_sentences(self.plan)[0]}"
-        assert self.verdict is not None
-        names = list_names(self.verdict.topics)
-        if self.verdict.answer == "yes":
+        verdict = self.verdict
+        if isinstance(verdict, GrowthPlan):
+            return f"{verdict.answer}, {plan_sentences(verdict)[0]}"
+        names, because = list_names(verdict.topics), verdict.reasons[0].text
+        if verdict.answer == "yes":
             return f"yes, {names} can be joined by partition"
-        because = self.verdict.reasons[0].text
-        if self.verdict.answer == "no":
+        if verdict.answer == "no":
             return f"no, {names} cannot be joined by partition: {because}"
         return f"cannot tell whether {names} can be joined by partition: {because}"
 
     @property
     def numbers(self) -> JoinNumbers:
         """What can be a limit."""
-        if self.plan is not None:
-            fates = [join.fate for join in self.plan.joins]
+        if isinstance(self.verdict, GrowthPlan):
+            fates = [join.fate for join in self.verdict.joins]
             return JoinNumbers(
                 breaks=fates.count("breaks") + fates.count("broken"), moves=fates.count("moves")
             )
-        assert self.verdict is not None
         weights = [reason.weight for reason in self.verdict.reasons]
         proof = self.verdict.proof
         return JoinNumbers(
@@ -233,12 +215,11 @@ def print_join(report: JoinReport, console: Console) -> None:
     """The verdict first, then reasons, topics, keys that are apart, ways out, and what was assumed."""
     from copartition.reports.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
-    console.print(cell(report.headline, _COLOURS[report.answer]), soft_wrap=True)
-    if report.plan is not None:
-        _print_plan(report.plan, console)
-        return
     verdict = report.verdict
-    assert verdict is not None
+    console.print(cell(report.headline, _COLOURS[verdict.answer]), soft_wrap=True)
+    if isinstance(verdict, GrowthPlan):
+        _print_plan(verdict, console)
+        return
     console.print()
     for reason in verdict.reasons:
         console.print(
@@ -249,15 +230,6 @@ def print_join(report: JoinReport, console: Console) -> None:
     examples = example_table(verdict)
     if examples.rows:
         print_table(examples, console)
-    _print_remedies(verdict, console)
-    console.print()
-    for assumption in verdict.assumed:
-        console.print(note(f"assumed: {assumption}"), soft_wrap=True)
-
-
-def _print_remedies(verdict: JoinVerdict, console: Console) -> None:
-    from copartition.reports.grid import cell  # noqa: PLC0415 - needs rich
-
     if verdict.remedies:
         console.print()
         console.print("what to do")
@@ -265,6 +237,9 @@ def _print_remedies(verdict: JoinVerdict, console: Console) -> None:
         console.print(cell(f"  - {remedy.text}"), soft_wrap=True)
         if remedy.command is not None:
             console.print(cell(f"      {remedy.command}", "bold"), soft_wrap=True)
+    console.print()
+    for assumption in verdict.assumed:
+        console.print(note(f"assumed: {assumption}"), soft_wrap=True)
 
 
 def _print_plan(plan: GrowthPlan, console: Console) -> None:
@@ -281,14 +256,13 @@ def join_markdown(report: JoinReport) -> str:
     """The verdict as GitHub Markdown: in bold, its reasons, the long part folded."""
     page = Page()
     page.add("**", markdown_text(report.headline), "**\n")
-    if report.plan is not None:
-        page.items(plan_sentences(report.plan)[1:], "remark")
-        page.whole_table("Joins", plan_table(report.plan), "join", share=2)
-        if report.plan.grow:
-            page.whole_table("What must grow", growth_table(report.plan), "topic")
-        return page.finished
     verdict = report.verdict
-    assert verdict is not None
+    if isinstance(verdict, GrowthPlan):
+        page.items(plan_sentences(verdict)[1:], "remark")
+        page.whole_table("Joins", plan_table(verdict), "join", share=2)
+        if verdict.grow:
+            page.whole_table("What must grow", growth_table(verdict), "topic")
+        return page.finished
     page.items([f"{MARKS[reason.weight]} {reason.text}" for reason in verdict.reasons], "reason")
     if verdict.remedies:
         page.add("\nWhat to do:\n")
@@ -473,22 +447,23 @@ class CheckDocument(TypedDict):
 
 def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
     """The report, with the limits that were given, as JSON."""
-    numbers, plan = report.numbers, report.plan
+    numbers, verdict = report.numbers, report.verdict
+    join = plan = None
+    if isinstance(verdict, GrowthPlan):
+        plan = attributes(PlanData, verdict, sentences=plan_sentences(verdict))
+    else:
+        proof = None if verdict.proof is None else _proof(verdict.proof)
+        join = attributes(JoinData, verdict, proof=proof, audits=[*map(_topic, report.audits)])
     document: CheckDocument = {
         "format_version": CHECK_FORMAT_VERSION,
-        "answer": report.answer,
+        "answer": verdict.answer,
         "verdict": report.headline,
-        "join": None if report.verdict is None else _join(report.verdict, report.audits),
-        "plan": None if plan is None else attributes(PlanData, plan, sentences=plan_sentences(plan)),
+        "join": join,
+        "plan": plan,
         "numbers": numbers,
         "checks": check_results(limits, numbers),
     }
     return dump(document)
-
-
-def _join(verdict: JoinVerdict, audits: Sequence[TopicAudit]) -> JoinData:
-    proof = None if verdict.proof is None else _proof(verdict.proof)
-    return attributes(JoinData, verdict, proof=proof, audits=[*map(_topic, audits)])
 
 
 def _proof(proof: KeyProof) -> ProofData:

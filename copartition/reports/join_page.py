@@ -21,6 +21,7 @@ from copartition.reports.join import (
     topic_table,
 )
 from copartition.reports.page import render
+from copartition.topics.join.planned import GrowthPlan
 from copartition.topics.join.proof import KeyPairs
 from copartition.words import count, list_names
 
@@ -189,17 +190,19 @@ def _path(left: float, right: float, below_left: float, below_right: float) -> s
 
 def join_html(report: JoinReport) -> str:
     """A page with the verdict on a join and the picture of the keys its topics share, or with a plan."""
-    if report.plan is not None:
+    verdict = report.verdict
+    if isinstance(verdict, GrowthPlan):
         return render(
             "join.html.j2",
             report=report,
-            sentences=plan_sentences(report.plan),
-            joins=plan_table(report.plan),
-            growth=growth_table(report.plan),
+            sentences=plan_sentences(verdict),
+            joins=plan_table(verdict),
+            growth=growth_table(verdict),
         )
-    verdict = report.verdict
-    assert verdict is not None
-    picture = join_picture(report.drawn, report.pairs) if report.pairs else None
+    picture = None
+    if report.pairs:
+        counts = [audit.num_partitions for audit in report.audits] or report.invented_counts
+        picture = join_picture([*zip(verdict.topics, counts, strict=True)], report.pairs)
     proof, drawn = verdict.proof, (picture.together, picture.apart) if picture else (0, 0)
     together, apart = drawn if proof is None else (proof.common - proof.apart, proof.apart)
     return render(

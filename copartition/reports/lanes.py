@@ -28,12 +28,6 @@ class Blocks(NamedTuple):
     end: NDArray[np.float64]
     row: NDArray[np.int64]
 
-    def these(self, which: NDArray[np.intp]) -> Blocks:
-        """Some of them."""
-        return Blocks(
-            self.top[which], self.bottom[which], self.start[which], self.end[which], self.row[which]
-        )
-
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
         """One after the other, in Python's numbers."""
         return zip(*(column.tolist() for column in self), strict=True)
@@ -150,17 +144,10 @@ class Shape(NamedTuple):
     hint: str
 
 
-class Layer(NamedTuple):
-    """Shapes of one style."""
-
-    style: str
-    shapes: tuple[Shape, ...]
-
-
 class Strip(NamedTuple):
-    """Layers over the same lanes, and what a lane is."""
+    """Layers over the same lanes, each the shapes of one style, and what a lane is."""
 
-    layers: tuple[Layer, ...]
+    layers: dict[str, list[Shape]]
     caption: str
 
 
@@ -215,7 +202,7 @@ class Lanes:
                     f"{self._names(top, bottom)}: {style} {_stretch(since, until)}{because}",
                 )
             )
-        return Strip(_layers(shapes), "what each partition waits for")
+        return Strip(shapes, "what each partition waits for")
 
     def readers(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
         """Who reads, in about `most` rectangles; `colours` are the styles of the consumers."""
@@ -234,7 +221,7 @@ class Lanes:
                     f"{self._names(top, bottom)}: read by {reader}, {clock(since)} to {clock(until)}",
                 )
             )
-        return Strip(_layers(shapes), "who reads each partition")
+        return Strip(shapes, "who reads each partition")
 
     def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
         """Where a partition has two readers, at most `most` times; the longest are shown."""
@@ -250,7 +237,7 @@ class Lanes:
                 f"{self._names(top, bottom)}: two readers {_stretch(since, until)}, "
                 f"{self.timeline.consumers[life.consumer[rows[row]]]} no longer owns it",
             )
-            for top, bottom, since, until, row in blocks.these(longest).rows()
+            for top, bottom, since, until, row in map([*blocks.rows()].__getitem__, longest.tolist())
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
@@ -288,16 +275,18 @@ class Lanes:
             style = STYLES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
             average = standing[:, *area].sum() / existing[area].sum()
+            # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
+            first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
             shapes.setdefault(f"{style} depth-{depth}", []).append(
                 Shape(
                     self._path(window, lanes, top, bottom, begins, ends),
-                    f"{self._grid_names(lanes, top, bottom)}: {average:.2%} not read, mostly {style}, "
+                    f"{self._names(first, after - 1)}: {average:.2%} not read, mostly {style}, "
                     f"{clock(begins)} to {clock(ends)}{because}",
                 )
             )
         each = f", in {lanes} lanes of about {self._count / lanes:.0f}" if lanes < self._count else ""
         return Strip(
-            _layers(shapes),
+            shapes,
             f"what partitions wait for{each}; the deeper the colour, the more of them stand still",
         )
 
@@ -351,7 +340,7 @@ class Lanes:
         each = (
             f"one partition in about {self._count / lanes:.0f}" if lanes < self._count else "every partition"
         )
-        return Strip(_layers(shapes), f"who reads, {each}")
+        return Strip(shapes, f"who reads, {each}")
 
     def _exact(self, blocks: Blocks, most: int) -> bool:
         flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
@@ -359,10 +348,6 @@ class Lanes:
 
     def _grid_lanes(self) -> int:
         return min(self._count, GRID_LANES)
-
-    def _grid_names(self, lanes: int, top: int, bottom: int) -> str:
-        # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
-        return self._names(-(-top * self._count // lanes), -(-(bottom + 1) * self._count // lanes) - 1)
 
     def _names(self, top: int, bottom: int) -> str:
         return self._list_partitions(self._order[top : bottom + 1])
@@ -392,10 +377,6 @@ class Lanes:
             max((bottom - top + 1) * self._height / lanes, flattest),
         )
         return f"M{left:.1f} {top * self._height / lanes:.2f}h{width:.1f}v{height:.2f}h-{width:.1f}z"
-
-
-def _layers(shapes: Mapping[str, list[Shape]]) -> tuple[Layer, ...]:
-    return tuple(Layer(style, tuple(members)) for style, members in shapes.items() if members)
 
 
 def _stretch(start: float, end: float) -> str:

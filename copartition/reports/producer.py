@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.json import dump, finite
-from copartition.reports.page import WIDTH, LogScale, Tick, render
+from copartition.reports.page import WIDTH, LogScale, render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,72 +124,27 @@ def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Co
 HEIGHT = 320.0
 
 
-class Spot(NamedTuple):
-    """A trial: its place, whether it keeps the limit, whether it is the best one, and what it is."""
+def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
+    """A page with the settings that were tried for one client or more.
 
-    x: float
-    y: float
-    keeps: bool
-    best: bool
-    label: str
-
-
-class TuningChart(NamedTuple):
-    """Trials over latency and requests a second, both on logarithmic axes."""
-
-    width: float
-    height: float
-    limit: float
-    clients: tuple[tuple[str, tuple[Spot, ...]], ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    summary: str
-
-
-def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
-    """The picture of what was tried for one client or more; a trial without an answer is left out."""
+    Its picture has trials over latency and requests a second; one without an answer is left out.
+    """
     shown = [
         trial
         for tuning in tunings
         for trial in tuning.trials
         if isfinite(trial.latency_ms) and trial.latency_ms > 0
     ]
-    limit = tunings[0].limit_ms
-    across = LogScale([trial.latency_ms for trial in shown] + [limit], WIDTH)
-    up = LogScale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT)
-
-    def spot(trial: Trial, tuning: Tuning) -> Spot:
-        return Spot(
-            across.place(trial.latency_ms),
-            HEIGHT - up.place(trial.requests_per_s),
-            trial.keeps,
-            trial == tuning.best,
-            f"{tuning.client}, {_settings(trial)}: "
-            f"{trial.latency_ms:.1f} ms, {trial.requests_per_s:,.1f} requests/s",
-        )
-
-    return TuningChart(
-        WIDTH,
-        HEIGHT,
-        across.place(limit),
-        tuple(
-            (tuning.client, tuple(spot(trial, tuning) for trial in tuning.trials if trial in shown))
-            for tuning in tunings
-        ),
-        across.ticks(),
-        tuple(Tick(HEIGHT - tick.x, tick.text) for tick in up.ticks()),
-        f"Requests a second over the {tunings[0].percentile:g}th percentile of latency, "
-        f"with the limit of {limit:g} ms",
-    )
-
-
-def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
-    """A page with the settings that were tried for one client or more."""
     return render(
         "tuning.html.j2",
         tunings=tunings,
         verdicts=verdicts(tunings),
-        chart=tuning_chart(tunings),
+        shown=shown,
+        across=LogScale([trial.latency_ms for trial in shown] + [tunings[0].limit_ms], WIDTH),
+        up=LogScale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT),
+        width=WIDTH,
+        height=HEIGHT,
+        settings=_settings,
         assumed=assumed,
         remark=remark,
     )

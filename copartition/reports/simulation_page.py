@@ -1,6 +1,6 @@
 """A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -143,18 +143,11 @@ _SPOT = 10
 """Pixels that share a tooltip."""
 
 
-class Spot(NamedTuple):
-    """A stretch of a curve that tells of itself."""
-
-    x: int
-    hint: str
-
-
 class Curve(NamedTuple):
     """A closed area under a curve, and the stretches that tell of it."""
 
     area: str
-    spots: tuple[Spot, ...]
+    spots: tuple[tuple[int, str], ...]  # where each begins, in pixels, and what it tells
     spot_width: int
 
 
@@ -174,7 +167,7 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
     moments = opens[np.diff(opens, prepend=-1.0) > 0]
     pixel, inside = _pixels(moments, window, len(lowest))
     np.minimum.at(lowest, pixel, share(moments[inside]))
-    hints = [f"{low:.1%} read" for low in np.minimum.reduceat(lowest, _spots(lowest)).tolist()]
+    hints = [f"{low:.1%} read" for low in np.minimum.reduceat(lowest, range(0, len(lowest), _SPOT)).tolist()]
     return _curve(window, lowest, height, hints)
 
 
@@ -185,7 +178,8 @@ def lagging(records: RecordsResult, window: Window, end: float, height: float, m
     highest = np.maximum(at_edges[:-1], at_edges[1:])
     pixel, inside = _pixels(records.lag_ms, window, len(highest))
     np.maximum.at(highest, pixel, records.lag[inside])
-    hints = [f"{high:,.0f} records behind" for high in np.maximum.reduceat(highest, _spots(highest)).tolist()]
+    tops = np.maximum.reduceat(highest, range(0, len(highest), _SPOT)).tolist()
+    hints = [f"{high:,.0f} records behind" for high in tops]
     return _curve(window, highest / max(most, 1.0), height, hints)
 
 
@@ -210,20 +204,11 @@ def _pixels(
     return np.minimum(window.x(times[inside]).astype(np.int64), pixels - 1), inside
 
 
-def _spots(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.arange(0, len(values), _SPOT)
-
-
 def _curve(window: Window, values: NDArray[np.float64], height: float, hints: list[str]) -> Curve:
     turns = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     steps = "".join(f"H{x}V{height * (1 - values[x]):.1f}" for x in turns.tolist())
-    spots = tuple(
-        Spot(
-            spot * _SPOT,
-            f"{clock(window.at(spot * _SPOT))} to {clock(window.at((spot + 1) * _SPOT))}: {hint}",
-        )
-        for spot, hint in enumerate(hints)
-    )
+    at = [clock(window.at(spot * _SPOT)) for spot in range(len(hints) + 1)]
+    spots = tuple((spot * _SPOT, f"{at[spot]} to {at[spot + 1]}: {hint}") for spot, hint in enumerate(hints))
     return Curve(f"M0 {height:g}{steps}H{len(values)}V{height:g}z", spots, _SPOT)
 
 
@@ -375,39 +360,32 @@ def _chart(
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
     top = max((most_lag(load, window) for load in loads), default=0.0)
-    panels = tuple(_panel(result, results, window, styles, most, top) for result in runs)
-    return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), panels, ticks(window))
-
-
-def _panel(
-    result: SimulationResult,
-    results: Sequence[SimulationResult],
-    window: Window,
-    styles: Mapping[str, str],
-    most: int,
-    most_behind: float,
-) -> Panel:
-    lanes = Lanes(result.timeline, HEIGHTS.lanes)
-    placed = marks(events(result.log), window)
-    title = run_title(result, results)
-    partitions = count(int(result.timeline.first[-1]), "partition")
-    records, end = result.records, result.summary.duration_ms
-    return Panel(
-        title=title,
-        facts=_facts(result, window),
-        label=f"{partitions} over time, {clock(window.start)} to {clock(window.end)}: {title}",
-        marks=placed,
-        crowded=len(placed) > _LINES,
-        reading=reading(result.timeline, lanes.born, window, HEIGHTS.curve),
-        existing=lanes.existing(window),
-        phases=lanes.phases(window, most),
-        readers=lanes.readers(window, most, styles),
-        second_readers=lanes.second_readers(window, _SECOND_READERS),
-        lag=None
-        if records is None or not len(records.lag)
-        else lagging(records, window, end, HEIGHTS.lag, most_behind),
-        most_lag=most_behind,
-    )
+    panels = []
+    for result in runs:
+        lanes = Lanes(result.timeline, HEIGHTS.lanes)
+        placed = marks(events(result.log), window)
+        run = run_title(result, results)
+        partitions = count(int(result.timeline.first[-1]), "partition")
+        records, end = result.records, result.summary.duration_ms
+        panels.append(
+            Panel(
+                title=run,
+                facts=_facts(result, window),
+                label=f"{partitions} over time, {clock(window.start)} to {clock(window.end)}: {run}",
+                marks=placed,
+                crowded=len(placed) > _LINES,
+                reading=reading(result.timeline, lanes.born, window, HEIGHTS.curve),
+                existing=lanes.existing(window),
+                phases=lanes.phases(window, most),
+                readers=lanes.readers(window, most, styles),
+                second_readers=lanes.second_readers(window, _SECOND_READERS),
+                lag=None
+                if records is None or not len(records.lag)
+                else lagging(records, window, end, HEIGHTS.lag, top),
+                most_lag=top,
+            )
+        )
+    return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), tuple(panels), ticks(window))
 
 
 def _facts(result: SimulationResult, window: Window) -> str:

@@ -24,18 +24,18 @@ _SHOWN = 5
 
 def sizes_json(sizes: Sequence[Size]) -> str:
     """Each scenario's answer, what was tried, and what is assumed; times that have no end are null."""
-    return dump({"format_version": FORMAT_VERSION, "scenarios": [_json_size(each) for each in sizes]})
-
-
-def _json_size(answer: Size) -> dict[str, Any]:
-    return {
-        "scenario": answer.scenario.name,
-        "assignor": answer.scenario.assignor,
-        **attributes_of(answer, "max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed"),
-        "trials": [finite(asdict(trial)) for trial in answer.trials],
-        "assumed": _assumed(answer),
-        "warnings": list(answer.warnings),
-    }
+    scenarios = [
+        {
+            "scenario": answer.scenario.name,
+            "assignor": answer.scenario.assignor,
+            **attributes_of(answer, "max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed"),
+            "trials": [finite(asdict(trial)) for trial in answer.trials],
+            "assumed": _assumed(answer),
+            "warnings": list(answer.warnings),
+        }
+        for answer in sizes
+    ]
+    return dump({"format_version": FORMAT_VERSION, "scenarios": scenarios})
 
 
 def print_sizes(sizes: Sequence[Size], console: Console) -> None:

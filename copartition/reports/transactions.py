@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from copartition.reports.json import dump, utc_time
+from copartition.reports.json import attributes_of, dump, utc_time
 from copartition.transactions.findings import Finding, owners_of
 from copartition.words import count, duration
 
@@ -50,9 +50,7 @@ def _partition(each: PartitionLook, owners: Owners) -> dict[str, Any]:
     lag = None if each.committed is None or each.end is None else max(each.end - each.committed, 0)
     readable = None if each.committed is None or each.stable is None else max(each.stable - each.committed, 0)
     return {
-        "topic": each.topic,
-        "partition": each.partition,
-        "committed": each.committed,
+        **attributes_of(each, "topic", "partition", "committed"),
         "last_stable_offset": each.stable,
         "end": each.end,
         "held": each.behind,

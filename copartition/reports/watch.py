@@ -63,7 +63,8 @@ def _change_text(change: Change) -> str:
     if change.kind is Kind.STATE:
         return _state(change)
     if change.kind is Kind.MOVED:
-        return _move_text(change)
+        ways = f"{change.source or 'nobody'} -> {change.target or 'nobody'}"
+        return f"{ways}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
     if change.kind is Kind.STRATEGY:
         return f"assignor {change.before} -> {change.after}"
     if change.kind is Kind.GREW:
@@ -86,11 +87,6 @@ def _state(change: Change) -> str:
         return text
     stood = "; eager: every partition stood still" if _eager(group) and change.most_s is not None else ""
     return f"{text}: {facts}{stood}"
-
-
-def _move_text(change: Change) -> str:
-    source, target = change.source or "nobody", change.target or "nobody"
-    return f"{source} -> {target}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
 
 
 def _length(change: Change, before: str) -> str:

@@ -60,15 +60,13 @@ def _rebalance(each: Rebalance) -> dict[str, Any]:
     return {
         "generation": each.generation,
         "began": each.began and utc_time(each.began),
-        "cause": each.cause.value,
-        "member": each.member,
-        "reason": each.reason,
+        **attributes_of(each, "cause", "member", "reason"),
         "join_ms": milliseconds(each.join_s),
         "sync_ms": milliseconds(each.sync_s),
         "expected_join_ms": [0, round(1000 * DEFAULT_HEARTBEAT_S)],
         **attributes_of(each, "members", "assignor", "leader"),
         "names": list(each.names),
-        "also": [{"cause": cause.value, "member": member} for cause, member in each.also],
+        "also": [{"cause": cause, "member": member} for cause, member in each.also],
         **_source(each.line),
     }
 

@@ -88,6 +88,11 @@ def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
     for all: the coordinator assigns, and each member gives up and is given at heartbeats of its own. The
     strategy itself is the real one. What else takes time is `Scenario.costs`.
 
+    >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
+    >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})
+    >>> round(simulate(scenario).summary.longest_pause_ms)  # its session has to end first
+    46621
+
     Raises:
         ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
             come to rest; or the file is at fault, see `Scenario.from_file`.
@@ -103,6 +108,11 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
 
     Runs that come to the same point of the same history share the assignor's answer, so an assignor that is
     not deterministic does not belong here.
+
+    >>> crash = {"event": "crash", "at_ms": "1 min", "consumer": "worker-1"}
+    >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [crash]})
+    >>> [round(result.summary.longest_pause_ms) for result in simulate_seeds(scenario, range(3))]
+    [46621, 47018, 47270]
 
     Raises:
         ScenarioError, UnknownStrategyError, AssignorError: see `simulate`.

@@ -236,7 +236,15 @@ class Watch:
         if state.status in _HIDING:
             if self._owned is None:
                 return
-            now = _of_those(self._owned, self._still_here(step, names))
+            # Who has not left since has what it had; a static member may have a new id (KIP-345).
+            here = {
+                name
+                for name, member in zip(names, state.members, strict=True)
+                if self._ids.get(name) == member.id or member.instance_id
+            }
+            owned = self._owned
+            stays = np.array([*(member.id in here for member in owned.members), False])
+            now = replace(owned, member=np.where(stays[owned.member], owned.member, -1).astype(np.int32))
         else:
             now = replace(state, members=tuple(map(MemberIdentity, names)))
         before, self._owned = self._owned, now
@@ -248,14 +256,6 @@ class Watch:
         yield from self._growth(step, before, now)
         for flow in diff(before, now, match="member-id").flows:
             yield from self._flow(step, flow)
-
-    def _still_here(self, step: Step, names: list[str]) -> set[str]:
-        """Members that have not left since; a static one may have a new id (KIP-345)."""
-        return {
-            name
-            for name, member in zip(names, step.state.members, strict=True)
-            if self._ids.get(name) == member.id or member.instance_id
-        }
 
     def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[Change]:
         if not (before.complete and now.complete):
@@ -288,9 +288,3 @@ class Watch:
                 least_s=least,
                 most_s=most,
             )
-
-
-def _of_those(state: GroupState, names: set[str]) -> GroupState:
-    """The state as if only these members had partitions."""
-    here = np.array([member.id in names for member in state.members] + [False])
-    return replace(state, member=np.where(here[state.member], state.member, -1).astype(np.int32))

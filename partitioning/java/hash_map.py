@@ -70,12 +70,12 @@ class HashTable(Generic[H]):
         if value not in self._hashes:
             self._put(value, head=False)
             if len(self._hashes) > self._threshold:
-                self._outgrown()
+                self._double()
 
     def add_first(self, key: H) -> None:
         """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
         if len(self._hashes) > self._threshold:
-            self._outgrown()
+            self._double()
         if key not in self._hashes:
             self._put(key, head=True)
 
@@ -114,7 +114,7 @@ class HashTable(Generic[H]):
             # `computeIfAbsent` counts the new key, `put` those before it.
             if len(content) > TREEIFY - head:
                 if self._length < SHORTEST_WITH_TREES:
-                    self._outgrown()
+                    self._double()
                 else:
                     self._bins[index] = self._tree(content)
         else:
@@ -125,9 +125,6 @@ class HashTable(Generic[H]):
         tree = TreeBin({key: self._hashes[key] for key in keys}, self._rank_of)
         self._has_ties |= tree.has_ties
         return tree
-
-    def _outgrown(self) -> None:
-        self._double()
 
     def _double(self) -> None:
         hashes, bit = self._hashes, self._length

@@ -37,6 +37,9 @@ def audit(
     offsets, or to a hundredth or so of the partition where the count grew to a multiple. Runs on classic and
     Connect; executors need NumPy, PyArrow and pandas.
 
+    >>> audit(records).where("partition = 0").select("profile", "num_partitions", "share").first()
+    Row(profile='java', num_partitions=12, share=1.0)
+
     Args:
         df: records as Spark's Kafka source reads them: `key` (binary or string), `partition`, `offset`, and
             `timestamp` and `topic` if they are there.
@@ -146,6 +149,10 @@ LIKELY = 0.9
 
 def audit_verdict(audited: DataFrame) -> str:
     """Who most likely wrote each topic, in a few sentences a topic.
+
+    >>> print(audit_verdict(audit(records)))
+    The topic: 100 records in 12 partitions, 0 of them without a key.
+    It was written by profile 'java' over 12 partitions, which explains 100 of 100 keyed records...
 
     Args:
         audited: what `audit` returned; it is computed here.

@@ -139,6 +139,9 @@ def simulate_rebalances(
     """A row for each run of a scenario: `run`, and the fields of `copartition.simulation.RunSummary`.
 
     It is `simulate_grid` with nothing to vary, where arguments and errors are described.
+
+    >>> simulate_rebalances(spark, scenario, 20).selectExpr("round(max(longest_pause_ms)) AS most").first()
+    Row(most=47689.0)
     """
     return simulate_grid(spark, scenario, {}, runs, tasks=tasks)
 
@@ -153,13 +156,15 @@ def simulate_grid(
 ) -> DataFrame:
     """A row for each run of each combination of settings: its cell, `run`, and the fields of `RunSummary`.
 
-        simulate_grid(spark, deploy, {"assignor": ["range", "uniform"], "members": [10, 40]}, 200)
-
     Run i of every cell has the seed `scenario.seed + i`, so cells meet the same luck, and the rows and their
     order are the same for any number of tasks, and when a task is run again. (Not so where the scenario's
     `costs.assignor_ms` is "measured".) The first run of each cell is made at once, on executors, so what
     cannot be simulated, or what an executor lacks, is an error of ours here. The other runs begin when the
     frame is used; cache it to use it twice. Executors need this package.
+
+    >>> grid = simulate_grid(spark, scenario, {"assignor": ["range", "uniform"], "members": [2, 4]}, runs=10)
+    >>> grid.columns[:4], grid.count()
+    (['assignor', 'members', 'run', 'seed'], 40)
 
     Args:
         spark: a session, classic or Connect.

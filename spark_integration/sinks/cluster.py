@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka  # the module, since its classes cannot be pickled
 
 from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 from spark_integration.errors import PartitionCountError
-from spark_integration.sinks.options import SinkOptions, translate_security
+from spark_integration.sinks.options import SinkOptions
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -33,6 +34,9 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
 
     `config` has librdkafka's settings, "bootstrap.servers" at least; those of security may be Java's. Errors
     are those of `partition_counts`, and UnknownTopicError where the cluster has no such topic.
+
+    >>> partition_count("orders", config)
+    12
     """
     return len(partitions_of(topic, _topics(config, ANSWER_WITHIN_S, topic)[topic], config))
 
@@ -56,7 +60,7 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
         )
     errors: list[KafkaError] = []
     # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
-    config = translate_security(config)
+    config = librdkafka_security(config)
     settings = {**config, "allow.auto.create.topics": False}
     with create_client(confluent_kafka.Producer, settings, errors) as client:
         return first_answer(client, config, errors, timeout_s=timeout_s, topic=topic).topics  # type: ignore[no-any-return]

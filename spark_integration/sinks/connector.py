@@ -23,6 +23,10 @@ def checked_for_topic(df: DataFrame, topic: str, config: Mapping[str, str]) -> D
     waiting), and has no timestamp column. Asks the cluster once, now; a partition out of range fails its
     task. Unlike `format("copartition")` it does not hash the keys again that are written.
 
+    >>> checked_for_topic(df.select("*", kafka_partition("key", 6)), "orders", config)
+    Traceback (most recent call last):
+    spark_integration.errors.PartitionCountError: ...
+
     Args:
         df: rows with the connector's columns: value, and as wanted key, partition, headers.
         topic: the topic they will be written to.

@@ -143,7 +143,7 @@ def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) 
         if name.startswith(ENVIRONMENT)
     }
     chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
-    config = translate_security(surrounding) | translate_security(chosen)
+    config = librdkafka_security(surrounding) | librdkafka_security(chosen)
     if "bootstrap.servers" in settings:
         config["bootstrap.servers"] = settings["bootstrap.servers"]
     if not config.get("bootstrap.servers"):
@@ -152,17 +152,6 @@ def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) 
             "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
         )
     return config
-
-
-def translate_security(config: Mapping[str, str]) -> dict[str, str]:
-    """These settings, with security settings of Spark's own Kafka sink and source translated to librdkafka's.
-
-    InvalidConfigError where one has no counterpart.
-    """
-    try:
-        return librdkafka_security(config)
-    except InvalidConfigError as error:
-        raise InvalidConfigError(str(error)) from None
 
 
 # A transaction that nobody ends, as after the driver was killed, holds up readers of committed records until

@@ -177,7 +177,7 @@ ROWS = [
     ("assignors/columnar/round_robin.py", "% len(numbers)] + 1", "% len(numbers)]", GOLDEN),
     (
         "assignors/columnar/sticky_structures.py",
-        "    if np.bincount(ids, minlength=1).max() > 1:\n        raise OddGroup\n",
+        "    if np.count_nonzero(claimed) < len(ids):\n        raise OddGroup\n",
         "",
         GOLDEN,
     ),
@@ -388,7 +388,7 @@ ROWS = [
     # What tools print of a group, and what they do not.
     (
         "copartition/groups/capture/table.py",
-        "if not cell and len(self.lines[row]) < start:",
+        "if not cell and len(self.lines[row]) < self.columns[name]:",
         "if False:",
         CAPTURE,
     ),

@@ -51,8 +51,8 @@ ROWS = [
     ),
     (
         f"{HERE}/planned.py",
-        "needed = max(after[topic] for topic in group)",
-        "needed = max(plan.values())",
+        "for needed in [max(after[topic] for topic in group)]",
+        "for needed in [max(plan.values())]",
         PLANNING,
     ),
 ]

@@ -79,4 +79,4 @@ def python_module(name: str) -> str:
         return f"::: {name}\n    options:\n      heading_level: 1\n      show_root_full_path: true\n"
     home = f"{name}.api" if isinstance(module, LazyPackage) else name
     blocks = (f"\n::: {home}.{each}\n    options:\n      heading_level: 2\n" for each in names)
-    return f"# {name}\n\n{module.__doc__}\n{''.join(blocks)}"
+    return f"# {name}\n\n{module.__doc__}\nExamples begin with `from {name} import *`.\n{''.join(blocks)}"

@@ -153,8 +153,10 @@ class Table:
                 values.append(parse(self._fitting(name, cell, width)))
             except _MisfitError as misfit:
                 raise self.fault(cells.index(cell), str(misfit)) from None
-        if "" in numbers:
-            self._check_ends(name, self.columns[name], cells)
+        # A column that may be blank is blank where the row goes on up to it; else the row is cut off.
+        for row, cell in enumerate(cells if "" in numbers else ()):
+            if not cell and len(self.lines[row]) < self.columns[name]:
+                raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
         return values, np.fromiter(map(numbers.__getitem__, cells), np.int32, len(cells))
 
     def _fitting(self, name: str, cell: str, width: int | None) -> str:
@@ -168,12 +170,6 @@ class Table:
         if not text and name not in (_BLANK_FOR_RPK if self.rpk else _MAY_BE_BLANK):
             raise _MisfitError(f"the row ends before {name}: it is cut off; {AGAIN}")
         return text
-
-    def _check_ends(self, name: str, start: int, cells: list[str]) -> None:
-        """A column that may be blank is blank where the row goes on up to it; else the row is cut off."""
-        for row, cell in enumerate(cells):
-            if not cell and len(self.lines[row]) < start:
-                raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
 
 
 def _topic(text: str) -> str:

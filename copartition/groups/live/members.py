@@ -159,16 +159,11 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
     subscriptions = [joined.get(member.identity.id) for member in group.members]
-    members = [
-        member
-        if subscription is None
-        else member._replace(
-            identity=member.identity._replace(
-                topics=tuple(sorted(subscription.topics)), rack=subscription.rack
-            )
-        )
-        for member, subscription in zip(group.members, subscriptions, strict=True)
-    ]
+    members = [*group.members]
+    for place, subscription in enumerate(subscriptions):
+        if subscription is not None:
+            topics, rack = tuple(sorted(subscription.topics)), subscription.rack
+            members[place] = _subscribed(members[place], topics, rack)
     # A member says in which generation it was when it joined the one that is now.
     left = [
         subscription.generation
@@ -196,8 +191,12 @@ def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
         subscribed = subscriptions.get(member.identity.id)
         topics = None if subscribed is None else cluster.matching(subscribed.topics, subscribed.pattern)
         rack = None if subscribed is None else subscribed.rack
-        members.append(member._replace(identity=member.identity._replace(topics=topics, rack=rack)))
+        members.append(_subscribed(member, topics, rack))
     return group._replace(members=members, group_version=1)
+
+
+def _subscribed(member: LiveMember, topics: tuple[str, ...] | None, rack: str | None) -> LiveMember:
+    return member._replace(identity=member.identity._replace(topics=topics, rack=rack))
 
 
 def _joined(
@@ -232,11 +231,5 @@ def _member(described: Any) -> LiveMember:
 
 
 def _partitions(assignment: Any) -> list[TopicPartition]:
-    return (
-        []
-        if assignment is None
-        else sorted(
-            TopicPartition(topic_partition.topic, topic_partition.partition)
-            for topic_partition in assignment.topic_partitions
-        )
-    )
+    places = () if assignment is None else assignment.topic_partitions
+    return sorted(TopicPartition(each.topic, each.partition) for each in places)

@@ -173,7 +173,11 @@ def plan(
     joining = what_if.add_members + len(what_if.joining)
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
-    assignor = _own_strategy(state) if assignor == CURRENT else assignor
+    assignor = state.strategy or "" if assignor == CURRENT else assignor
+    if not assignor:
+        raise SourceError(
+            "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
+        )
     check_for_consumers([assignor], SourceError)
     if state.protocol == CONNECT:
         raise SourceError(
@@ -230,14 +234,6 @@ def plan(
     )
 
 
-def _own_strategy(state: GroupState) -> str:
-    if state.strategy is None:
-        raise SourceError(
-            "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
-        )
-    return state.strategy
-
-
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
     """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
@@ -281,12 +277,8 @@ def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | N
     if assignor not in _WEIGHED:
         return []
     lag = "" if state.lag is None else ", whatever its lag"
-    weigh = (
-        []
-        if weights is not None
-        else [f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"]
-    )
-    return [*weigh, "every member can carry the same"]
+    alike = f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"
+    return [*([alike] if weights is None else []), "every member can carry the same"]
 
 
 def _unknown_ids(seats: Sequence[Seat], rule: str, *, broker_side: bool) -> list[str]:

@@ -28,7 +28,7 @@ _LEAST = 12
 
 
 class Kind(IntEnum):
-    """Why a partition can have another owner, as far as the members tell; `label` is how a page says it."""
+    """Why a partition can have another owner, as far as the members tell."""
 
     KEPT = 0
     LEFT = 1
@@ -42,17 +42,15 @@ class Kind(IntEnum):
         """The class in the style sheet."""
         return self.name.lower()
 
-    @property
-    def label(self) -> str:
-        """What it is."""
-        return (
-            "kept",
-            "from a member that left",
-            "to a member that joined",
-            "between members",
-            "from or to nobody",
-            "with two owners",
-        )[self]
+
+_LABELS = {
+    Kind.KEPT: "kept",
+    Kind.LEFT: "from a member that left",
+    Kind.JOINED: "to a member that joined",
+    Kind.BETWEEN: "between members",
+    Kind.FREE: "from or to nobody",
+    Kind.CONFLICT: "with two owners",
+}
 
 
 class Groups(NamedTuple):
@@ -168,7 +166,6 @@ class Ownership(NamedTuple):
     ribbons: tuple[Ribbon, ...]  # what members gave each other, what was kept first
     shared: str  # what "…" stands for in names
     keys: tuple[tuple[str, int, str], ...]  # what the colours mean: style, number of partitions, words
-    summary: str  # the picture in words
 
 
 def ownership(diff: AssignmentDiff) -> Ownership:
@@ -190,16 +187,12 @@ def ownership(diff: AssignmentDiff) -> Ownership:
     places = (middle - widest[:shown] * unit / 2, before[:shown] * unit, after[:shown] * unit, middle)
     rows = tuple(map(Row, grouped.names[:shown], numbers, *(place.tolist() for place in places)))
     times = went.sum(axis=(1, 2)).tolist()
-    facts = diff.summary
     return Ownership(
         float(tops[-1]),
         rows,
         tuple(_ribbons(went, np.array([row.y for row in rows]), unit)),
         grouped.shared,
-        tuple((kind.style, times[kind], kind.label) for kind in Kind if times[kind]),
-        f"{facts.kept:,} of {count(facts.partitions, 'partition')} keep their owner, {facts.moved:,} move "
-        f"to another, {facts.assigned + facts.added:,} gain one, "
-        f"{facts.unassigned + facts.removed:,} lose theirs.",
+        tuple((kind.style, times[kind], label) for kind, label in _LABELS.items() if times[kind]),
     )
 
 
@@ -245,18 +238,11 @@ _RANGES = 20
 SHADES = 5
 
 
-class Cell(NamedTuple):
-    """Partitions that went from the row to the column, and how dark that is: 0 for none."""
-
-    number: int
-    shade: int
-
-
 class HeatRow(NamedTuple):
     """What a member, or a range of them, gave to each."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[tuple[int, int], ...]  # how many partitions, and how dark that is: 0 for none
     total: int
 
 
@@ -284,7 +270,7 @@ def heat(diff: AssignmentDiff) -> Heat:
     return Heat(
         tuple(takers.names[column] for column in across),
         tuple(
-            HeatRow(givers.names[row], tuple(map(Cell, numbers, shade)), sum(numbers))
+            HeatRow(givers.names[row], tuple(zip(numbers, shade, strict=True)), sum(numbers))
             for row, numbers, shade in zip(down, went.tolist(), shades.tolist(), strict=True)
         ),
         tuple(went.sum(axis=0).tolist()),
@@ -323,16 +309,6 @@ class Share(NamedTuple):
         return f"{self.low:,}" if self.low == self.high else f"{self.low:,} or {self.high:,}"
 
 
-class Dots(NamedTuple):
-    """A member; its places are in pixels from the left, None where it is not in the group."""
-
-    name: str
-    before: float | None
-    after: float | None
-    way: tuple[float, float] | None  # where the way from one to the other begins, and its length
-    numbers: str  # its partitions
-
-
 class Spread(NamedTuple):
     """The members of one side: a histogram as an SVG path, what it says, and where the fair share is."""
 
@@ -346,7 +322,8 @@ class Spread(NamedTuple):
 class Load(NamedTuple):
     """The picture: dots for each of a few members, else a histogram a side."""
 
-    dots: tuple[Dots, ...]  # in the order of their names
+    window: Window  # numbers of partitions, from the left
+    members: tuple[tuple[str, MemberChange], ...]  # those with dots, by what they are called
     spreads: tuple[Spread, ...]  # before and after
     band: tuple[float, float] | None  # where the fair share after begins, and its width
     ticks: tuple[Tick, ...]  # numbers of partitions
@@ -373,8 +350,10 @@ def load(diff: AssignmentDiff) -> Load:
         for each, share, verb in zip(loads, shares, ("had it before", "have it after"), strict=True)
         if share
     ]
+    names = groups(diff, np.arange(len(diff.members)), FEW).names if few else ()
     return Load(
-        _dots(diff, window) if few else (),
+        window,
+        tuple(zip(names, diff.members, strict=False)),
         spreads,
         _stretch(shares[1], window),
         number_ticks(window, least=1),
@@ -415,21 +394,6 @@ def _stretch(share: Share | None, window: Window, beyond: float = 0) -> tuple[fl
     return start, end - start
 
 
-def _dots(diff: AssignmentDiff, window: Window) -> tuple[Dots, ...]:
-    names = groups(diff, np.arange(len(diff.members)), FEW).names
-    return tuple(_dot(name, member, window) for name, member in zip(names, diff.members, strict=False))
-
-
-def _dot(name: str, member: MemberChange, window: Window) -> Dots:
-    before, after = float(window.x(member.before)), float(window.x(member.after))
-    numbers = f"{member.before:,} → {member.after:,}" if before != after else f"{member.after:,}"
-    if member.before_id is None:
-        return Dots(name, None, after, None, numbers)
-    if member.after_id is None:
-        return Dots(name, before, None, None, numbers)
-    return Dots(name, before, after, (min(before, after), abs(after - before)), numbers)
-
-
 def _spread(side: str, loads: NDArray[np.int64], share: Share | None, window: Window) -> Spread:
     if len(loads) == 0:
         return Spread(side, "no members", "", 0, None)
@@ -466,18 +430,11 @@ _EVENTS = {
 }
 
 
-class Lane(NamedTuple):
-    """A stop and its two stretches, in percent of the axis: unnoticed, then noticed."""
-
-    stop: Stop
-    unnoticed: float
-    noticed: float
-
-
 class Timeline(NamedTuple):
     """Stops by what happens, over one time axis; whether any is unnoticed for a while."""
 
-    events: tuple[tuple[str, tuple[Lane, ...]], ...]
+    window: Window
+    events: dict[str, list[Stop]]
     ticks: tuple[Tick, ...]
     unnoticed: bool
 
@@ -489,18 +446,12 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
         return None
     longest = max((stop.longest_ms for stop in stops if isfinite(stop.longest_ms)), default=0.0) or 1_000.0
     window = Window(0.0, longest * 1.05)
-    events: dict[str, list[Lane]] = {}
+    events: dict[str, list[Stop]] = {}
     for stop in stops:
-        noticed, over = (float(window.x(at)) * 100 / WIDTH for at in (stop.detection_ms, stop.longest_ms))
-        events.setdefault(_EVENTS.get(stop.event, stop.event), []).append(
-            Lane(stop, min(noticed, over), max(0.0, over - noticed))
-        )
+        events.setdefault(_EVENTS.get(stop.event, stop.event), []).append(stop)
     marks = ticks(window)
-    return Timeline(
-        tuple((event, tuple(lanes)) for event, lanes in events.items()),
-        marks[:: ceil(len(marks) / _MARKS)],
-        any(stop.detection_ms > 0 for stop in stops),
-    )
+    unnoticed = any(stop.detection_ms > 0 for stop in stops)
+    return Timeline(window, events, marks[:: ceil(len(marks) / _MARKS)], unnoticed)
 
 
 ROWS = 100

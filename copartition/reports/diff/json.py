@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from copartition.diff import AssignmentDiff, Check
 from copartition.diff import changes as diffs
@@ -21,7 +21,7 @@ from copartition.diff.stops import Consumption, Stop
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import verdict
-from copartition.reports.json import CheckResult, check_results, dump, finite, json_schema
+from copartition.reports.json import CheckResult, attributes, check_results, dump, finite, json_schema
 from copartition.words import visible
 
 DIFF_FORMAT_VERSION = "1.3"
@@ -163,32 +163,27 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
     """The whole diff as one object; the view can leave out partitions and members, and add those kept."""
     shown = Shown(diff, view)
     changes = [_change(change) for change in shown.changes()]
-    stops = [cast("StopCost", finite(stop._asdict())) for stop in diff.stops]
-    document: Document = {
-        "format_version": DIFF_FORMAT_VERSION,
-        "group": diff.after.name or diff.before.name,
-        "statuses": {"before": diff.before.status, "after": diff.after.status},
-        "verdict": verdict(diff),
-        "consumption": diff.consumption,
-        "separated": [*map(list, diff.separated)],
-        "summary": diff.summary,
-        "checks": check_results(checks, diff.summary),
-        "assumed": [*diff.assumed],
-        "warnings": [*diff.warnings],
-        "protocols": [*diff.protocols],
-        "stops": stops,
-        "matching": {"rule": diff.matching.rule, "renames": [*diff.matching.renames]},
-        "filters": {"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
-        "members": shown.chosen_members,
-        "topics": shown.topics,
-        "flows": [
+    document = attributes(
+        Document,
+        diff,
+        format_version=DIFF_FORMAT_VERSION,
+        group=diff.after.name or diff.before.name,
+        statuses={"before": diff.before.status, "after": diff.after.status},
+        verdict=verdict(diff),
+        checks=check_results(checks, diff.summary),
+        stops=[finite(stop._asdict()) for stop in diff.stops],
+        matching=attributes(Matching, diff.matching),
+        filters={"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
+        members=shown.chosen_members,
+        topics=shown.topics,
+        flows=[
             {"from": flow.source, "to": flow.target, "partitions": len(flow.partitions)}
             for flow in shown.part.flows
         ],
-        "changes": changes,
-        "reasons": Counter(change["reason"] for change in changes if change["reason"] is not None),
-        "conflicts": [*shown.part.conflicts],
-    }
+        changes=changes,
+        reasons=Counter(change["reason"] for change in changes if change["reason"] is not None),
+        conflicts=shown.part.conflicts,
+    )
     return dump(document)
 
 

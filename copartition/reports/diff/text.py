@@ -115,13 +115,12 @@ def _print_members(shown: Shown, console: Console) -> None:
     if shown.unchanged and not shown.view.every and not shown.diff.same:
         console.print(f"  [dim]{count(shown.unchanged, 'member')} unchanged[/]")
     if flows:
-        because = [Column("BECAUSE", "word")] if shown.view.reasons else []
-        columns = [Column("FROM", "name"), Column("TO", "name"), *because, Column("N")]
+        columns = [Column("FROM", "name"), Column("TO", "name"), Column("BECAUSE", "word"), Column("N")]
         rows = [
             (
                 names.short(flow.source),
                 names.short(flow.target),
-                *([reason(flow)] if because else []),
+                reason(flow) if shown.view.reasons else "",
                 f"{len(flow.partitions):,}",
                 visible(partition_ranges(flow.partitions)),
             )
@@ -152,17 +151,17 @@ def _print_topics(shown: Shown, console: Console) -> None:
         title for title in titles if title in titles[:3] or any(getattr(topic, title) for topic in topics)
     ]
     lag = any(topic.lag_moved is not None for topic in topics)
-    columns = [Column("TOPIC", "name"), *(Column(title.upper()) for title in used)]
+    columns = [Column(title.upper()) for title in (*used, "lag moved")]
     rows = [
         (
             visible(topic.name),
             *(f"{getattr(topic, title):,}" for title in used),
-            *([number(topic.lag_moved)] if lag else []),
+            number(topic.lag_moved) if lag else "",
         )
         for topic in topics
     ]
     if rows:
-        _show(console, Grid([*columns, *([Column("LAG MOVED")] if lag else [])], rows))
+        _show(console, Grid([Column("TOPIC", "name"), *columns], rows))
     _more(console, len(shown.topics) - len(topics), "topic")
 
 
@@ -171,10 +170,8 @@ def _print_partitions(shown: Shown, console: Console) -> None:
     names = _Names(shown.part.members, console.width)
     if changes:
         names.tell(console)
-    with_lag = shown.part.lag is not None
     columns = [Column("TOPIC", "name"), Column("PARTITION"), Column("CHANGE", "word"), Column("FROM", "name")]
-    columns += [Column("TO", "name"), *([Column("LAG")] if with_lag else [])]
-    columns += [Column("BECAUSE", "word")] if shown.view.reasons else []
+    columns += [Column("TO", "name"), Column("LAG"), Column("BECAUSE", "word")]
     rows = [
         (
             visible(change.topic),
@@ -182,8 +179,8 @@ def _print_partitions(shown: Shown, console: Console) -> None:
             change.action.label,
             names.short(change.source),
             names.short(change.target),
-            *([number(change.lag)] if with_lag else []),
-            *([reason(change)] if shown.view.reasons else []),
+            "" if shown.part.lag is None else number(change.lag),
+            reason(change) if shown.view.reasons else "",
         )
         for change in changes
     ]

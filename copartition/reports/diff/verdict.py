@@ -136,11 +136,14 @@ def movement(diff: AssignmentDiff) -> list[str]:
     """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
     numbers = diff.summary
     fullest = _at_least(numbers.needed_fullest, numbers.needed_fullest_exact)
+    peak = []  # how much more than the mean the weights put on one member, where there are weights
+    if numbers.peak is not None:
+        peak.append(f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)")
     return [
         f"avoidable moves {_avoidable(diff)}",
         f"fullest {number(numbers.fullest)} ({fullest} needed)",
         *_of_one_topic(diff),
-        *_peak(diff),
+        *peak,
         f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
         f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
         f"lag moved {_at_least(numbers.lag_moved, numbers.lag_moved_exact)}",
@@ -157,14 +160,6 @@ def _of_one_topic(diff: AssignmentDiff) -> list[str]:
         return []
     needed = _at_least(numbers.needed_topic_fullest, numbers.needed_topic_fullest_exact)
     return [f"of one topic {number(numbers.topic_fullest)} ({needed} needed)"]
-
-
-def _peak(diff: AssignmentDiff) -> list[str]:
-    """How much more than the mean the weights put on one member, where there are weights."""
-    numbers = diff.summary
-    if numbers.peak is None:
-        return []
-    return [f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)"]
 
 
 def reason_counts(diff: AssignmentDiff) -> list[str]:
@@ -252,13 +247,6 @@ class Fate(NamedTuple):
         return "> 99.9 %" if 99.95 <= self.percent < 100 else f"{self.percent:.1f} %"
 
 
-class Note(NamedTuple):
-    """Something to know, and what kind of thing it is."""
-
-    kind: str
-    text: str
-
-
 def fates(diff: AssignmentDiff) -> list[Fate]:
     """Every partition under one of these; what did not happen is left out."""
     numbers = diff.summary
@@ -279,8 +267,8 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
     ]
 
 
-def notes(diff: AssignmentDiff) -> list[Note]:
-    """What was assumed, what is doubtful, and who is taken for whom."""
+def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
+    """What was assumed, what is doubtful, and who is taken for whom: each with what kind of thing it is."""
     conflicts = [
         f"{conflict.topic}-{conflict.partition} has two owners: "
         f"before {', '.join(conflict.before) or 'nobody'}, after {', '.join(conflict.after) or 'nobody'}."
@@ -294,6 +282,6 @@ def notes(diff: AssignmentDiff) -> list[Note]:
     ]
 
 
-def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[Note]:
-    shown = [Note(kind, text) for text in texts[:_NOTES]]
-    return [*shown, Note(kind, f"and {number - _NOTES:,} more.")] if number > _NOTES else shown
+def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[tuple[str, str]]:
+    more = [f"and {number - _NOTES:,} more."] if number > _NOTES else []
+    return [(kind, text) for text in (*texts[:_NOTES], *more)]

@@ -216,7 +216,7 @@ class Leader:
             self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
             self.new = self.over = False
             self.gone.clear()
-        owner, position = partitions.places(answer.assignment)
+        owner, position = partitions.places(answer.assignment, rows)
         living = members.living()
         cooperative = living[~members.eager[living]]
         before = partitions.now.owner

@@ -84,7 +84,8 @@ class Members:
 
     def living(self) -> NDArray[np.int32]:
         """Members whose processes run and are awake."""
-        return self.rows[self.alive[self.rows]]
+        alive = self.alive[self.rows]
+        return self.rows if alive.all() else self.rows[alive]
 
     def in_background(self, member: int) -> bool:
         """Whether a member rejoins without its application."""

@@ -22,11 +22,14 @@ from partitioning.topic_partition import TopicPartition
 
 
 class Change(NamedTuple):
-    """What one assignment changed: the partitions, the member that has each now, its place in its list."""
+    """What one assignment changed: the partitions, the member that has each now, its place in its list.
 
-    partitions: NDArray[np.int32]
-    owner: NDArray[np.int32]
-    position: NDArray[np.int32]
+    A run keeps all of these, so they take two bytes a number where they can.
+    """
+
+    partitions: NDArray[np.integer]
+    owner: NDArray[np.integer]
+    position: NDArray[np.integer]
 
     @classmethod
     def between(
@@ -37,8 +40,10 @@ class Change(NamedTuple):
         position: NDArray[np.int32],
     ) -> Change:
         """What differs between what all partitions had and have now."""
-        rows = rows_where((owner != old_owner) | (position != old_position))
-        return cls(rows, owner[rows], position[rows])
+        rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
+        fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
+        kind = np.int16 if fits else np.int32
+        return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))
 
 
 def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -246,16 +251,22 @@ class Partitions:
         if self.flow is not None:
             self.flow.advance(now_ms)
 
-    def places(self, assignment: Assignment) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """An assignment as the member of each partition, -1 for nobody, and its place in that one's list."""
+    def places(
+        self, assignment: Assignment, members: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """An assignment as the member of each partition, -1 for nobody, and its place in that one's list.
+
+        It lists `members`, most often in this order.
+        """
         ids, topics, member, topic, partition = assignment.to_arrays()
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
         if len(member):
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
-            serials = np.fromiter(map(self._memberships.serials.__getitem__, ids), np.int32, len(ids))
-            owner[rows] = serials[member]
+            if tuple(map(self._memberships.ids.__getitem__, members.tolist())) != ids:
+                members = np.array([self._memberships.serials[each] for each in ids], np.int32)
+            owner[rows] = members[member]
             position[rows] = ranks(member)
         return owner, position
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Group, Member, Topic
-from assignors.partition_list import PartitionColumns, PartitionList
+from assignors.group import Assignment, Carried, Group, Member, Topic
+from assignors.partition_list import PartitionColumns
 from assignors.registry import is_built_in
 from copartition.simulation.group.consumer_group import ConsumerGroup
 from copartition.simulation.group.leader import Decision, Decisions
@@ -18,14 +18,12 @@ from copartition.simulation.group.partitions import Change
 from copartition.simulation.group.timers import DONE, Beats, Timers
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.history import Rebalance, Step
+from partitioning.java import string_hash
 from partitioning.kit.columns import bounds
-
-ROOM = 4_096
-"""The least partitions there is room for before what nobody has any more is cleared away."""
 
 
 class Targets:
-    """Asks the assignor, and keeps what it answered as the coordinator's log has it, member by member.
+    """Asks the assignor, and keeps what it answered as the coordinator's records have it.
 
     `strategy` gives the assignor's name, `topics` the topics the cluster has now, `describe` a member's id,
     instance id and rack by its number. `first` has the number of each topic's first partition, in the order
@@ -46,33 +44,58 @@ class Targets:
         self._decision = decisions.start
         self._strategy = strategy
         self._topics = topics
-        self._row = {name: row for row, name in enumerate(names)}
+        self._names = tuple(names)
         self._first = first
-        self._log = _Log(first, names)
+        self._topic_of = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(first))
+        self._number_of = (np.arange(len(self._topic_of)) - first[self._topic_of]).astype(np.int32)
         self._describe = describe
         self._members: dict[int, Member] = {}
+        self._sizes: dict[int, int] = {}  # how many partitions a member has; 0 where it is not there
+        self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
         """A member comes from another kind of group, with these partitions at these places of its list."""
-        (owned,) = self._log.write(rows[position.argsort()], np.array([len(rows)]))
-        self._members[number] = replace(self._describe(number), owned=owned)
-        self.position[rows] = position
+        self._members[number] = self._meet(number)
+        self._sizes[number] = len(rows)
+        self.position[rows[position.argsort()]] = np.arange(len(rows))
         self._decision = Decision()  # nobody else comes to this point
 
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
         change = self._update(group)
-        numbers = group.members_in_order
+        numbers = np.array(group.members_in_order, np.int64)
         topics = self._topics()
         self._decision = self._decisions.decide(
             self._decision,
-            (change, hash(tuple(numbers)), tuple((topic.name, topic.partitions) for topic in topics)),
+            (change, hash(numbers.tobytes()), tuple((topic.name, topic.partitions) for topic in topics)),
             self._strategy(),
-            lambda: Group(topics, [self._members[number] for number in numbers]),
+            lambda: Group(topics, self._carried(numbers, group.target)),
             new_leader=False,
         )
         assert self._decision.assignment is not None
         return self._write(self._decision.assignment, numbers, group.target)
+
+    def _carried(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> Carried:
+        """These members, in this order, with the targets that they have by the records."""
+        row = np.full(int(numbers.max(initial=-1)) + 2, -1, np.int64)  # nobody, -1, is the last element
+        row[numbers] = np.arange(len(numbers))
+        member = row[owner]
+        rows = (member >= 0).nonzero()[0]
+        member = member[rows]
+        sizes = np.bincount(member, minlength=len(numbers))
+        in_order = np.empty(len(rows), np.intp)
+        in_order[bounds(sizes)[member] + self.position[rows]] = rows
+        columns = PartitionColumns(self._names, self._topic_of[in_order], self._number_of[in_order])
+        members = [*map(self._members.__getitem__, numbers.tolist())]
+        return Carried(members, len(members), None, sizes, columns, self._hashes[numbers])
+
+    def _meet(self, number: int) -> Member:
+        """A member that is new, so far without topics."""
+        if number >= len(self._hashes):
+            self._hashes = np.resize(self._hashes, 2 * number)
+        about = self._describe(number)
+        self._hashes[number] = string_hash(about.id)
+        return about
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
         """Look again at the members that are not what they were; gives all that is new about them."""
@@ -80,7 +103,7 @@ class Targets:
         for number in sorted(group.changed & self._members.keys()):
             # A target that is not what it was is that of a member that left and came back meanwhile.
             there = number in group.members
-            if not there or len(self._members[number].owned) != len(group.targets[number]):
+            if not there or self._sizes.get(number, 0) != len(group.targets[number]):
                 left[number] = self._members.pop(number)
         news: list[object] = [tuple(about.id for about in left.values())]
         for number in sorted(group.changed & group.members.keys()):
@@ -90,9 +113,10 @@ class Targets:
                 before = member.replaces
                 while before is not None and before.number not in left:
                     before = before.replaces
-                about = self._describe(number)
+                about = self._meet(number)
+                self._sizes[number] = 0
                 if before is not None:  # it takes the target, in the order in which it was written down
-                    about = replace(about, owned=left[before.number].owned)
+                    self._sizes[number] = self._sizes[before.number]
                     news.append(left[before.number].id)
             elif about.topics == topics:
                 continue
@@ -102,16 +126,17 @@ class Targets:
         return tuple(news)
 
     def _write(
-        self, assignment: Assignment, listed: Sequence[int], before: NDArray[np.int64]
+        self, assignment: Assignment, numbers: NDArray[np.int64], before: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Write the new targets down; one that is the same set as before is not written again."""
         ids, names, member, topic, partition = assignment.to_arrays()
-        numbers = np.array(listed, np.int64)
         assert self._decision.assignor is not None
         if not is_built_in(self._decision.assignor):  # it may list the members in its own order
-            place = {self._members[number].id: row for row, number in enumerate(listed)}
+            place = {self._members[number].id: row for row, number in enumerate(numbers.tolist())}
             numbers = numbers[[place[id_] for id_ in ids]]
-        rows = self._first[[self._row[name] for name in names]][topic] + partition if len(topic) else topic
+        rows = topic
+        if len(topic):
+            rows = self._first[[self._names.index(name) for name in names]][topic] + partition
         owner = np.full(len(self.position), -1, np.int64)
         owner[rows] = owners = numbers[member]
         different = owner != before
@@ -119,57 +144,10 @@ class Targets:
         touched[owner[different]] = touched[before[different]] = True
         sizes = np.bincount(member, minlength=len(ids))
         written = touched[owners].nonzero()[0]
-        rows = rows[written]
-        self.position[rows] = written - bounds(sizes)[member[written]]
-        if self._log.is_full(len(rows)):
-            self._log.compact(self._members)
+        self.position[rows[written]] = written - bounds(sizes)[member[written]]
         places = touched[numbers].nonzero()[0]
-        lists = self._log.write(rows, sizes[places])
-        for number, owned in zip(numbers[places].tolist(), lists, strict=True):
-            self._members[number] = replace(self._members[number], owned=owned)
+        self._sizes.update(zip(numbers[places].tolist(), sizes[places].tolist(), strict=True))
         return owner
-
-
-class _Log:
-    """Lists of partitions, one after the other in columns, of which the lists of all members are parts.
-
-    What is written is never changed; what nobody has any more is left where it is until there is no room.
-    """
-
-    def __init__(self, first: NDArray[np.int64], names: Sequence[str]) -> None:
-        self._first = first
-        self._names = tuple(names)
-        self._make(max(4 * int(first[-1]), ROOM))
-
-    def is_full(self, count: int) -> bool:
-        """Whether there is no room for so many more."""
-        return self._end + count > len(self._columns.topics)
-
-    def write(self, rows: NDArray[np.integer], sizes: NDArray[np.integer]) -> list[PartitionList]:
-        """More lists, of these sizes."""
-        topic = self._first.searchsorted(rows, side="right") - 1
-        start = self._append(topic, rows - self._first[topic])
-        return PartitionList.parts(self._columns, (start + bounds(sizes)).tolist())
-
-    def compact(self, members: dict[int, Member]) -> None:
-        """Begin with new columns, in which there is what these members have."""
-        self._make(len(self._columns.topics))
-        for number, member in members.items():
-            owned = PartitionList.of(member.owned)
-            start = self._append(owned.topics, owned.partitions)
-            members[number] = replace(
-                member, owned=PartitionList.part(self._columns, start, start + len(owned))
-            )
-
-    def _make(self, size: int) -> None:
-        self._columns = PartitionColumns(self._names, np.zeros(size, np.int32), np.zeros(size, np.int32))
-        self._end = 0
-
-    def _append(self, topics: NDArray[np.integer], partitions: NDArray[np.integer]) -> int:
-        start, self._end = self._end, self._end + len(topics)
-        self._columns.topics[start : self._end] = topics
-        self._columns.partitions[start : self._end] = partitions
-        return start
 
 
 @dataclass(slots=True)
@@ -263,7 +241,7 @@ class Epochs:
             self._started_ms,
             partitions.count_moves(change),
             Step(
-                np.array(list(group.members), np.int32),
+                np.fromiter(group.members, np.int32, len(group.members)),
                 change,
                 tuple(partitions.counts),
                 frozenset().union(*map(group.topics_of, group.subscriptions)),

@@ -75,6 +75,11 @@ PURPOSES = ("question", "source", "conclusion")
 class Scenario:
     """A group that is stable at time 0 and the events that follow; times are milliseconds.
 
+    >>> grow = {"event": "grow", "at_ms": "10 min", "topic": "orders", "partitions": 8}
+    >>> scenario = Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [grow]})
+    >>> [consumer.name for consumer in scenario.consumers], scenario.events[0].at_ms
+    (['worker-0', 'worker-1'], 600000.0)
+
     Attributes:
         topics: the topics of the cluster.
         consumers: members of the stable group at time 0, in the order they joined; empty for an empty group.

@@ -134,13 +134,13 @@ class Phases:
     def own(
         self,
         partitions: Index,
-        owner: NDArray[np.int32],
-        position: NDArray[np.int32],
+        owner: NDArray[np.integer],
+        position: NDArray[np.integer],
         at_ms: float,
         cause: int,
     ) -> None:
         """These are given to other members, or have other places in their lists; old owners stop."""
-        moved = partitions[self.owner[partitions] != owner]
+        moved = partitions[self.owner[partitions] != owner].astype(np.int32)
         self._stop(moved, at_ms, _PAUSED, cause, committed=True)
         self.owner[partitions] = owner
         self.position[partitions] = position

@@ -126,6 +126,11 @@ class RunSummary:
 class SimulationResult:
     """One run of a scenario.
 
+    >>> grow = {"event": "grow", "at_ms": "10 min", "topic": "orders", "partitions": 8}
+    >>> result = simulate(Scenario.from_dict({"topics": {"orders": 4}, "consumers": 2, "events": [grow]}))
+    >>> [entry.what for entry in result.log]
+    ['generation', 'grow', 'rebalance', 'generation']
+
     Attributes:
         scenario: what was run.
         start: the stable group at time 0 as if a rebalance had just made it; None where the group was empty.

@@ -104,11 +104,8 @@ def _needing(what: str) -> Iterator[None]:
 def _raise_if_of_registry(error: Exception) -> None:
     """Raise where the registry fails, not the key."""
     status = getattr(error, "http_status_code", None)
-    # Its HTTP client has one of two names.
-    unreachable = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in {
-        "httpx",
-        "httpx2",
-    }
+    package = type(error).__module__.partition(".")[0]  # its HTTP client has one of two names
+    unreachable = isinstance(error, OSError) or package in {"httpx", "httpx2"}
     if unreachable or (status is not None and status != _NOT_FOUND):
         what = "does not answer" if unreachable else "refuses"
         raise RegistryError(

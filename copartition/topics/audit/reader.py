@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from numpy.typing import NDArray
 
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
-from copartition.topics.audit.topic_state import TopicState
+from copartition.topics.audit.topic_state import UNKNOWN_TOPIC, TopicState
+from copartition.words import count
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -268,12 +269,9 @@ class Reading:
         return "full" if every else "partitions"
 
     def _text(self) -> str:
-        many = len(self._partitions)
-        where = (
-            f"{many:,} of {self.num_partitions:,} partitions"
-            if many < self.num_partitions
-            else (f"{many:,} partition{'s' * (many != 1)}")
-        )
+        where = count(self.num_partitions, "partition")
+        if (some := len(self._partitions)) < self.num_partitions:
+            where = f"{some:,} of {self.num_partitions:,} partitions"
         if self._sampled:
             spots = len(SPOTS) - self._left_out
             what = (
@@ -368,12 +366,7 @@ class Reading:
         """An error that comes instead of records; librdkafka mends some of them itself."""
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
             raise self._state.error_of(error, "READ", partition)
-        if error.name() in {
-            "UNKNOWN_TOPIC_OR_PART",
-            "_UNKNOWN_TOPIC",
-            "_UNKNOWN_PARTITION",
-            "UNKNOWN_TOPIC_ID",
-        }:
+        if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
             self._look_again()
 
     def _ask_why(self, left: Mapping[int, int], silent_s: float) -> None:

@@ -24,6 +24,9 @@ TIMEOUT_S = 10.0
 ASIDE_S = 3.0
 """How long to wait for what an audit can do without."""
 
+UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
+"""What librdkafka calls the errors of a topic, or of a partition of it, that is not there."""
+
 _NO_TIMES = -1
 
 
@@ -110,7 +113,7 @@ class TopicState:
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
             return self._no_right(right)
-        if error.name() in {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}:
+        if error.name() in UNKNOWN_TOPIC:
             return UnknownTopicError(f"{where}: {error.str()}")
         return BrokerUnreachableError(f"{where}: {error.str()}; has the partition a leader that answers?")
 

@@ -1,6 +1,6 @@
 """Joins before anything is written or grows: by the settings of clients, and by planned partition counts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise
@@ -238,30 +238,22 @@ def plan_growth(
     for join in listed_joins:
         now, then = (tuple(of[topic] for topic in join) for of in (counts, after))
         planned.append(PlannedJoin(join, now, then, _fate(now, then)))
-    return GrowthPlan(plan, tuple(planned), tuple(_must_grow(listed_joins, counts, after, plan)))
+    grow = [
+        MustGrow(topic, counts[topic], after[topic], needed, expected_share(counts[topic], needed))
+        for group in _together(listed_joins)
+        if group & plan.keys()
+        # Topics that hang together by joins need one count: the greatest that any of them will have.
+        for needed in [max(after[topic] for topic in group)]
+        for topic in sorted(group)
+        if counts[topic] < needed
+    ]
+    return GrowthPlan(plan, tuple(planned), tuple(grow))
 
 
 def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
     if len({*after}) == 1:
         return "moves" if before != after else "untouched"
     return "breaks" if len({*before}) == 1 else "broken"
-
-
-def _must_grow(
-    joins: Sequence[tuple[str, ...]],
-    counts: Mapping[str, int],
-    after: Mapping[str, int],
-    plan: Mapping[str, int],
-) -> Iterable[MustGrow]:
-    """Topics that hang together by joins need one count: the greatest that any of them will have."""
-    for group in _together(joins):
-        if not group & plan.keys():
-            continue
-        needed = max(after[topic] for topic in group)
-        for topic in sorted(group):
-            if counts[topic] < needed:
-                moved = expected_share(counts[topic], needed)
-                yield MustGrow(topic, counts[topic], after[topic], needed, moved)
 
 
 def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:

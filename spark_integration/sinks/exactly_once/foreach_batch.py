@@ -29,17 +29,18 @@ def write_exactly_once(
 ) -> None:
     """Place, route, sort and write the rows of one version, each once, whatever is run again.
 
-        def write(batch, batch_id):
-            write_exactly_once(batch, batch_id, topic="orders", app_id="shop", order_by=["time"],
-                               config={"bootstrap.servers": "broker:9092"})
-
-        stream.writeStream.foreachBatch(write).option("checkpointLocation", path).start()
-
     A version that is in already is computed once more, compared and not written; one that is in half goes on
     at the next record. So its rows must be the same each time, as those of a micro-batch are, which the
     checkpoint names: without rand(), the time of the day, or a join with what changes meanwhile. Their order
     need not be: in the topic the rows of a partition are in the order of `order_by`, and of the record's
     columns after that: only equal records change places.
+
+    >>> def write(batch, batch_id):  # for `stream.writeStream.foreachBatch(write)`, with a checkpoint
+    ...     write_exactly_once(batch, batch_id, topic="orders", app_id="shop", config=config)
+    >>> write(df, 0), write(df, 0)  # nothing is written the second time
+    (None, None)
+    >>> spark.read.format("copartition").options(**config, subscribe="orders").load().count()
+    100
 
     Args:
         df: rows with the columns of a record: value, and as wanted key, headers, timestamp, partition. More

@@ -56,6 +56,12 @@ def members():
 
 
 @pytest.fixture
+def offsets():
+    """A capture with committed offsets and lags."""
+    return CAPTURES / "offsets-4.3.1.txt"
+
+
+@pytest.fixture
 def reconciling():
     """A capture that holds a current and a target assignment."""
     return CAPTURES / "reconciling-4.3.1.txt"

@@ -327,6 +327,12 @@ def test_a_capture_goes_through_a_deploy(run, members):
     assert json.loads(found.stdout)
 
 
+def test_lags_of_a_capture_wait_at_the_start_of_a_load(run, offsets):
+    result = run("simulate", offsets, "--deploy", "rolling", "--assignor", "range", "--set", "load.rate=50")
+    assert result.exit_code == 0
+    assert "what was not committed waits at the start" in result.stderr
+
+
 def test_a_deploy_is_one_that_there_is(run, members):
     result = run("simulate", members, "--deploy", "crash", "--assignor", "range")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from assignors.state import MemberIdentity
-from copartition.groups.scenario import scenario_of, scenarios_of_record
+from assignors.state import UNKNOWN_LAG, MemberIdentity
+from copartition.groups.scenario import scenario_of, scenarios_of_record, with_waiting
 from copartition.groups.snapshot import Step, record_line
-from copartition.simulation import Crash, Deployment, Grow, RollingRestart, Scenario, simulate
+from copartition.simulation import Crash, Deployment, Grow, Load, RollingRestart, Scenario, simulate
 from copartition.simulation.inputs.file import scenario_to_dict
 from partitioning.errors import SourceError
 from tests.copartition.groups.plan.states import group
@@ -40,6 +41,40 @@ def test_members_topics_and_strategy_are_those_of_the_group():
     assert (scenario.assignor, scenario.events) == ("range", ())
     assert assumed == ("the group begins as 'range' assigns it anew, and has been quiet for an hour",)
     assert Scenario.from_dict(scenario_to_dict(scenario), scenario.name) == scenario
+
+
+def of_a_group(load, lag):
+    """The load of a captured group with this lag of orders-0, and the last thing that is assumed of it."""
+    state = captured()
+    if lag is not None:
+        known = [place == ("orders", 0) for place in state.places]
+        state = replace(state, lag=np.where(known, lag, UNKNOWN_LAG))
+    base = scenario_of(state)
+    result = with_waiting(base._replace(scenario=replace(base.scenario, load=load)), state)
+    return result.scenario.load, result.assumed[-1]
+
+
+@pytest.mark.parametrize(
+    ("lag", "waits", "assumed"),
+    [
+        (70, 70, "what was not committed waits at the start"),
+        (-3, 0, "what was not committed waits at the start"),
+        (UNKNOWN_LAG, 0, "nothing waits at the start"),
+        (None, 0, "nothing waits at the start"),
+    ],
+    ids=["behind", "committed beyond the end", "unknown", "no lag at all"],
+)
+def test_what_a_group_has_not_committed_waits_at_the_start(lag, waits, assumed):
+    load, said = of_a_group(Load(50.0), lag)
+    assert load == Load(50.0, waiting={"orders": (waits, 0, 0, 0), "clicks": (0, 0)})
+    assert said == assumed
+
+
+@pytest.mark.parametrize(
+    "load", [None, Load(50.0, waiting=9)], ids=["no load", "a load that says what waits"]
+)
+def test_lags_change_no_load_that_is_not_asked_for_or_has_its_own(load):
+    assert of_a_group(load, 70)[0] == load
 
 
 @pytest.mark.parametrize(

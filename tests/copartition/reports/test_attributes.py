@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from copartition import reports
+from copartition.diff import AssignmentDiff, Matching
 from copartition.diff.summary import Check
 from copartition.topics.audit.topic_audit import HotKey, KeyForm, TopicAudit
 from copartition.topics.join.planned import GrowthPlan
@@ -25,12 +26,17 @@ READ_FROM = {
     "join.ProofData": KeyProof,
     "join.RuleData": Placement,
     "join.TopicData": TopicAudit,
+    "diff.json.Document": AssignmentDiff,
+    "diff.json.Matching": Matching,
     "json.CheckResult": Check,
 }
 
 
 CALLS = [
-    (f"{path.stem}.{ast.unparse(call.args[0])}", {keyword.arg for keyword in call.keywords})
+    (
+        f"{'.'.join(path.relative_to(FOLDER).with_suffix('').parts)}.{ast.unparse(call.args[0])}",
+        {keyword.arg for keyword in call.keywords},
+    )
     for path in sorted(FOLDER.rglob("*.py"))
     for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("attributes")
@@ -44,7 +50,7 @@ def test_the_class_that_each_part_is_read_from_is_listed():
 
 @pytest.mark.parametrize(("part", "given"), CALLS, ids=[part for part, _ in CALLS])
 def test_each_key_of_a_part_is_given_or_an_attribute(part, given):
-    module, name = part.split(".")
+    module, _, name = part.rpartition(".")
     keys = set(getattr(import_module(f"copartition.reports.{module}"), name).__annotations__)
     kind = READ_FROM[part]
     assert given < keys

@@ -141,7 +141,7 @@ def panel(result):
 
 
 def shapes(layers):
-    return {layer.style: layer.shapes for layer in layers}
+    return {style: drawn for style, drawn in layers.items() if drawn}
 
 
 def boxes(drawn):
@@ -168,7 +168,7 @@ def test_a_phase_too_short_to_be_seen_is_drawn_all_the_same(phase, style, width)
 
 
 def test_what_neighbours_live_through_together_is_one_rectangle(crash):
-    assert [len(layer.shapes) for layer in panel(crash).phases.layers] == [1, 1, 1, 1]
+    assert [len(drawn) for drawn in panel(crash).phases.layers.values()] == [1, 1, 1, 1]
 
 
 def test_a_pause_tells_partitions_phase_times_and_cause(crash):
@@ -189,14 +189,14 @@ def test_who_reads_is_told_with_partitions_and_times(crash):
 
 def test_a_consumer_has_the_same_colour_in_every_run():
     runs = [a_run([[(READ, 9_000, 0)]], consumers=names) for names in (("a", "b"), ("b", "a"))]
-    first, second = (each.readers.layers[0].style for each in whole_run(runs).panels)
+    first, second = (next(iter(each.readers.layers)) for each in whole_run(runs).panels)
     assert (first, second) == ("c0 shade-0", "c1 shade-0")
 
 
 def test_consumers_beyond_the_colours_have_other_shades():
     names = tuple(f"worker-{number}" for number in range(20))
     lives = [[(READ, 9_000, number)] for number in range(20)]
-    styles = [layer.style for layer in panel(a_run(lives, consumers=names)).readers.layers]
+    styles = [*panel(a_run(lives, consumers=names)).readers.layers]
     assert len(set(styles)) == 20
 
 
@@ -224,24 +224,24 @@ def test_a_partition_is_there_from_its_birth_to_the_end_of_its_run():
 def test_the_curve_is_down_to_the_share_that_is_read(crash):
     area = panel(crash).reading.area
     assert area.startswith("M0 34H0V0.0H100V22.7")
-    assert panel(crash).reading.spots[10].hint == "10 s to 11 s: 33.3% read"
+    assert panel(crash).reading.spots[10][1] == "10 s to 11 s: 33.3% read"
 
 
 def test_the_curve_shows_what_is_over_within_a_pixel():
     result = a_run([[(READ, 50_010, 0), (BARRIER, 50_020, 0), (READ, 100_000, 0)]])
-    assert panel(result).reading.spots[50].hint == "50 s to 51 s: 0.0% read"
+    assert panel(result).reading.spots[50][1] == "50 s to 51 s: 0.0% read"
 
 
 def test_a_pause_that_lasts_to_the_end_is_not_over_there():
     result = a_run([[(READ, 60_000, 0), (BARRIER, 100_000, 0)]])
-    assert panel(result).reading.spots[-1].hint == "1 min 39 s to 1 min 40 s: 0.0% read"
+    assert panel(result).reading.spots[-1][1] == "1 min 39 s to 1 min 40 s: 0.0% read"
 
 
 def test_lag_is_drawn_where_there_is_a_load(crash):
     assert panel(crash).lag is None
     assert "records behind" not in simulation_html([crash])
     loaded = with_load(crash, [0, 10_000, 60_000, 100_000], [0, 0, 5_000, 0])
-    assert panel(loaded).lag.spots[60].hint == "1 min to 1 min 1 s: 5,000 records behind"
+    assert panel(loaded).lag.spots[60][1] == "1 min to 1 min 1 s: 5,000 records behind"
     assert "records behind" in simulation_html([loaded])
 
 
@@ -427,8 +427,8 @@ def test_a_page_of_many_runs_draws_the_first(crash):
 @pytest.mark.heavy
 def test_a_large_group_that_pauses_together_is_drawn_exactly():
     whole = panel(a_crowd(2_000, 5, together=True)).phases
-    assert [len(layer.shapes) for layer in whole.layers] == [5]
-    assert whole.layers[0].shapes[0].hint.endswith("barrier 1 s to 1.06 s (60 ms), a left")
+    assert [len(drawn) for drawn in shapes(whole.layers).values()] == [5]
+    assert whole.layers["barrier"][0].hint.endswith("barrier 1 s to 1.06 s (60 ms), a left")
 
 
 def test_a_lane_of_many_partitions_is_deeper_the_more_stand_still():
@@ -458,15 +458,15 @@ def test_readers_of_a_large_group_are_those_of_one_partition_in_each_lane():
     lives[0] = sampled
     strip = panel(a_run([*lives, *[sampled] * 6_000], consumers=names)).readers
     assert strip.caption == "who reads, one partition in about 200"
-    told = {shape.hint for layer in strip.layers for shape in layer.shapes}
+    told = {shape.hint for drawn in strip.layers.values() for shape in drawn}
     assert any(hint.endswith("read by worker-4 about 50 s to 1 min 40 s") for hint in told)
-    assert sum(len(layer.shapes) for layer in strip.layers) <= 2 * GRID_LANES
+    assert sum(map(len, strip.layers.values())) <= 2 * GRID_LANES
 
 
 @pytest.mark.slow
 def test_pauses_that_a_grid_cannot_show_leave_no_holes_in_it():
     strip = panel(a_crowd(600, 100)).readers
-    drawn = np.concatenate([boxes(layer.shapes) for layer in strip.layers])
+    drawn = np.concatenate([boxes(drawn) for drawn in strip.layers.values()])
     assert strip.caption == "who reads, one partition in about 10"
     assert drawn[:, 2:].prod(axis=1).sum() == pytest.approx(WIDTH * HEIGHTS.lanes, rel=0.01)
 

@@ -54,7 +54,7 @@ def test_what_the_numbers_rest_on_stands_before_them():
 
 def test_many_notes_are_counted():
     found = diff(state([0]), state([0], warnings=tuple(f"warning {number}" for number in range(20))))
-    assert [note.text for note in notes(found)][-2:] == ["warning 11", "and 8 more."]
+    assert [text for _, text in notes(found)][-2:] == ["warning 11", "and 8 more."]
 
 
 def test_needed_moves_that_are_a_bound_are_told_as_one(grown):
@@ -172,7 +172,7 @@ def test_shades_are_in_proportion():
     before = np.zeros(200, np.int32)
     after = np.repeat(np.arange(5), [100, 10, 20, 30, 40])
     found = heat(diff(state(before, members=5), state(after), match="member-id"))
-    assert [(cell.number, cell.shade) for cell in found.rows[0].cells] == [(40, 5), (30, 4), (20, 3), (10, 2)]
+    assert found.rows[0].cells == ((40, 5), (30, 4), (20, 3), (10, 2))
 
 
 def test_the_table_of_shades_shows_its_numbers():
@@ -217,11 +217,19 @@ def test_the_fair_share_is_counted():
 
 
 def test_dots_lie_where_their_numbers_are(planned):
-    drawn = {row.name: row for row in load(planned).dots}
-    assert drawn["gone (gone)"].after is None
-    assert drawn["new-0 (new)"].before is None
-    assert drawn["a"].numbers == "6 → 4"
-    assert drawn["a"].way == pytest.approx((drawn["a"].after, drawn["a"].before - drawn["a"].after))
+    page = diff_html(planned)
+    numbers = {row[0]: row[-1] for row in Page(page).cells("Partitions of each member")}
+    assert numbers["a"] == "6 → 4"
+    mark = r'class="(\w+)" style="left:([\d.]+)%'
+    drawn = {
+        name: {kind: float(place) for kind, place in re.findall(mark, track)}
+        for name, track in re.findall(r'<th scope="row">([^<]+)</th><td><div class="track">(.+?)</div>', page)
+    }
+    assert drawn["gone (gone)"].keys() & {"disc", "ring", "way"} == {"ring"}
+    assert drawn["new-0 (new)"].keys() & {"disc", "ring", "way"} == {"disc"}
+    window = load(planned).window
+    after, before = (pytest.approx(float(window.x(number)) / 10, abs=0.006) for number in (4, 6))
+    assert (drawn["a"]["way"], drawn["a"]["disc"], drawn["a"]["ring"]) == (after, after, before)
 
 
 def test_the_loads_of_many_are_two_histograms():
@@ -236,21 +244,20 @@ def test_idle_members_of_many_are_counted():
 
 
 def test_stops_are_lanes_over_one_axis(grown):
-    drawn = timeline(
-        stopping(
-            grown,
-            ("crash", "eager", 8, 120, 45_000.0, 50_000.0, 1_000.0),
-            ("crash", "consumer", 3, 30, 45_000.0, 47_000.0, 900.0),
-            ("join", "eager", 8, 120, 0.0, 3_000.0, 360.0),
-        )
+    found = stopping(
+        grown,
+        ("crash", "eager", 8, 120, 45_000.0, 50_000.0, 1_000.0),
+        ("crash", "consumer", 3, 30, 45_000.0, 47_000.0, 900.0),
+        ("join", "eager", 8, 120, 0.0, 3_000.0, 360.0),
     )
-    assert [(event, len(lanes)) for event, lanes in drawn.events] == [
-        ("when members crash", 2),
-        ("when members join", 1),
-    ]
-    eager, consumer = drawn.events[0][1]
-    assert eager.unnoticed == consumer.unnoticed == pytest.approx(9 * eager.noticed)
+    drawn = timeline(found)
+    lanes = [(event, len(stops)) for event, stops in drawn.events.items()]
+    assert lanes == [("when members crash", 2), ("when members join", 1)]
     assert 0 < len(drawn.ticks) <= 4
+    wide = re.findall(r'<i class="(detection|barrier)" style="width:([\d.]+)%">', diff_html(found))
+    assert [kind for kind, _ in wide] == ["detection", "barrier", "detection", "barrier", "barrier"]
+    eager, noticed, consumer, *_ = (float(width) for _, width in wide)
+    assert eager == consumer == pytest.approx(9 * noticed, abs=0.05)
 
 
 def test_stops_are_told_in_numbers(grown):

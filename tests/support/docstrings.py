@@ -1,0 +1,63 @@
+"""Examples in the docstrings of public names, read from the source: nothing is imported for it."""
+
+import ast
+import doctest
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    path = ROOT.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def docstrings(module: str, name: str) -> Iterator[str]:
+    """The docstring of a name that a module defines or imports, "" without one, then those of its methods."""
+    body = _tree(module).body
+    for number, node in enumerate(body):
+        match node:
+            case ast.FunctionDef(name=own) | ast.ClassDef(name=own) if own == name:
+                yield ast.get_docstring(node) or ""
+                methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+                yield from filter(None, map(ast.get_docstring, methods))
+                return
+            case ast.Assign(targets=[ast.Name(id=own)]) | ast.AnnAssign(target=ast.Name(id=own)) if (
+                own == name
+            ):
+                match body[number + 1 : number + 2]:
+                    case [ast.Expr(value=ast.Constant(value=str(text)))]:
+                        yield inspect.cleandoc(text)
+                    case _:
+                        yield ""
+                return
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.ImportFrom) and {name, "*"} & {alias.name for alias in node.names}:
+            yield from docstrings(str(node.module), name)
+
+
+def examples(module: str, name: str) -> list[str]:
+    """The docstrings of a public name that have examples; AssertionError if its own has none."""
+    own, *others = docstrings(module, name)
+    parser = doctest.DocTestParser()
+    assert parser.get_examples(own), f"{module}.{name} has no example in its docstring"
+    return [own, *filter(parser.get_examples, others)]
+
+
+def run(text: str, public: dict[str, Any]) -> None:
+    """Run the examples of a docstring; AssertionError where one shows something else than the text says.
+
+    Args:
+        text: the docstring.
+        public: what the examples may use.
+    """
+    report: list[str] = []
+    test = doctest.DocTestParser().get_doctest(text, public, "the docstring", None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST | doctest.ELLIPSIS)
+    assert runner.run(test, out=report.append).failed == 0, "".join(report)
