@@ -37,6 +37,7 @@ def test_a_public_name_has_examples_and_they_run(name, registries):
         run(text, {public: getattr(module, public) for public in module.__all__})
 
 
+# tests/spark_integration/test_docstrings.py runs them.
 @pytest.mark.parametrize("name", [name for name, home in spark_integration._HOME.items() if home != "errors"])
 def test_a_public_name_of_spark_has_an_example(name):
     assert examples("spark_integration", name)

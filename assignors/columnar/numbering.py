@@ -79,8 +79,10 @@ class Subscriptions:
     @classmethod
     def of(cls, members: Sequence[Member], order: Iterable[int] | None = None) -> Subscriptions:
         """The subscriptions of these members, in some order; OddGroup where one names a topic twice."""
-        topics = Carried.of(members).column("topics")
-        lists, of_member = distinct_lists(topics if order is None else [topics[row] for row in order])
+        topics: Sequence[Sequence[str]] = Carried.of(members).column("topics")
+        if order is not None and topics.count(topics[0]) < len(topics):
+            topics = [topics[row] for row in order]
+        lists, of_member = distinct_lists(topics)
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup

@@ -146,7 +146,15 @@ class AssignmentDiff:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What was taken for granted because no source tells."""
-        sentences = [*_made_anew(self.before, self.after)]
+        ids, later = (
+            dict(zip(side.topics, side.topic_ids, strict=False)) for side in (self.before, self.after)
+        )
+        # A topic with another id after is another one under the same name.
+        anew = sorted(name for name, id_ in ids.items() if id_ and later.get(name) not in {None, id_})
+        sentences = []
+        if anew:
+            which = first_of(anew, _LISTED)
+            sentences.append(f"{which} deleted and made anew in between; partitions are compared by number")
         if self.before.name and self.after.name and self.before.name != self.after.name:
             sentences.append(
                 f"{self.before.name!r} before and {self.after.name!r} after are taken for one group"
@@ -355,17 +363,6 @@ def diff(
         ),
         timing=timing,
     )
-
-
-def _made_anew(before: GroupState, after: GroupState) -> Iterator[str]:
-    """Topics that have another id after, which are others under the same names."""
-    ids = dict(zip(before.topics, before.topic_ids, strict=False))
-    later = dict(zip(after.topics, after.topic_ids, strict=False))
-    names = sorted(name for name, id_ in ids.items() if id_ and later.get(name) not in {None, id_})
-    if names:
-        yield (
-            f"{first_of(names, _LISTED)} deleted and made anew in between; partitions are compared by number"
-        )
 
 
 def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:

@@ -41,21 +41,12 @@ _GAP = 0.12
 """Share of a box that bands leave free, so that one can tell the boxes apart."""
 
 
-class Box(NamedTuple):
-    """One partition, or several that follow each other."""
-
-    x: float
-    width: float
-    label: str
-    title: str
-
-
 class Row(NamedTuple):
-    """A topic."""
+    """A topic in equally wide boxes, each for a partition or for several that follow each other."""
 
     topic: str
     text: str
-    boxes: tuple[Box, ...]
+    boxes: tuple[tuple[str, str], ...]  # what each has inside, which may be nothing, and what it is
 
 
 class Band(NamedTuple):
@@ -104,16 +95,13 @@ def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -
 
 def _row(topic: str, partitions: int) -> Row:
     boxes = min(partitions, _MOST_BOXES)
-    width = WIDTH / boxes
     firsts = [-(-box * partitions // boxes) for box in range(boxes + 1)]
     every = -(-boxes // _MOST_LABELS)
     return Row(
         topic,
         count(partitions, "partition"),
         tuple(
-            Box(
-                box * width,
-                width,
+            (
                 str(first) if box % every == 0 else "",
                 f"{topic}-{first}" if after == first + 1 else f"{topic}-{first} to {after - 1}",
             )

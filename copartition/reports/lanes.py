@@ -103,12 +103,6 @@ def coverage(
     return np.cumsum(total.reshape(lanes, columns + 1), axis=1)[:, :columns]
 
 
-def coarser(grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Half the columns."""
-    pairs: NDArray[np.float64] = grid.reshape(*grid.shape[:-1], -1, 2).mean(axis=-1)
-    return pairs
-
-
 GRID_LANES = 60
 """The most lanes of a grid."""
 _COLUMNS = 512
@@ -264,7 +258,9 @@ class Lanes:
             columns = label.shape[1]
             if len(blocks.row) <= most or columns == _FEWEST_COLUMNS:
                 break
-            existing, standing = coarser(existing), coarser(standing)
+            # Half the columns.
+            halves = (grid.reshape(*grid.shape[:-1], -1, 2) for grid in (existing, standing))
+            existing, standing = (pairs.mean(axis=-1) for pairs in halves)
         example = self._examples(window, rows, grid_lane[rows], label.shape)
         shapes: dict[str, list[Shape]] = {}
         for top, bottom, since, until, row in blocks.rows():

@@ -101,7 +101,7 @@ def crowded_maps(
     # Keys that share a bin of a longer table share one of a short table.
     bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
     bins = bins.reshape(-1, TREEIFY)
-    suspects = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
+    suspects = np.unique(np.flatnonzero(bins >= TREEIFY) // TREEIFY)
     if len(suspects) == 0:
         return suspects
     sizes = bins.sum(axis=1)

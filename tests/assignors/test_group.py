@@ -7,7 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from assignors.group import Assignment, Group, Member, StickyUserData, Topic
+from assignors.group import Assignment, Carried, Group, Member, StickyUserData, Topic
+from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.registry import get_assignor
 from partitioning.errors import InvalidGroupError
 from partitioning.topic_partition import TopicPartition
@@ -118,6 +119,18 @@ def test_a_strategy_reads_columns_as_it_reads_members(strategy, seed):
         answers = [get_assignor(strategy).assign(each) for each in (group, read)]
         assert dict(answers[0]) == dict(answers[1])
         assert answers[0].transferring == answers[1].transferring
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "sticky", "cooperative-sticky"])
+def test_members_whose_coordinator_keeps_what_they_have_are_read_as_listed(strategy):
+    topics, numbers = [Topic("orders", 6)], np.array([4, 0, 3, 5, 1], np.int32)
+    columns = PartitionColumns(("orders",), np.zeros(5, np.int32), numbers)
+    who = [Member("a", ["orders"]), Member("b", ["orders"])]
+    kept = Group(topics, Carried(who, 2, None, np.array([2, 3]), columns))
+    owned = [PartitionList.part(columns, 0, 2), PartitionList.part(columns, 2, 5)]
+    listed = Group(topics, [replace(member, owned=each) for member, each in zip(who, owned, strict=True)])
+    assert kept == listed
+    assert get_assignor(strategy).assign(kept) == get_assignor(strategy).assign(listed)
 
 
 def test_topics_can_grow(group, assignment):

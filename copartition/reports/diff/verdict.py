@@ -136,13 +136,17 @@ def movement(diff: AssignmentDiff) -> list[str]:
     """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
     numbers = diff.summary
     fullest = _at_least(numbers.needed_fullest, numbers.needed_fullest_exact)
+    of_topic = []
+    if len(diff.topics) > 1 and numbers.topic_fullest != numbers.needed_topic_fullest:
+        needed = _at_least(numbers.needed_topic_fullest, numbers.needed_topic_fullest_exact)
+        of_topic.append(f"of one topic {number(numbers.topic_fullest)} ({needed} needed)")
     peak = []  # how much more than the mean the weights put on one member, where there are weights
     if numbers.peak is not None:
         peak.append(f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)")
     return [
         f"avoidable moves {_avoidable(diff)}",
         f"fullest {number(numbers.fullest)} ({fullest} needed)",
-        *_of_one_topic(diff),
+        *of_topic,
         *peak,
         f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
         f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
@@ -152,14 +156,6 @@ def movement(diff: AssignmentDiff) -> list[str]:
 
 def _at_least(value: int | None, exact: bool) -> str:
     return f"{'' if exact or value is None else 'at least '}{number(value)}"
-
-
-def _of_one_topic(diff: AssignmentDiff) -> list[str]:
-    numbers = diff.summary
-    if len(diff.topics) < 2 or numbers.topic_fullest == numbers.needed_topic_fullest:
-        return []
-    needed = _at_least(numbers.needed_topic_fullest, numbers.needed_topic_fullest_exact)
-    return [f"of one topic {number(numbers.topic_fullest)} ({needed} needed)"]
 
 
 def reason_counts(diff: AssignmentDiff) -> list[str]:

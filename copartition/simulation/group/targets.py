@@ -49,12 +49,13 @@ class Targets:
         self._topic_of = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(first))
         self._number_of = (np.arange(len(self._topic_of)) - first[self._topic_of]).astype(np.int32)
         self._describe = describe
-        self._members: dict[int, Member] = {}
+        self._members = np.full(64, None)  # every `Member` by its number; None where it is not there
         self._sizes: dict[int, int] = {}  # how many partitions a member has; 0 where it is not there
         self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
         """A member comes from another kind of group, with these partitions at these places of its list."""
+        self._make_room(number)
         self._members[number] = self._meet(number)
         self._sizes[number] = len(rows)
         self.position[rows[position.argsort()]] = np.arange(len(rows))
@@ -86,13 +87,17 @@ class Targets:
         in_order = np.empty(len(rows), np.intp)
         in_order[bounds(sizes)[member] + self.position[rows]] = rows
         columns = PartitionColumns(self._names, self._topic_of[in_order], self._number_of[in_order])
-        members = [*map(self._members.__getitem__, numbers.tolist())]
+        members = self._members[numbers].tolist()
         return Carried(members, len(members), None, sizes, columns, self._hashes[numbers])
+
+    def _make_room(self, number: int) -> None:
+        """Make room for members up to this one."""
+        if number >= len(self._hashes):
+            self._members = np.append(self._members, np.full(number + 1, None))
+            self._hashes = np.append(self._hashes, np.zeros(number + 1, np.int32))
 
     def _meet(self, number: int) -> Member:
         """A member that is new, so far without topics."""
-        if number >= len(self._hashes):
-            self._hashes = np.resize(self._hashes, 2 * number)
         about = self._describe(number)
         self._hashes[number] = string_hash(about.id)
         return about
@@ -100,14 +105,17 @@ class Targets:
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
         """Look again at the members that are not what they were; gives all that is new about them."""
         left: dict[int, Member] = {}
-        for number in sorted(group.changed & self._members.keys()):
+        self._make_room(max(group.changed, default=-1))
+        for number in sorted(group.changed):
+            about = self._members[number]
             # A target that is not what it was is that of a member that left and came back meanwhile.
             there = number in group.members
-            if not there or self._sizes.get(number, 0) != len(group.targets[number]):
-                left[number] = self._members.pop(number)
+            if about and not (there and self._sizes.get(number, 0) == len(group.targets[number])):
+                left[number] = about
+                self._members[number] = None
         news: list[object] = [tuple(about.id for about in left.values())]
         for number in sorted(group.changed & group.members.keys()):
-            member, about = group.members[number], self._members.get(number)
+            member, about = group.members[number], self._members[number]
             topics = tuple(group.topics_of(member.topics))
             if about is None:
                 before = member.replaces

@@ -104,11 +104,14 @@ def prepare(target: Target) -> Target:
 def place_for(target: Target) -> int:
     """For how many partitions the rows have to be placed: as before if this version is there already.
 
-    Errors as of `look_up`; ExactlyOnceError where the cluster refuses the ledger, or somebody else has
-    written to it.
+    Errors as of `look_up` and `check_alone`; ExactlyOnceError where the cluster refuses the ledger, or
+    somebody else has written to it.
     """
     admin = _admin(target)
     target = look_up(target, admin)
+    # First of all: a client that asks for offsets ends the process where the group's coordinator is not there
+    # yet (librdkafka's issue 5040), as on a cluster on which nobody had a group before.
+    check_alone(target, admin)
     ledger = _ledger(admin, target, target.actual).values()
     again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
     return next(again, target.actual)

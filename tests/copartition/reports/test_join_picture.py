@@ -6,8 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from copartition.reports.join_page import WIDTH, join_picture
+from copartition.reports.join import JoinReport
+from copartition.reports.join_page import WIDTH, join_html, join_picture
+from copartition.topics.join.planned import invented_pairs, judge_writers
 from copartition.topics.join.proof import KeyPairs
+from copartition.topics.join.writers import parse_writer
 
 
 def pairs(*rows):
@@ -34,8 +37,7 @@ def test_keys_at_the_same_number_are_together_and_others_apart():
 
 def test_a_band_goes_from_its_box_to_its_box():
     picture = join_picture([("a", 4), ("b", 2)], [pairs((3, 0, 5), (0, 1, 5), (0, 0, 5))])
-    boxes = [(row.boxes[0].width, len(row.boxes)) for row in picture.rows]
-    assert boxes == [(25.0, 4), (50.0, 2)]
+    assert [len(row.boxes) for row in picture.rows] == [4, 2]
     by_title = {band.title: ends(band) for band in picture.gaps[0].bands}
     left, right, below_left, below_right = by_title["5 keys in a-3 and b-0"]
     assert 75 <= left < right <= 100
@@ -57,8 +59,8 @@ def test_one_key_among_millions_is_seen():
 def test_many_partitions_share_boxes_and_none_is_lost():
     picture = join_picture([("a", 1000), ("b", 1000)], [pairs((0, 0, 3), (1, 1, 3), (0, 1, 1))])
     assert len(picture.rows[0].boxes) == 48
-    assert picture.rows[0].boxes[0].title == "a-0 to 20"
-    assert picture.rows[0].boxes[-1].title == "a-980 to 999"
+    assert picture.rows[0].boxes[0] == ("0", "a-0 to 20")
+    assert picture.rows[0].boxes[-1] == ("", "a-980 to 999")
     assert [(band.apart, band.title) for band in picture.gaps[0].bands] == [
         (False, "6 keys: a box 0, b box 0"),
         (True, "1 key: a box 0, b box 0"),
@@ -81,5 +83,12 @@ def test_topics_that_share_no_key():
 @pytest.mark.parametrize("partitions", [1, 2, 12, 13, 48, 49, 5000])
 def test_boxes_fill_the_row(partitions):
     boxes = join_picture([("a", partitions), ("b", 1)], [NOTHING]).rows[0].boxes
-    assert boxes[-1].x + boxes[-1].width == pytest.approx(WIDTH)
-    assert sum(bool(box.label) for box in boxes) <= 12
+    assert len(boxes) == min(partitions, 48)
+    clients = [parse_writer("a=java"), parse_writer("b=java")]
+    counts = {"a": partitions, "b": partitions}
+    shown, pairs_of_both = invented_pairs(clients, counts)
+    page = join_html(JoinReport(judge_writers(clients, counts), pairs=pairs_of_both, invented_counts=shown))
+    places = re.findall(r'<rect class="box" x="([\d.]+)%" y="0" width="([\d.]+)%"', page)
+    assert len(places) == 2 * len(boxes)
+    assert sum(map(float, places[-1])) == pytest.approx(WIDTH, abs=0.01)
+    assert sum(bool(label) for label, _ in boxes) <= 12

@@ -11,7 +11,7 @@ from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import InvalidConfigError, TopicChangedError
 from spark_integration import ColumnError, LedgerMissingError, RoutingError
 from spark_integration.columns import LANES, PARTITIONS
-from spark_integration.sinks.exactly_once import faults, half_done
+from spark_integration.sinks.exactly_once import driver, faults, half_done
 from spark_integration.sinks.exactly_once.target import Standing, Target, check_begins, standing, target_of
 from spark_integration.sinks.options import read_options
 
@@ -79,6 +79,22 @@ def test_a_coordinator_that_loads_is_asked_again(monkeypatch: pytest.MonkeyPatch
     admin = Mock(**{"list_consumer_group_offsets.return_value": {ledger_group("app"): asked}})
     assert not half_done._is_open(admin, TARGET, place)
     assert asked.result.call_count == 2
+
+
+def test_a_new_group_is_described_before_its_offsets_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    group, places = ledger_group("app"), [TopicPartition("t", number) for number in range(4)]
+    described = Mock(**{"result.return_value": Mock(members=[], authorized_operations=None)})
+    offsets = Mock(**{"result.return_value": Mock(topic_partitions=places)})
+    admin = Mock()
+    admin.describe_consumer_groups.return_value = {group: described}
+    admin.list_consumer_group_offsets.return_value = {group: offsets}
+    monkeypatch.setattr(driver, "_admin", lambda _: admin)
+    monkeypatch.setattr(driver, "look_up", lambda target, _: target)
+    assert driver.place_for(TARGET) == 4
+    assert [name for name, *_ in admin.method_calls] == [
+        "describe_consumer_groups",
+        "list_consumer_group_offsets",
+    ]
 
 
 def test_fencing_ends_with_the_wave_in_which_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
