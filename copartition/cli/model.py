@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -17,6 +18,7 @@ from copartition.cli.options import (
     ms_option,
     output_options,
     partitions_option,
+    repeated_option,
     seed_option,
 )
 from copartition.cli.shell import HELP, Output, QuietGroup, examples, write
@@ -252,22 +254,20 @@ def delivery(
     )
 
 
-def _read_special(
-    ctx: click.Context,  # noqa: ARG001 - click's interface
-    option: click.Parameter,  # noqa: ARG001 - as above
-    values: tuple[str, ...],
-) -> dict[int, float | Ending]:
-    """Values OFFSET=KIND as what is special about records, by offset."""
+def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
+    """A value OFFSET=KIND as an offset and what is special about its record."""
+    offset, _, kind = text.partition("=")
+    number = parse_number(offset, MAX_OFFSET)
+    if number is None or not re.fullmatch(r"release|reject|crash|[0-9]{1,9}", kind):
+        raise click.BadParameter(f"{text!r} is not OFFSET=release, =reject, =crash or =MS", param_hint=option)
+    return number, float(kind) if kind.isdigit() else cast("Ending", kind)
+
+
+def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float | Ending]:
     special: dict[int, float | Ending] = {}
-    for text in values:
-        offset, _, kind = text.partition("=")
-        number = parse_number(offset, MAX_OFFSET)
-        if number is None or number in special or not re.fullmatch(r"release|reject|crash|[0-9]{1,9}", kind):
-            raise click.BadParameter(
-                f"{text!r} is not OFFSET=release, =reject, =crash or =MS, each offset once",
-                param_hint="--poison",
-            )
-        special[number] = float(kind) if kind.isdigit() else cast("Ending", kind)
+    for offset, kind in records:
+        if special.setdefault(offset, kind) != kind:
+            raise click.BadParameter(f"record {offset} is two things", param_hint="--poison")
     return special
 
 
@@ -294,13 +294,13 @@ def _read_special(
 @ms_option("--lock", "group.share.record.lock.duration.ms.", default=30_000.0)
 @count_option("--delivery-limit", "group.share.delivery.count.limit.", default=5)
 @count_option("--max-locks", "group.share.partition.max.record.locks.", default=2_000)
-@click.option(
+@repeated_option(
     "--poison",
     "special",
-    callback=_read_special,
-    multiple=True,
+    read=_special_record,
+    build=_by_offset,
     metavar="OFFSET=release|reject|crash|MS",
-    help="A record that is always released or rejected, crashes its member, or takes so many MS; repeatable.",
+    text="A record that is always released or rejected, crashes its member, or takes so many MS; repeatable.",
 )
 @ms_option("--restart", "Time after a crash until another member polls; none does without it.")
 @ms_option("--round-trip", "Time from a request to its answer.", default=5.0)

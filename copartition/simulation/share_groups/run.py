@@ -1,7 +1,5 @@
 """Members of a share group, and what becomes of the records that they poll and acknowledge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
