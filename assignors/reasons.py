@@ -74,7 +74,13 @@ class Step(NamedTuple):
 
 
 Recorder = Callable[[TopicPartition, Reason, str], None]
-"""Is called with every step: the partition, the reason, and the member that keeps, gives up or gets it."""
+"""Is called with every step: the partition, the reason, and the member that keeps, gives up or gets it.
+
+>>> from partitioning import TopicPartition
+>>> record: Recorder = print
+>>> record(TopicPartition("orders", 0), Reason.KEPT, "billing-1")
+orders-0 Reason.KEPT billing-1
+"""
 
 
 def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:

@@ -93,7 +93,12 @@ class KeyColumn:
 
 
 Keys: TypeAlias = Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn
-"""What every columnar function takes."""
+"""What every columnar function takes.
+
+>>> keys: Keys = [b"user-42", None]
+>>> partition_batch(keys, 12).tolist()
+[4, -1]
+"""
 
 
 def _is_column(array: object, kind: type[np.generic]) -> bool:

@@ -12,13 +12,12 @@ from partitioning import errors
 from tests.support.docstrings import docstrings, examples, run
 
 PACKAGES = ("partitioning", "assignors", "copartition")
-ALIASES = {"Keys", "Recorder"}
 NAMES = [
     f"{package}.{name}"
     for package in PACKAGES
     for name in importlib.import_module(package).__all__
-    # What raises an exception shows it, and docs/errors.md what each means; what takes an alias shows that.
-    if not (hasattr(errors, name) or name in ALIASES)
+    # What raises an exception shows it, and docs/errors.md says what each means.
+    if not hasattr(errors, name)
 ]
 
 

@@ -64,8 +64,10 @@ class BrokerNumbering(Numbering):
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
         """As `in_set_order`, but in the order of the HashSet of ids that is made from the one of names."""
-        topics = self.in_set_order(names)
-        capacity = hash_set_capacity(len(names))
+        return self.in_map_order(self.in_set_order(names), hash_set_capacity(len(names)))
+
+    def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:
+        """These topics in the order of a HashMap of this capacity that their ids are put into."""
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
 
     @cached_property

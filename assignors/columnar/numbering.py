@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from assignors.group import Assignment, Carried, Certificate, Group, Member, Topic
 from assignors.partition_list import PartitionList
 from partitioning.java import hash_map_order, string_hashes, utf16_key
-from partitioning.java.many_maps import Order
 from partitioning.kit.columns import bounds, group_rows, inverse
 
 
@@ -25,13 +24,6 @@ class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instea
     names a topic twice or names none, no members, or maps so crowded that arithmetic cannot tell their order;
     or the JVM fails, or never ends.
     """
-
-
-def rows_of(order: Order) -> NDArray[np.intp] | None:
-    """The rows of an order that holds for every map; OddGroup where some map is crowded."""
-    if len(order.crowded):
-        raise OddGroup
-    return order.rows
 
 
 def member_order(members: Sequence[Member]) -> NDArray[np.intp]:

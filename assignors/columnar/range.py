@@ -15,7 +15,6 @@ from assignors.columnar.numbering import (
     Audiences,
     JoinPosition,
     Numbering,
-    OddGroup,
     Subscriptions,
     hash_order,
     in_name_order,
@@ -24,9 +23,7 @@ from assignors.columnar.numbering import (
 )
 from assignors.columnar.racks import replica_patterns
 from assignors.group import Assignment, Group, Member, Topic
-from partitioning.java import hash_map_keys
-from partitioning.java.hash_order import sized_map_order
-from partitioning.java.sizes import hash_map_capacity, table_length
+from partitioning.java import hash_map_capacity, hash_map_keys
 from partitioning.kit.columns import bounds, sort_positions
 
 
@@ -247,10 +244,7 @@ def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: b
     Where all subscriptions are equal, topics that do not exist do not count for the length of its table.
     """
     added = numbering.in_set_order(subscription)
-    length = table_length(hash_map_capacity(len(added if equal else subscription)))
-    rows, is_crowded = sized_map_order(numbering.spread_hashes[added], length)
-    if is_crowded:
-        raise OddGroup
+    capacity = hash_map_capacity(len(added if equal else subscription))
     place = np.zeros(len(numbering.topics), np.intp)
-    place[added[rows]] = np.arange(len(added))
+    place[numbering.in_map_order(added, capacity)] = np.arange(len(added))
     return place

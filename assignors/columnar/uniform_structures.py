@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import JoinPosition, OddGroup, TopicRow, Visit, rows_of
+from assignors.columnar.numbering import JoinPosition, OddGroup, TopicRow, Visit
 from assignors.group import Carried
 from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java import HashSet
@@ -143,7 +143,10 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
     topics = run_sizes(first, len(slots.member))
     shortest = np.full(len(first), DEFAULT_LENGTH)
     hashes = numbering.spread_hashes[slots.topic]
-    return rows_of(iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics)))
+    order = iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics))
+    if len(order.crowded):
+        raise OddGroup
+    return order.rows
 
 
 def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColumns, NDArray[np.integer]]:
@@ -154,7 +157,7 @@ def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColu
     recorded, sizes = members.received, members.sizes
     if members.generation is not None:
         owned = as_lists([member.owned for member in members])
-        recorded, sizes = join_lists([each if each.assigned is None else each.assigned for each in owned])
+        recorded, sizes = join_lists([each.as_assigned for each in owned])
     rows = ranges(bounds(sizes)[order], sizes[order])
     return PartitionColumns(recorded.names, recorded.topics[rows], recorded.partitions[rows]), sizes[order]
 

@@ -17,7 +17,6 @@ from assignors.rules.group_spec import (
     GroupSpec,
     TargetAssignment,
     Targets,
-    deep_copy_assignment,
     is_settled,
     remove_partition,
 )
@@ -129,8 +128,7 @@ class UniformHomogeneousAssignmentBuilder:
         subscribed_topic_ids: the topics, in the order of a HashSet of their ids.
         minimum_member_quota: how many partitions each member gets at least.
         remaining_members_to_get_an_extra_partition: how many of the members that follow get one more.
-        unfilled_members: members with room, and for how many partitions.
-        target_assignment: the target of each member; as long as nothing changes, it is the one it has had.
+        unfilled_members: members with room, by number, and for how many partitions.
     """
 
     def __init__(self, spec: GroupSpec, record: Recorder) -> None:
@@ -143,8 +141,8 @@ class UniformHomogeneousAssignmentBuilder:
         self.minimum_member_quota, self.remaining_members_to_get_an_extra_partition = divmod(
             partition_count, len(spec.member_ids)
         )
-        self.unfilled_members: list[tuple[str, int]] = []
-        self.target_assignment = dict(spec.member_assignment)
+        self.unfilled_members: list[tuple[int, int]] = []
+        self._targets = Targets(spec)
 
     def build(self) -> dict[str, TargetAssignment]:
         """The new target of each member.
@@ -158,12 +156,12 @@ class UniformHomogeneousAssignmentBuilder:
         self._maybe_revoke_partitions()
         # 3. Members with room get what is unassigned.
         self._assign_remaining_partitions()
-        return self.target_assignment
+        return self._targets.result()
 
     def _find_unassigned_partitions(self) -> None:
         """Step 1, topic after topic."""
         assigned: dict[uuid.UUID, set[int]] = defaultdict(set)
-        for target in self._spec.member_assignment.values():
+        for target in self._targets.old:
             for topic, partitions in target.items():
                 assigned[topic].update(partitions)
         self.unassigned_partitions += [
@@ -175,12 +173,12 @@ class UniformHomogeneousAssignmentBuilder:
 
     def _maybe_revoke_partitions(self) -> None:
         """Step 2, member after member."""
-        for index, member in enumerate(self._spec.member_ids):
+        for member in range(len(self._spec.member_ids)):
             # 2.1 It keeps up to its quota, with an extra partition while there are any.
             gets_extra = self.remaining_members_to_get_an_extra_partition > 0
             quota = self._keep(member, self.minimum_member_quota + gets_extra)
             # 2.2 With room left it gives the extra back, if enough others follow to take all of them.
-            remaining_members = len(self._spec.member_ids) - index
+            remaining_members = len(self._spec.member_ids) - member
             enough = remaining_members > self.remaining_members_to_get_an_extra_partition
             if gets_extra and quota > 0 and enough:
                 gets_extra = False
@@ -191,10 +189,9 @@ class UniformHomogeneousAssignmentBuilder:
             if gets_extra:
                 self.remaining_members_to_get_an_extra_partition -= 1
 
-    def _keep(self, member: str, quota: int) -> int:
+    def _keep(self, member: int, quota: int) -> int:
         """Step 2.1 for one member; what is left of its quota. Quirk: it keeps what its maps list first."""
-        old_assignment = new_assignment = self._spec.member_assignment[member]
-        for topic, partitions in old_assignment.items():
+        for topic, partitions in self._targets.old[member].items():
             for partition in partitions:
                 if topic not in self.subscribed_topic_ids:
                     reason = Reason.UNSUBSCRIBED
@@ -204,25 +201,20 @@ class UniformHomogeneousAssignmentBuilder:
                 else:
                     reason = Reason.OVER_QUOTA
                     self.unassigned_partitions.append((topic, partition))
-                self._record(self._spec.topic_partition(topic, partition), reason, member)
+                name = self._spec.member_ids[member]
+                self._record(self._spec.topic_partition(topic, partition), reason, name)
                 if reason is not Reason.KEPT:
-                    # Quirk: only a target that changes is copied, and a copy's order can be another.
-                    if new_assignment is old_assignment:
-                        new_assignment = deep_copy_assignment(old_assignment)
-                    remove_partition(new_assignment, topic, partition)
-        self.target_assignment[member] = new_assignment
+                    remove_partition(self._targets.changeable(member), topic, partition)
         return quota
 
     def _assign_remaining_partitions(self) -> None:
         """Step 3, in order, first what nobody had, then what members gave up."""
         remaining_partitions = iter(self.unassigned_partitions)
         for member, quota in self.unfilled_members:
-            target = self.target_assignment[member]
-            if target is self._spec.member_assignment[member]:
-                target = self.target_assignment[member] = deep_copy_assignment(target)
+            target, name = self._targets.changeable(member), self._spec.member_ids[member]
             for topic, partition in islice(remaining_partitions, quota):
                 target.compute_if_absent(topic, HashSet).add(partition)
-                self._record(self._spec.topic_partition(topic, partition), Reason.FILLED, member)
+                self._record(self._spec.topic_partition(topic, partition), Reason.FILLED, name)
         if next(remaining_partitions, None) is not None:
             raise AssignorError(
                 f"not every partition finds a member: {self._fault()}; "

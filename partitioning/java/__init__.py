@@ -9,7 +9,6 @@ from partitioning.java.collections import TimelineKeys as TimelineKeys
 from partitioning.java.collections import scala_set_order as scala_set_order
 from partitioning.java.hash_codes import string_hash as string_hash
 from partitioning.java.hash_codes import string_hashes as string_hashes
-from partitioning.java.hash_codes import topic_partition_hash as topic_partition_hash
 from partitioning.java.hash_codes import topic_partition_hashes as topic_partition_hashes
 from partitioning.java.hash_codes import utf16_key as utf16_key
 from partitioning.java.hash_codes import uuid_hash as uuid_hash

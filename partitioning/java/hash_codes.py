@@ -65,11 +65,6 @@ Rank = tuple[bytes | int, ...]
 """Places a key among those with the same hash, as Java's `compareTo` does; () where Java cannot compare."""
 
 
-def topic_partition_hash(partition: TopicPartition) -> int:
-    """`TopicPartition.hashCode`: signed 32-bit."""
-    return _signed(31 * (31 + partition.partition) + string_hash(partition.topic), 32)
-
-
 def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> NDArray[np.int32]:
     """`TopicPartition.hashCode` of many partitions: int32, the arguments broadcast against each other.
 

@@ -63,15 +63,6 @@ def _order_with_trees(
     return np.fromiter(table, np.intp, len(mixed))
 
 
-def sized_map_order(hashes: NDArray[np.int32], length: int) -> tuple[NDArray[np.intp], bool]:
-    """The order of a map that was made long enough, and whether so crowded that Java's may be another.
-
-    `hashes` are the `spread` hash codes, in the order the keys were put; `length` is that of its table.
-    """
-    buckets = hashes & (length - 1)
-    return np.argsort(buckets, kind="stable"), int(np.bincount(buckets).max(initial=0)) > TREEIFY
-
-
 def hash_map_keys(keys: Sequence[str]) -> list[str]:
     """Distinct strings in the iteration order of a `HashMap` or `HashSet` they were put into one by one."""
     order = hash_map_order(string_hashes(keys), keys=keys)

@@ -146,9 +146,10 @@ ODD = {
     "no members": ([RoundRobinAssignor, *STICKY], Group([Topic("t", 4)], [])),
     "a former owner that takes no part": (STICKY, FORMER_OWNER),
     "a balance that never comes": (STICKY, circling()),
-    "topic ids with one hash": (BROKER, CROWDED_IDS),
+    "topic ids with one hash": ([UniformAssignor], CROWDED_IDS),
 }
 ORDINARY = {
+    "topic ids with one hash": ([BrokerRangeAssignor], CROWDED_IDS),
     "a stale generation": (STRATEGIES, two([0], [1], generations=(1, 2))),
     "a stale generation, other topics": (STRATEGIES, two([0], [1], topics=DIFFERENT, generations=(1, 2))),
     "no generation": (STRATEGIES, two([0], [1], generations=(None, None))),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
-from partitioning.java.hash_order import sized_map_order
+from partitioning.java.hash_order import hash_map_order
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, table_lengths
 
@@ -61,13 +61,10 @@ def test_order_of_what_compute_if_absent_brought(maps: list[list[int]]) -> None:
         assert keys[owner == row].tolist() == list(made)
 
 
-@given(keys=st.lists(number, max_size=40, unique=True))
-def test_order_of_one_map_that_is_long_enough(keys: list[int]) -> None:
-    order, is_crowded = sized_map_order(spread(np.array(keys, np.int32)), 64)
-    if is_crowded:
-        assert len(keys) > 8
-    else:
-        assert [keys[position] for position in order] == list(HashSet(keys, capacity=64))
+@given(keys=st.lists(number, max_size=40, unique=True), capacity=st.sampled_from([1, 16, 64]))
+def test_order_of_one_map(keys: list[int], capacity: int) -> None:
+    order = hash_map_order(keys, capacity=capacity, keys=np.array(keys, np.int64).reshape(-1, 1))
+    assert [keys[position] for position in order] == list(HashSet(keys, capacity=capacity))
 
 
 @pytest.mark.parametrize(
