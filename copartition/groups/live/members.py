@@ -212,7 +212,7 @@ def _joined(
         try:
             subscriptions[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
-            unreadable.append(f"what {member.client_id} subscriptions when it joined cannot be read: {error}")
+            unreadable.append(f"what {member.client_id} subscribed to when it joined cannot be read: {error}")
     members = [] if listing is None else listing.members
     clients = find_clients(
         [member.metadata for member in members], [member.assignment for member in members], strategy
