@@ -294,7 +294,9 @@ def _replace_members(
     slots: Slots, joined: JoinPosition, targets: Mapping[int, Sequence[tuple[int, Sequence[int]]]]
 ) -> Slots:
     """The slots with those of some members replaced by the topics and partition numbers given for them."""
-    others = np.flatnonzero(~np.isin(slots.member, list(targets)))
+    stays = np.ones(len(joined), np.bool_)
+    stays[list(targets)] = False
+    others = np.flatnonzero(stays[slots.member])
     rows = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
     member, topic, sizes = (
         np.array([(member, topic, len(numbers)) for member, topic, numbers in rows], np.intp).reshape(-1, 3).T

@@ -130,7 +130,7 @@ def _with_static(scenario: Scenario, static: bool) -> Scenario:
     )
 
 
-FIGURES = {field.name: "bigint" if field.type == "int" else "double" for field in fields(RunSummary)}
+FIGURES = {field.name: "bigint" if field.type is int else "double" for field in fields(RunSummary)}
 
 
 def simulate_rebalances(

@@ -28,6 +28,11 @@ GRID = {
 }
 
 
+def test_numbers_of_things_are_whole_in_a_row() -> None:
+    whole = [name for name, kind in simulation_runs.FIGURES.items() if kind == "bigint"]
+    assert whole == ["seed", "rebalances", "moved_partitions", "unassigned_partitions"]
+
+
 @pytest.mark.every_spark
 def test_a_row_is_what_the_run_says_of_itself(spark: SparkSession) -> None:
     rows = simulate_rebalances(spark, DEPLOY, 5).collect()

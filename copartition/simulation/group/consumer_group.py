@@ -116,6 +116,7 @@ class ConsumerGroup:
     resolved: dict[str, frozenset[str]] = field(default_factory=dict)
     # Members that came, went, or have other topics or another target than `assign` knows.
     changed: set[int] = field(default_factory=set)
+    migrates: bool = False  # whether a member has ever spoken the classic protocol
     # Members whose next heartbeat may matter; whoever looks at it empties it.
     news: set[int] = field(default_factory=set)
     # Topics whose new partitions the coordinator has seen; whoever looks at it empties it.
@@ -168,6 +169,7 @@ class ConsumerGroup:
             if not (before.classic or member.classic or before.epoch == AWAY):
                 return Error.UNRELEASED_INSTANCE_ID
             self._replace(before, member)
+            self.migrates |= member.classic
         elif before is None:
             self._add(member)
         else:
@@ -277,6 +279,7 @@ class ConsumerGroup:
 
     def _add(self, member: GroupMember) -> None:
         self.members[member.number] = member
+        self.migrates |= member.classic
         self.targets[member.number] = NOTHING
         if member.instance is not None:
             self.static[member.instance] = member.number

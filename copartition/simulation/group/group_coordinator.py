@@ -317,8 +317,8 @@ class GroupCoordinator:
 
     def _on_new_target(self) -> None:
         world, partitions = self._world, self._world.partitions
-        # A member of the classic protocol joins again for every target.
-        self.group.news |= {number for number, each in self.group.members.items() if each.classic}
+        if self.group.migrates:  # a member of the classic protocol joins again for every target
+            self.group.news |= {number for number, each in self.group.members.items() if each.classic}
         change = self.epochs.replace_target(self._targets.position, self.group.news)
         if self.busy_ms <= world.now_ms:
             return

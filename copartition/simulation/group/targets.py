@@ -49,7 +49,8 @@ class Targets:
         self._topic_of = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(first))
         self._number_of = (np.arange(len(self._topic_of)) - first[self._topic_of]).astype(np.int32)
         self._describe = describe
-        self._members = np.full(64, None)  # every `Member` by its number; None where it is not there
+        # Every `Member` by its number, None where it is not there, and what it subscribes to.
+        self._members, self._subscriptions = np.full((2, 64), None)
         self._sizes: dict[int, int] = {}  # how many partitions a member has; 0 where it is not there
         self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
@@ -88,18 +89,23 @@ class Targets:
         in_order[bounds(sizes)[member] + self.position[rows]] = rows
         columns = PartitionColumns(self._names, self._topic_of[in_order], self._number_of[in_order])
         members = self._members[numbers].tolist()
-        return Carried(members, len(members), None, sizes, columns, self._hashes[numbers])
+        topics = tuple(self._subscriptions[numbers].tolist())
+        hashes = self._hashes[numbers]
+        return Carried(members, len(members), None, sizes, columns, hashes, {"topics": topics})
 
     def _make_room(self, number: int) -> None:
         """Make room for members up to this one."""
         if number >= len(self._hashes):
-            self._members = np.append(self._members, np.full(number + 1, None))
+            more = np.full(number + 1, None)
+            self._members = np.append(self._members, more)
+            self._subscriptions = np.append(self._subscriptions, more)
             self._hashes = np.append(self._hashes, np.zeros(number + 1, np.int32))
 
     def _meet(self, number: int) -> Member:
         """A member that is new, so far without topics."""
         about = self._describe(number)
         self._hashes[number] = string_hash(about.id)
+        self._subscriptions[number] = about.topics
         return about
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
@@ -129,6 +135,7 @@ class Targets:
             elif about.topics == topics:
                 continue
             self._members[number] = replace(about, topics=topics)
+            self._subscriptions[number] = topics
             news.append((about.id, topics))
             member.replaces = None
         return tuple(news)
