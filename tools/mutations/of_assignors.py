@@ -255,8 +255,8 @@ ROWS = [
     ),
     (
         "copartition/simulation/group/clients.py",
-        "recheck_ms=100, mixes_protocols=False",
-        "recheck_ms=100",
+        "refreshes_as_it_assigns=True,\n        mixes_protocols=False,",
+        "refreshes_as_it_assigns=True,",
         "tests/copartition/test_migration.py",
     ),
     ("copartition/words.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),

@@ -379,9 +379,13 @@ class ClassicProtocol:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
-        check_ms = PROFILES[self._world.consumers[consumer].client].poll_check_ms
-        if check_ms:
-            assigned_ms = float(self._members.assigned_ms[member])
+        profile, members = PROFILES[self._world.consumers[consumer].client], self._members
+        check_ms = profile.poll_check_ms
+        if profile.leaves_after_beat_ms is not None:
+            beats = float(members.base_ms[member]), float(members.every_ms[member])
+            leaves_ms = first_after(*beats, leaves_ms) + profile.leaves_after_beat_ms
+        elif check_ms:
+            assigned_ms = float(members.assigned_ms[member])
             since_ms = self._world.random.uniform(0, check_ms) if math.isnan(assigned_ms) else assigned_ms
             leaves_ms = first_after(since_ms, check_ms, leaves_ms)
         if leaves_ms >= polls_ms:

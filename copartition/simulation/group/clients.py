@@ -43,6 +43,8 @@ class Profile:
     # How often since its last assignment it looks whether the application has polled within
     # `max.poll.interval.ms`; 0: all the time.
     poll_check_ms: float = 0
+    # How long after its next heartbeat it leaves, if its application did not poll in time; None: without one.
+    leaves_after_beat_ms: float | None = None
     recheck_ms: float = 0  # how long a process that stood still takes to ask the coordinator after it woke up
     anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader
     asks_before_assigning: bool = False  # its leader fetches the topics' metadata before
@@ -51,6 +53,9 @@ class Profile:
     # Its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
     commits: bool = True  # it commits offsets in its group, from which the coordinator hears of it, too
+    # By how much its first commit is later than an interval after its last assignment; None: its commits run
+    # since its process started.
+    commit_late_ms: float | None = None
     # Under the consumer protocol it leaves after `max.poll.interval.ms` without a poll; else it falls silent.
     leaves_when_late: bool = True
     # Its leader's rules that are not Java's of that name.
@@ -71,7 +76,14 @@ PROFILES = {
         leaves_when_late=False,
         own_assignors={"cooperative-sticky": "librdkafka-cooperative-sticky"},
     ),
-    "kafka-python": Profile((1.2, 1.5), recheck_ms=100, mixes_protocols=False, refreshes_as_it_assigns=True),
+    "kafka-python": Profile(
+        late_ms=(1.2, 1.5),
+        leaves_after_beat_ms=15,
+        recheck_ms=100,
+        refreshes_as_it_assigns=True,
+        mixes_protocols=False,
+        commit_late_ms=25,
+    ),
     # Java's client without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),
 }

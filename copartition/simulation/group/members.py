@@ -33,6 +33,7 @@ class Members:
     eager: NDArray[np.bool_]  # whether it gives everything up before it joins
     keeps_beating: NDArray[np.bool_]  # heartbeats stay where they are in a rebalance
     commits: NDArray[np.bool_]  # whether it commits offsets
+    commit_late_ms: NDArray[np.float64]  # `Profile.commit_late_ms`, NaN for None
     background: NDArray[np.bool_]  # may rejoin outside `poll`, see `Profile`
     carries: NDArray[np.bool_]  # whether it rejoins with what the last assignment gave it
 
@@ -55,6 +56,7 @@ class Members:
         self.eager[member] = eager
         self.keeps_beating[member] = profile.keeps_beating
         self.commits[member] = profile.commits
+        self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
         self.background[member] = profile.joins_in_background
         self.carries[member] = False
 
@@ -94,6 +96,8 @@ class Members:
     def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
         """The barrier is open: these have their JoinGroup answered, and later their assignment."""
         self.assigned_ms[members] = assigned_ms
+        anew_ms = assigned_ms + self.commit_late_ms[members]
+        self.commit_ms[members] = np.where(np.isnan(anew_ms), self.commit_ms[members], anew_ms)
         keeps_beating = self.keeps_beating[members]
         if not keeps_beating.any():
             self.base_ms[members] = answered_ms

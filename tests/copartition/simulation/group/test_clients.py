@@ -135,6 +135,21 @@ def test_librdkafka_looks_twice_a_second_whether_it_was_polled():
     assert 310_400 < max(left) < 310_500
 
 
+def test_kafka_python_looks_with_each_heartbeat_whether_it_was_polled():
+    members = [replace(member, beat_ms=500.0) for member in group(3, client="kafka-python")]
+    result = run(tuple(members), SlowPoll(10_000, "c1", 400_000))
+    # The 105th, from 500 on each 3,001.2 to 3,001.5 ms after the one before; 15 ms later it leaves.
+    assert 312_639 < when(result, "left") < 312_672
+
+
+@pytest.mark.parametrize(("client", "heard_ms"), [("kafka-python", 11_025), ("librdkafka", 10_000)])
+def test_commits_run_since_the_last_assignment_or_since_the_process_started(client, heard_ms):
+    """Of a member that dies at 11.1 s and had its assignment at 6 s a commit was heard last."""
+    joins = [Join(0, Consumer(name, client=client)) for name in ("c0", "c1")]
+    result = run((), *joins, Crash(11_100, "c1"), session_timeout_ms=8_000)
+    assert when(result, "session-expired") == pytest.approx(heard_ms + 8_000, abs=6)
+
+
 def test_a_static_consumer_that_does_not_poll_in_time_only_falls_silent():
     result = run(group(3, static=True), SlowPoll(10_000, "c1", 320_000))
     assert result.summary.rebalances == 0
