@@ -135,7 +135,7 @@ class Member:
 class Carried(Sequence[Member]):
     """The members of `Group.next`: who stays, then who joins. A `Member` that stays is made where it is read.
 
-    A coordinator that keeps what its members are to have (KIP-848) makes these, too; nobody joins then.
+    A coordinator that keeps its members' targets (KIP-848) passes them in this form, too, without joiners.
 
     Attributes:
         who: all members; of one that stays only id, topics, instance id and rack are still true.
@@ -143,7 +143,7 @@ class Carried(Sequence[Member]):
         generation: in which these got what they carry on; None where the coordinator keeps it for them.
         sizes: how many partitions each of them carries on.
         received: these partitions, member by member, in the order in which they were given.
-        hashes: Java's hash code of each id; None where nobody keeps them.
+        hashes: Java's hash code of each id; None where they are not kept.
         columns: what somebody has asked `column` for, in a group that follows from another at once.
     """
 

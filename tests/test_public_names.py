@@ -9,7 +9,7 @@ import assignors.registry
 import partitioning.partitioners
 import spark_integration
 from partitioning import errors
-from tests.support.docstrings import docstrings, examples, run
+from tests.support.docstrings import assert_shown, docstrings, examples
 
 PACKAGES = ("partitioning", "assignors", "copartition")
 NAMES = [
@@ -33,7 +33,7 @@ def test_a_public_name_has_examples_and_they_run(name, registries):
     package, _, attribute = name.partition(".")
     module = importlib.import_module(package)
     for text in examples(package, attribute):
-        run(text, {public: getattr(module, public) for public in module.__all__})
+        assert_shown(text, {public: getattr(module, public) for public in module.__all__})
 
 
 # tests/spark_integration/test_docstrings.py runs them.
@@ -46,7 +46,7 @@ def test_a_name_without_an_example_and_one_that_shows_something_else_are_noticed
     with pytest.raises(AssertionError, match=r"partitioning\.errors\.ClusterError has no example"):
         examples("partitioning.errors", "ClusterError")
     with pytest.raises(AssertionError, match=r"Expected:\n *3\nGot:\n *2\n"):
-        run(">>> one + 1\n3\n", {"one": 1})
+        assert_shown(">>> one + 1\n3\n", {"one": 1})
 
 
 def test_a_docstring_is_that_of_the_source():

@@ -115,7 +115,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Outcome:
     """Marks what is new to its member and given up by another one that claims it."""
     kept = outcome.kept
-    if kept == len(claims.id):  # nobody gives anything up
+    if kept == len(claims.id):  # every claim is kept
         return outcome
     ids = numbering.starts[outcome.topic[kept:]] + outcome.number[kept:]
     owner = np.full(numbering.total, -1, np.int32)

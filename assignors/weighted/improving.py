@@ -212,7 +212,7 @@ def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 
 
 def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certificate]:
-    """Who owns what, and how good that is: all stays, what has no holder is given, the peak is lowered."""
+    """The owner of each partition, with a certificate; what has an owner may move to lower the peak."""
     bound = least_peak(problem)
     owner = problem.reading.holder.copy()
     place(problem, owner)

@@ -132,8 +132,8 @@ def _print(state: GroupState, console: Console) -> None:
     shown = table(["MEMBER", "N", "PARTITIONS"], right=[1])
     for member, mine in assignment.items():
         shown.add_row(cell(member), str(len(mine)), cell(partition_ranges(PartitionList.of(sorted(mine)))))
-    if nobodys := PartitionList.of(sorted(assignment.unassigned)):
-        shown.add_row(cell("nobody", "yellow"), str(len(nobodys)), cell(partition_ranges(nobodys)))
+    if unassigned := PartitionList.of(sorted(assignment.unassigned)):
+        shown.add_row(cell("nobody", "yellow"), str(len(unassigned)), cell(partition_ranges(unassigned)))
     console.print(shown)
     loads = [len(mine) for mine in assignment.values()]
     each = f"{min(loads)} to {max(loads)} each"

@@ -69,16 +69,16 @@ class ScenarioInputs(NamedTuple):
         captured: list[CapturedScenario] = []
         assignors = self.assignors or (None,)
 
-        def changed(scenario: CapturedScenario) -> CapturedScenario:
+        def change(scenario: CapturedScenario) -> CapturedScenario:
             return scenario._replace(scenario=with_settings(scenario.scenario, self.changes))
 
         for plan in plans:
             if plan.lower().endswith(_RECORD):
-                captured += map(changed, scenarios_of_record(plan, self.deploys, assignors))
+                captured += map(change, scenarios_of_record(plan, self.deploys, assignors))
             else:
                 state = read_source(plan, self.config, group=self.group).state
                 captured += [
-                    with_waiting(changed(scenario_of(state, deploy, assignor=assignor)), state)
+                    with_waiting(change(scenario_of(state, deploy, assignor=assignor)), state)
                     for deploy in self.deploys
                     for assignor in assignors
                 ]

@@ -12,7 +12,7 @@ import spark_integration
 from copartition import Scenario
 from partitioning import partition_for_key
 from tests.support.broker import Kafka
-from tests.support.docstrings import examples, run
+from tests.support.docstrings import assert_shown, examples
 
 pytestmark = [pytest.mark.needs(feature) for feature in ("data sources", "classic", "time")]
 
@@ -49,7 +49,7 @@ def names(spark: SparkSession) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if name not in ON_A_CLUSTER])
 def test_the_examples_of_a_public_name_run(name: str, names: dict[str, Any]) -> None:
-    run(TEXTS[name], names)
+    assert_shown(TEXTS[name], names)
     if PACKAGES in TEXTS[name]:
         names["spark"]._jsparkSession.sessionState().conf().unsetConf(PACKAGES)
 
@@ -60,4 +60,4 @@ def test_the_examples_of_a_public_name_run_on_a_cluster(
 ) -> None:
     # The broker is everybody's: topics and writers have names of their own.
     text = TEXTS[name].replace('"orders"', repr(broker.create_topic(12))).replace('"shop"', f'"{uuid4()}"')
-    run(text, {**names, "config": {"bootstrap.servers": broker.bootstrap_servers}})
+    assert_shown(text, {**names, "config": {"bootstrap.servers": broker.bootstrap_servers}})

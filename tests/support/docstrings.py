@@ -50,7 +50,7 @@ def examples(module: str, name: str) -> list[str]:
     return [own, *filter(parser.get_examples, others)]
 
 
-def run(text: str, public: dict[str, Any]) -> None:
+def assert_shown(text: str, public: dict[str, Any]) -> None:
     """Run the examples of a docstring; AssertionError where one shows something else than the text says.
 
     Args:

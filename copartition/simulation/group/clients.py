@@ -43,7 +43,8 @@ class Profile:
     # How often since its last assignment it looks whether the application has polled within
     # `max.poll.interval.ms`; 0: all the time.
     poll_check_ms: float = 0
-    # How long after its next heartbeat it leaves, if its application did not poll in time; None: without one.
+    # How long after the next heartbeat it leaves if its application did not poll in time; None: it waits for
+    # no heartbeat.
     leaves_after_beat_ms: float | None = None
     recheck_ms: float = 0  # how long a process that stood still takes to ask the coordinator after it woke up
     anyone_sees_growth: bool = False  # any member rejoins for new partitions, not only the leader

@@ -1,7 +1,5 @@
 """The members of a classic group as columns, and how they take part in a rebalance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from enum import Enum, auto
@@ -131,9 +129,8 @@ class Members:
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
     def _grow(self, size: int) -> None:
-        # With `from __future__ import annotations`, annotations are texts.
         for name, kind in Members.__annotations__.items():
-            column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in kind else np.float64)
+            column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in str(kind) else np.float64)
             old = getattr(self, name, None)
             if old is not None:
                 column[: len(old)] = old

@@ -71,13 +71,13 @@ class Targets:
             self._decision,
             (change, hash(numbers.tobytes()), tuple((topic.name, topic.partitions) for topic in topics)),
             self._strategy(),
-            lambda: Group(topics, self._carried(numbers, group.target)),
+            lambda: Group(topics, self._carry(numbers, group.target)),
             new_leader=False,
         )
         assert self._decision.assignment is not None
         return self._write(self._decision.assignment, numbers, group.target)
 
-    def _carried(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> Carried:
+    def _carry(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> Carried:
         """These members, in this order, with the targets that they have by the records."""
         row = np.full(int(numbers.max(initial=-1)) + 2, -1, np.int64)  # nobody, -1, is the last element
         row[numbers] = np.arange(len(numbers))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
+from partitioning.clients.contact import list_offsets
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from spark_integration.errors import LedgerInUseError
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
@@ -124,11 +125,12 @@ def _offsets(
     level = confluent_kafka.IsolationLevel
     isolation = level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
 
-    def ask(limit_s: float) -> Any:
-        within_s = min(limit_s, ANSWER_WITHIN_S)
-        futures = admin.list_offsets(
-            dict.fromkeys(places, spec), isolation_level=isolation, request_timeout=within_s
-        )
-        return [futures[place].result() for place in places]
+    def ask(limit_s: float) -> list[int]:
+        specs, within_s = dict.fromkeys(places, spec), min(limit_s, ANSWER_WITHIN_S)
+        offsets, refusals = list_offsets(admin, specs, isolation, within_s)
+        for error in refusals.values():
+            raise error
+        return [offsets[place] for place in places]
 
-    return [int(result.offset) for result in patiently(ask)]
+    offsets: list[int] = patiently(ask)
+    return offsets

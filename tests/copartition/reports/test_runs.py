@@ -11,7 +11,7 @@ import pytest
 from assignors.group import Topic
 from copartition.reports.lanes import GRID_LANES
 from copartition.reports.page import WIDTH
-from copartition.reports.simulation import CAUSES, REBALANCES, WORDS, outage_rows
+from copartition.reports.simulation import CAUSES, REBALANCES, outage_rows
 from copartition.reports.simulation_page import (
     DRAWN,
     HEIGHTS,
@@ -33,7 +33,6 @@ from copartition.simulation import (
     SimulationResult,
     Timeline,
 )
-from copartition.simulation.inputs.events import PRIMITIVE_NAMES
 from copartition.simulation.outcome.timeline import Zombies
 from tests.support.results import RECORDS
 
@@ -595,7 +594,3 @@ def test_what_scrolls_can_be_reached_by_keyboard(crash):
     scrolling = re.findall(r'<(?:figure|div class="scroll")[^>]*>', page)
     assert len(scrolling) == 4
     assert all('tabindex="0"' in each and "aria-label=" in each for each in scrolling)
-
-
-def test_every_event_that_comes_from_outside_has_words():
-    assert WORDS["events"].keys() == PRIMITIVE_NAMES

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copartition.reports.simulation import simulation_json
+from copartition.reports.simulation import WORDS, simulation_json
 from copartition.reports.simulation_text import print_runs, print_simulation
 from copartition.simulation import Outage, Runs
+from copartition.simulation.inputs.events import PRIMITIVE_NAMES
 from tests.support.drawing import drawn
 from tests.support.results import SCENARIO, a_loaded_result, a_result
 
@@ -203,3 +204,7 @@ def test_rebalances_beyond_a_hundred_are_counted(runs):
 def test_a_run_in_which_nothing_happened_has_no_lists(quiet_run):
     lines = drawn(print_simulation, [quiet_run])
     assert not any("BECAUSE" in line or "OUTAGE" in line for line in lines)
+
+
+def test_every_event_that_comes_from_outside_has_words():
+    assert WORDS["events"].keys() == PRIMITIVE_NAMES
