@@ -14,11 +14,10 @@ from copartition.simulation.group.leader import (
     share_strategy,
     speaks_consumer_protocol,
     speaks_eager,
-    strategies_of,
 )
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.memberships import Handover, Process, Reason
-from copartition.simulation.group.partitions import rows_of
+from copartition.simulation.group.partitions import JOINING, rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.durations import draw
@@ -47,7 +46,6 @@ class ClassicProtocol:
         )
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
-        self._protocols: dict[tuple[str, ...], list[bool]] = {}
         self._member: dict[int, int] = {}  # the last membership of each consumer
         self._plans: dict[int, list[Timer]] = {}  # what a consumer's process will do by itself
 
@@ -128,9 +126,9 @@ class ClassicProtocol:
         """Sessions begin anew when another broker has loaded the group."""
         self._group.failover(now_ms, until_ms)
 
-    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """Somebody notices at a metadata refresh."""
-        self._group.metadata.on_growth(topic, now_ms, created=created)
+        self._group.metadata.on_growth(topic, created=created)
 
     def next_ms(self) -> float:
         """See `Engine`."""
@@ -178,6 +176,8 @@ class ClassicProtocol:
         """What another kind of group must know to go on."""
         now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
         self.settle(now_ms)
+        owner = partitions.now.owner
+        partitions.go_on(members.staying(owner, owner, now_ms), now_ms, JOINING)
         plans = {
             consumer: [timer.at_ms for timer in timers if timer.action is not None]
             for consumer, timers in self._plans.items()
@@ -216,10 +216,8 @@ class ClassicProtocol:
             configured = world.memberships.consumers[process.member]
             self._enter(process.consumer, process.member, configured)
             members.enter(process.member, now_ms, now_ms)
-            members.base_ms[process.member], members.every_ms[process.member] = (
-                process.base_ms,
-                process.every_ms,
-            )
+            members.base_ms[process.member] = process.base_ms
+            members.every_ms[process.member] = process.every_ms
             members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
             members.busy_ms[process.member] = process.busy_ms
             members.carries[process.member] = True
@@ -267,18 +265,12 @@ class ClassicProtocol:
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
-            eager=any(self._speaks_eager(configured)),
+            eager=any(speaks_eager(configured, self._world)),
             profile=profile,
         )
 
-    def _speaks_eager(self, consumer: Consumer) -> list[bool]:
-        strategies = strategies_of(consumer, self._world)
-        if strategies not in self._protocols:
-            self._protocols[strategies] = speaks_eager(strategies)
-        return self._protocols[strategies]
-
     def _mix_fault(self, consumer: Consumer) -> str | None:
-        eager = self._speaks_eager(consumer)
+        eager = speaks_eager(consumer, self._world)
         if all(eager) or not any(eager) or PROFILES[consumer.client].mixes_protocols:
             return None
         return f"{consumer.client} does not mix eager and cooperative assignors"
@@ -322,7 +314,7 @@ class ClassicProtocol:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
             consumers[member] = configured
-            self._members.eager[member] = any(self._speaks_eager(configured))
+            self._members.eager[member] = any(speaks_eager(configured, self._world))
             changed = leader.choose(rows) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
@@ -358,19 +350,18 @@ class ClassicProtocol:
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
             self._world.member_pause_ms += now_ms - stands_ms
-            if members.eager[member]:
-                row = np.array([member], np.int32)
-                self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
+            row = np.array([member], np.int32)
+            self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
         members.stands_ms[member] = np.nan
         members.alive[member] = False
         return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, member: int) -> None:
-        """A process does again what it did before, if it may: an eager one that rejoins may not."""
+        """A process does again what it did before, if it may: one that stands still to rejoin may not."""
         if member not in self._members or not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
-        if self._group.state is not State.STABLE and self._members.eager[member]:
+        if self._group.state is not State.STABLE and self._members.stands_ms[member] <= now_ms:
             partitions.notice(member, now_ms, self._group.cause, committed=True)
         else:
             partitions.go_on(partitions.owned(member).tolist(), now_ms)

@@ -40,6 +40,8 @@ class Profile:
     keeps_beating: bool = False
     # Rejoins outside `poll` without a callback, as under the cooperative protocol.
     joins_in_background: bool = False
+    # Its `poll` returns records while it rejoins: under the cooperative protocol it reads on what it has.
+    reads_while_joining: bool = True
     # How often since its last assignment it looks whether the application has polled within
     # `max.poll.interval.ms`; 0: all the time.
     poll_check_ms: float = 0
@@ -79,6 +81,7 @@ PROFILES = {
     ),
     "kafka-python": Profile(
         late_ms=(1.2, 1.5),
+        reads_while_joining=False,  # `KafkaConsumer._poll_once` gives up where its coordinator is not done
         leaves_after_beat_ms=15,
         recheck_ms=100,
         refreshes_as_it_assigns=True,

@@ -33,6 +33,7 @@ class Members:
     commits: NDArray[np.bool_]  # whether it commits offsets
     commit_late_ms: NDArray[np.float64]  # `Profile.commit_late_ms`, NaN for None
     background: NDArray[np.bool_]  # may rejoin outside `poll`, see `Profile`
+    reads_on: NDArray[np.bool_]  # whether it reads while it rejoins, unless it is eager
     carries: NDArray[np.bool_]  # whether it rejoins with what the last assignment gave it
 
     def __init__(self, settings: Settings) -> None:
@@ -56,6 +57,7 @@ class Members:
         self.commits[member] = profile.commits
         self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
         self.background[member] = profile.joins_in_background
+        self.reads_on[member] = profile.reads_while_joining
         self.carries[member] = False
 
     def enter(self, member: int, now_ms: float, started_ms: float) -> None:
@@ -90,6 +92,16 @@ class Members:
     def in_background(self, member: int) -> bool:
         """Whether a member rejoins without its application."""
         return bool(self.background[member] and not self.eager[member])
+
+    def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Whether each of these reads nothing while it rejoins."""
+        return self.eager[members] | ~self.reads_on[members]
+
+    def staying(self, before: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> list[int]:
+        """The partitions that stay with owners who stood still until now to rejoin, and gave nothing up."""
+        rows = self.rows
+        stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
+        return ((before == owner) & self.mask(stood)[owner]).nonzero()[0].tolist() if len(stood) else []
 
     def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
         """The barrier is open: these have their JoinGroup answered, and later their assignment."""
@@ -183,7 +195,7 @@ class RebalanceNotifier:
         members = self._members
         living = members.living()
         stands_ms = members.stands_ms[living]
-        stopped = members.eager[living] & (stands_ms <= now_ms)
+        stopped = stands_ms <= now_ms
         if stopped.any():
             self._world.partitions.stop_all(living[stopped], stands_ms[stopped], cause)
 
@@ -216,9 +228,10 @@ class RebalanceNotifier:
             for place in np.flatnonzero(idle & (whole_ms > self._max_poll_ms)).tolist():
                 polled_ms = float(ready_ms[place] - whole_ms[place])
                 self._on_overdue(int(living[place]), polled_ms, float(ready_ms[place]))
-        if eager.any():
+        stop = members.stop_to_join(living)
+        if stop.any():
             stands_ms = members.stands_ms[living]
-            members.stands_ms[living] = np.where(eager, np.fmin(ready_ms, stands_ms), stands_ms)
+            members.stands_ms[living] = np.where(stop, np.fmin(ready_ms, stands_ms), stands_ms)
         joins_ms = ready_ms + costs.network_ms / 2
         if costs.revoke_ms:
             joins_ms = joins_ms + np.where(eager, draw_many(costs.revoke_ms, random, len(living)), 0.0)

@@ -39,6 +39,12 @@ def when(result, what):
     return next(entry.at_ms for entry in result.log if entry.what == what)
 
 
+def waits(result):
+    """How long each pause lasted, in ascending order."""
+    _, start, end = result.timeline.pauses()
+    return sorted((end - start).round().tolist())
+
+
 # Slow polls.
 
 
@@ -140,6 +146,43 @@ def test_kafka_python_looks_with_each_heartbeat_whether_it_was_polled():
     result = run(tuple(members), SlowPoll(10_000, "c1", 400_000))
     # The 105th, from 500 on each 3,001.2 to 3,001.5 ms after the one before; 15 ms later it leaves.
     assert 312_639 < when(result, "left") < 312_672
+
+
+@pytest.mark.parametrize(
+    ("client", "stood_ms"),
+    # Each of three gives up one partition of four. Until 13 s c0 has waited for 2 s and c1 for 1 s, until
+    # 16 s all of them for the newcomer's first heartbeat; or only what they gave up waits, for that.
+    [("kafka-python", 4 * (2_000 + 1_000 + 3 * 3_000)), ("java", 3 * 3_000)],
+)
+def test_kafka_python_reads_nothing_while_it_rejoins(client, stood_ms):
+    members = simulated.beating(11_000.0, 12_000.0, 13_000.0, client=client)
+    joins = Join(10_000, Consumer("new", client=client))
+    result = run(members, joins, assignor="cooperative-sticky")
+    assert result.summary.partition_pause_ms == pytest.approx(stood_ms, abs=12 * 3)
+
+
+def test_what_a_member_of_kafka_python_keeps_needs_no_fetch_to_be_read_again():
+    members = simulated.beating(11_000.0, 11_500.0, 12_000.0, client="kafka-python")
+    costs = Costs(first_fetch_ms=500)
+    result = run(members, Leave(10_000, "c1"), assignor="cooperative-sticky", costs=costs)
+    assert waits(result) == [1_000] * 4 + [2_500] * 4
+
+
+@pytest.mark.parametrize(("client", "ends_ms"), [("kafka-python", 80_000), ("java", 40_000)])
+def test_kafka_python_reads_nothing_after_a_batch_that_held_up_a_rebalance(client, ends_ms):
+    busy = SlowPoll(10_000, "c1", 30_000), SlowPoll(12_000, "c2", 68_000)
+    costs = Costs(network_ms=2)
+    result = run(
+        group(3, client=client), *busy, Leave(15_000, "c0"), assignor="cooperative-sticky", costs=costs
+    )
+    ends = result.timeline.pauses()[2][result.timeline.pauses()[1] == 10_000]
+    assert ends.tolist() == pytest.approx([ends_ms] * 4, abs=4)
+
+
+def test_a_busy_eager_member_reads_between_its_batch_and_the_heartbeat_that_tells_it_to_rejoin():
+    members = simulated.beating(11_000.0, 12_000.0, 13_000.0)
+    result = run(members, SlowPoll(9_500, "c1", 1_000), Join(10_000, Consumer("new")))
+    assert waits(result) == [1_000] * (4 + 4) + [2_000] * 4  # of c1 twice, of c0 from 11 s on
 
 
 @pytest.mark.parametrize(("client", "heard_ms"), [("kafka-python", 11_025), ("librdkafka", 10_000)])

@@ -54,6 +54,19 @@ def test_each_classic_member_joins_again_at_its_own_heartbeat_and_waits_for_nobo
     assert [end for _, end in waits] == pytest.approx([16_500] * 4, abs=LATE_MS)
 
 
+def test_a_member_of_kafka_python_that_waits_at_the_barrier_reads_again_when_the_group_is_upgraded():
+    """It hears at 10.5 s that it must rejoin; half a second later its JoinGroup is answered at once."""
+    consumers = [
+        Consumer(f"c{turn}", client="kafka-python", beat_ms=1_500.0 + 1_400 * turn) for turn in (0, 1)
+    ]
+    joins = Join(10_100, Consumer("new")), Join(11_000, Consumer("modern", assignors=MODERN))
+    result = run(consumers, *joins, assignor="cooperative-sticky")
+    assert when(result, "upgrade") == [11_000]
+    waited = sorted(round(end - start) for _, start, end in pauses(result))
+    assert waited[:3] == pytest.approx([500] * 3, abs=3 * LATE_MS)
+    assert result.summary.unassigned_partitions == 0
+
+
 def test_an_eager_member_gives_everything_up_and_has_what_it_keeps_back_at_once():
     result = run(
         group(1_000, 2_000), Join(11_500, modern("new")), assignor="range", costs=Costs(revoke_ms=100)
