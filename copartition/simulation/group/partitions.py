@@ -127,7 +127,7 @@ class Partitions:
         return len(self.causes) - 1
 
     def growth(self, topics: Iterable[int]) -> int:
-        """A number for that: the group has noticed that these topics have more partitions."""
+        """The group has noticed that these topics have more partitions; gives the number of that cause."""
         counts = (f"{self.topics[topic]} to {self.counts[topic]}" for topic in topics)
         return self.cause(f"partitions added ({', '.join(counts)})")
 

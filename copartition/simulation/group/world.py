@@ -117,6 +117,11 @@ class World:
         """The consumer's process is gone; nothing happens where it is gone already."""
         self._running.pop(consumer, None)
 
+    def refuse(self, consumer: int, reason: str) -> None:
+        """The coordinator does not let a consumer join, whose process ends."""
+        self.note("refused", self.consumers[consumer].name, reason=reason)
+        self.end_process(consumer)
+
     def protocols(self, strategy: str) -> frozenset[RebalanceProtocol]:
         """The rebalance protocols of a strategy; none where it is the broker's (KIP-848)."""
         if strategy not in self._protocols:
