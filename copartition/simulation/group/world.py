@@ -147,7 +147,8 @@ class World:
         self.note(
             "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
         )
-        return self.history.record(generation, started_ms, self.now_ms, causes, moved, step)
+        number = self.history.record(step)
+        return Rebalance(generation, started_ms, self.now_ms, causes, moved, self.history, number)
 
     @property
     def running(self) -> Sequence[Consumer]:
