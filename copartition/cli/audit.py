@@ -38,7 +38,7 @@ def audit(
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("name the cluster with -b HOST:PORT")
-    from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
+    from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition audit", "kafka"):
         from copartition.topics.cluster import audit_topic  # noqa: PLC0415

@@ -158,7 +158,7 @@ def _check_records(
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
     from copartition.reports.join import JoinReport  # noqa: PLC0415
-    from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
+    from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition check", "kafka"):
         from copartition.topics.cluster import check_topics  # noqa: PLC0415

@@ -92,7 +92,7 @@ class KeyFormat:
         """The decoder of a topic's keys."""
         if self.name is None:
             return None
-        from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
+        from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
         with needs("--key-format", "kafka"):
             from copartition.topics.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415

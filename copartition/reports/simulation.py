@@ -26,9 +26,8 @@ from copartition.simulation import (
     Timeline,
     Uniform,
 )
-from copartition.words import duration
-from partitioning.kit.data import read_toml
-from partitioning.kit.words import first_of
+from copartition.words import duration, first_of
+from partitioning.kit.packages import read_toml
 
 WORDS = read_toml(__package__, "simulation_words.toml")
 

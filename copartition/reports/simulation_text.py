@@ -13,7 +13,7 @@ from copartition.reports.simulation import REBALANCES, assumptions, causes, outa
 from copartition.simulation.inputs.scenario import PURPOSES
 from copartition.words import Table as ReportTable
 from copartition.words import count, duration, visible
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from copartition.groups.live.wire import read_features
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, InvalidConfigError, SourceError
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 TIMEOUT_S = 10.0
 _AGAIN_S = 0.2

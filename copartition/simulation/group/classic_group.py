@@ -18,7 +18,7 @@ from copartition.simulation.group.members import Members, RebalanceNotifier, Sta
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
-from partitioning.kit.words import first_of
+from copartition.words import first_of
 
 FOLLOW_UP = "partitions revoked"
 """Why a cooperative group rebalances once more, for the causes of the rebalance before."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from copartition.topics.audit.search import placing_of
 from copartition.topics.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 from partitioning.profiles import PROFILES, Profile, find_profile
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
+from copartition.words import first_of
 from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import NotEnoughReplicasError
-from partitioning.kit.words import first_of
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
 from spark_integration.sinks.cluster import create_client, first_answer
 from spark_integration.sinks.exactly_once.faults import (
