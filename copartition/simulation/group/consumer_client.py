@@ -71,9 +71,10 @@ class Client:
         return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
 
     def start(self, now_ms: float) -> None:
-        """Find the coordinator, and join."""
+        """Find the coordinator and join, a dynamic member of the classic protocol twice (KIP-394)."""
         self.stands_ms = now_ms
-        self.joins_ms = now_ms + 1.5 * self._costs.network_ms
+        rounds = 2.5 if self.classic and not self.configured.static else 1.5
+        self.joins_ms = now_ms + rounds * self._costs.network_ms
         self._plan(self.joins_ms, self._arrive)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
@@ -426,18 +427,6 @@ class ClassicClient(Client):
         super().__init__(world, coordinator, timers, consumer, member)
         self._eager = any(speaks_eager(self.configured, world))
         self._revoked = False  # whether the last assignment took something away
-
-    def start(self, now_ms: float) -> None:
-        """Find the coordinator and join, a dynamic one twice (KIP-394)."""
-        self.stands_ms = now_ms
-        rounds = 1 if self.configured.static else 2
-        self.joins_ms = now_ms + (rounds + 0.5) * self._costs.network_ms
-        self._plan(self.joins_ms, self._arrive)
-
-    def beat(self) -> None:
-        """Ask whether it must join again."""
-        self._beat.cancel()
-        self._send(lambda: self._coordinator.ask(self), self._hear)
 
     def go_on(self, process: Process) -> None:
         """It was a member of a classic group until now."""
