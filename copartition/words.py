@@ -117,9 +117,9 @@ def duration(milliseconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str | None = None) -> str:
     """1 partition, 2 partitions."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def list_names(names: Sequence[str], most: int | None = None) -> str:
