@@ -110,7 +110,7 @@ class Client:
         partitions = self._world.partitions
         if not self._is_member or self._asleep:
             return
-        self._forget(self._plans)
+        self._forget()
         cause = partitions.cause(f"{self.configured.name} was busy")
         partitions.stop(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self.busy_ms = until_ms
@@ -403,17 +403,16 @@ class Client:
     def _forget_plans(self) -> None:
         self._beat.cancel()
         self._forget_step()
-        self._forget(self._plans)
+        self._forget()
 
     def _forget_step(self) -> None:
         self._step.cancel()
         self._reconciling = self._polled = False
 
-    @staticmethod
-    def _forget(plans: list[Timer]) -> None:
-        for timer in plans:
+    def _forget(self) -> None:
+        for timer in self._plans:
             timer.cancel()
-        plans.clear()
+        self._plans.clear()
 
 
 class ClassicClient(Client):
