@@ -27,8 +27,8 @@ CAUSES = {
         "rebalance instead of two and a follow-up. The prediction has that only later in the roll."
     ),
     ("kafka-python rolling", "cooperative"): (
-        "consumers of kafka-python join once more by themselves after some assignments, which the simulator does "
-        "not do: one round more in each run, and twice a partition that waited for two rebalances in a row."
+        "consumers of kafka-python join once more by themselves after some assignments, which the simulator "
+        "does not do: one round more in two of three runs, and partitions that waited for two in a row."
     ),
 }
 """Why cells miss."""
@@ -43,11 +43,14 @@ A prediction knows when each process first spoke to the coordinator, what was do
 settings; the rest is the simulator's: phases of heartbeats, commits and metadata refreshes, who leads, who
 gets what. Only where heartbeats have hours of drift ("join long after") are their phases the measured ones.
 Costs are the same for all: a request {network_ms} ms, from the assign callback to the first record
-{first_fetch_ms} ms, which is the mean of these runs. The ids that consumers draw for themselves (KIP-848) are
+{first_fetch_ms} ms, which is the mean of these runs; a call of kafka-python's `poll` 100 ms, as the
+consumers ask for. kafka-python reads nothing from a JoinGroup to the answer of its SyncGroup, in the
+measurements as in the predictions. The ids that consumers draw for themselves (KIP-848) are
 unknown and decide who gets what, so the median of {draws} draws counts.
 
-The simulator's timers of librdkafka (`rebalances/facts.md`, last section) were learnt from these very runs,
-but for runs 4 and 5 of "rolling dynamic", which were measured afterwards.
+The simulator's timers of librdkafka (`rebalances/facts.md`, last section) were learnt from runs of the
+scenarios down to "slow poll". "growth", runs 4 and 5 of "rolling dynamic" and all further scenarios were
+measured afterwards; what kafka-python does was learnt from earlier runs of its scenarios.
 
 A cell is within the limits if the median of its runs' predictions is within 20 % of the median measured, or
 within a quarter of a heartbeat ({classic} s, KIP-848 {consumer} s), for partition-seconds as for the longest
