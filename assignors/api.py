@@ -2,7 +2,15 @@
 
 from assignors.explain import Explainer, Explanation, explain
 from assignors.group import Assignment, AssignmentArrays, Group, Member, StickyUserData, Topic
-from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor, RememberingAssignor
+from assignors.interface import (
+    Assignor,
+    Reason,
+    RebalanceProtocol,
+    Recorder,
+    RecordingAssignor,
+    RememberingAssignor,
+    Step,
+)
 from assignors.optimal.quality import AssignmentQuality, quality
 from assignors.partition_list import PartitionList
 from assignors.protocol import (
@@ -14,7 +22,6 @@ from assignors.protocol import (
     encode_sticky_user_data,
     encode_subscription,
 )
-from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
 from assignors.rules.connect import ConnectRound
 from assignors.rules.simple import ShareAssignment, SimpleAssignor

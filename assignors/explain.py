@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from assignors.group import Assignment, Group
-from assignors.interface import Assignor, RecordingAssignor
-from assignors.reasons import Reason, Step
+from assignors.interface import Assignor, Reason, RecordingAssignor, Step
 from assignors.registry import get_assignor
 from partitioning.kit.packages import read_toml
 from partitioning.registry import call_plug_in

@@ -14,10 +14,9 @@ from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_co
 from assignors.columnar.sticky import assign_sticky as columns_of_sticky
 from assignors.columnar.uniform import assign_uniform as columns_of_uniform
 from assignors.group import Assignment, Group, Member
-from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtocol
+from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtocol, Recorder
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_sticky_user_data
-from assignors.reasons import Recorder
 from assignors.rules import cooperative_sticky, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.connect import (

@@ -35,8 +35,8 @@ from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import as_it_travels
 from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
+from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths
 from partitioning.java.many_maps import crowded_maps, map_order
-from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
 from partitioning.kit.columns import bounds, inverse, join, ranges, sort_rows
 
 

@@ -27,8 +27,8 @@ from assignors.columnar.uniform_structures import Changes, Slots, Targets, recal
 from assignors.group import Assignment, Carried, Group
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
+from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
-from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths
 from partitioning.kit.columns import bounds, join, ranges, run_starts
 
 Call = tuple[int, int, bool]

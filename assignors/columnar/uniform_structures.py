@@ -15,8 +15,8 @@ from assignors.group import Carried
 from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
+from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
 from partitioning.java.many_maps import iteration_order
-from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
 from partitioning.kit.columns import bounds, ranges, run_sizes, run_starts
 
 _T = TypeVar("_T", bound=np.generic)

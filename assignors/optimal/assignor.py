@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from assignors.columnar.numbering import Outcome
 from assignors.columnar.sticky_structures import recall_owned, recall_user_data
 from assignors.group import Assignment, Certificate, Group
-from assignors.interface import CooperativeMemory, EagerMemory
+from assignors.interface import CooperativeMemory, EagerMemory, Reason, Recorder
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group
-from assignors.reasons import Reason, Recorder
 from partitioning.errors import InvalidConfigError
 from partitioning.topic_partition import TopicPartition
 

@@ -8,7 +8,7 @@ import uuid
 from collections import Counter
 
 from assignors.group import Assignment, Group
-from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec, sorted_members
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_map import HashMap

@@ -18,8 +18,7 @@ from assignors.rules.group_spec import members_by_id
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.hash_codes import TaskId
-from partitioning.java.hash_map import HashSet
-from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet
 from partitioning.topic_partition import TopicPartition
 
 CONNECTOR = "connector:"

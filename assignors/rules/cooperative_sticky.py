@@ -12,9 +12,9 @@ Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
 from collections.abc import Mapping
 
 from assignors.group import Assignment, Group, Member
+from assignors.interface import Reason, Recorder, unrecorded
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_cooperative_user_data
-from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import members_by_id
 from assignors.rules.sticky import DEFAULT_GENERATION, MemberData, assign_partitions, subscription_generation
 from partitioning.topic_partition import TopicPartition

@@ -11,8 +11,7 @@ from itertools import chain
 from assignors.group import Group, Member, Topic, made_id, topic_id
 from assignors.partition_list import PartitionList
 from partitioning.java import utf16_key
-from partitioning.java.hash_map import HashMap, HashSet
-from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
 
 

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from assignors.group import Assignment, Group
+from assignors.interface import Reason, Recorder, unrecorded
 from assignors.partition_list import PartitionList
-from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.sticky_structures import RackInfo, balance_score
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from assignors.group import Assignment, Group, Topic
-from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import (
     partitions_per_topic,
     racks_of_partitions,

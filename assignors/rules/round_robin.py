@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import defaultdict
 
 from assignors.group import Assignment, Group
-from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.errors import AssignorError
 from partitioning.java import utf16_key

@@ -19,8 +19,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.interface import Reason, Recorder, unrecorded
 from assignors.protocol import as_it_travels, decode_sticky_user_data
-from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.sticky_structures import (
     NO_RACKS,
     CurrentAssignment,

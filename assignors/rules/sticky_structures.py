@@ -15,7 +15,7 @@ from heapq import heapify, heappush, heapreplace
 from typing import NamedTuple
 
 from assignors.group import Group, Member, Topic
-from assignors.reasons import Recorder
+from assignors.interface import Recorder
 from assignors.rules.group_spec import (
     members_by_id,
     partitions_per_topic,
@@ -23,8 +23,7 @@ from assignors.rules.group_spec import (
     use_rack_aware_assignment,
 )
 from partitioning.java import utf16_key
-from partitioning.java.hash_map import HashMap, HashSet
-from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
 
 NO_RACKS: frozenset[str] = frozenset()

@@ -11,8 +11,7 @@ from assignors.partition_list import PartitionList
 from assignors.rules.streams_sticky import StreamsGroup, members_in_turn
 from partitioning.errors import InvalidGroupError
 from partitioning.java.hash_codes import rank, spread_hash
-from partitioning.java.hash_map import HashSet, HashTable
-from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet, HashTable
 from partitioning.topic_partition import TopicPartition
 
 RUNNING = -2

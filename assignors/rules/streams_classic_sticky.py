@@ -12,8 +12,7 @@ from assignors.rules.streams_racks import STATELESS, Costs, RackAwareApplication
 from assignors.rules.streams_sticky import StreamsGroup
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import hash_set_capacity
-from partitioning.java.hash_map import HashSet, HashTable
-from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet, HashTable
 from partitioning.topic_partition import TopicPartition
 
 

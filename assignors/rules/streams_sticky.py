@@ -14,8 +14,7 @@ from assignors.partition_list import PartitionList
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.collections import PriorityQueue
-from partitioning.java.hash_map import HashMap
-from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashMap
 from partitioning.kit.limits import check_members, check_partitions
 from partitioning.topic_partition import TopicPartition
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from assignors.group import Assignment, Group
-from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.interface import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import (
     GroupSpec,
     TargetAssignment,

@@ -14,10 +14,18 @@ from assignors.optimal.assignor import Deciding, Decision, find_held_back
 from assignors.optimal.reading import read_group
 from assignors.partition_list import PartitionList
 from assignors.weighted.improving import Limits, certify, decide
-from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak
-from assignors.weighted.weights import Capacities, GivenWeights, Weights, weights_of
+from assignors.weighted.weights import (
+    Capacities,
+    GivenWeights,
+    Measured,
+    Weights,
+    checked_rates,
+    read_measured,
+    weights_of,
+    with_rates,
+)
 from partitioning.kit.columns import inverse
 
 _ATTEMPTS = 16

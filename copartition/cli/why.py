@@ -100,7 +100,7 @@ def why(
         (each, cures(each, scenario_or_why_not(each, dict(topics), assignor, changes))) for each in groups
     ]
     if html is not None:
-        from copartition.reports.why_page import why_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.why import why_html  # noqa: PLC0415 - needs the extra "report"
 
         write(why_html(answers), html)
     output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))

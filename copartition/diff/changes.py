@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from assignors.interface import Reason
 from assignors.partition_list import PartitionList
-from assignors.reasons import Reason
 from assignors.state import MemberIdentity
 from partitioning.errors import DiffError
 

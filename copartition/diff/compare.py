@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.group import Assignment
+from assignors.interface import Reason
 from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
-from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights import GivenWeights, weights_of
 from copartition.diff.changes import (

@@ -3,7 +3,7 @@
 from itertools import cycle
 
 from assignors import Assignment, Group, Reason, RebalanceProtocol, Recorder
-from assignors.reasons import unrecorded
+from assignors.interface import unrecorded
 from partitioning import TopicPartition
 
 

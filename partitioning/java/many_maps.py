@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning.java.sizes import TREEIFY, threshold
+from partitioning.java.hash_map import TREEIFY, threshold
 from partitioning.kit.columns import ranges, sort_positions
 
 

@@ -13,7 +13,7 @@ from assignors import (
     Topic,
     explain,
 )
-from assignors.reasons import Step, unrecorded
+from assignors.interface import Step, unrecorded
 from partitioning.errors import AssignorError, UnknownStrategyError
 from partitioning.topic_partition import TopicPartition
 from tests.support.recording import EvenAssignor, MuteAssignor, strangers

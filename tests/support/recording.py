@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from assignors import Assignment, Reason, RebalanceProtocol, registry
-from assignors.reasons import unrecorded
+from assignors.interface import unrecorded
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

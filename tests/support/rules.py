@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors import get_assignor
-from assignors.reasons import unrecorded
+from assignors.interface import unrecorded
 
 if TYPE_CHECKING:
     from assignors import Assignment, Group
-    from assignors.reasons import Recorder
+    from assignors.interface import Recorder
 
 
 class RuleLeader:

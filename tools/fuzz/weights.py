@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.weighted.measured import read_measured, with_rates
+from assignors.weighted.weights import read_measured, with_rates
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:

@@ -151,7 +151,7 @@ ROWS = [
     ),
     # Assignors as columns, and the gate.
     (
-        "assignors/weighted/measured.py",
+        "assignors/weighted/weights.py",
         "max(rate, greatest.get(partition, rate))",
         "rate",
         "tests/assignors/weighted/test_measured.py",
@@ -200,7 +200,7 @@ ROWS = [
         "tests/assignors/test_golden_bytes.py tests/assignors/test_protocol.py",
     ),
     (
-        "assignors/wire.py",
+        "assignors/protocol.py",
         "if not 0 <= length <= self.left:",
         "if not length <= self.left:",
         "tests/assignors/test_protocol.py",

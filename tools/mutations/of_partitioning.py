@@ -225,7 +225,7 @@ ROWS = [
         "tests/partitioning/producer/test_batching.py",
     ),
     # Java's maps.
-    ("partitioning/java/sizes.py", "return length * 3 // 4", "return length * 3 // 4 - 1", JAVA),
+    ("partitioning/java/hash_map.py", "return length * 3 // 4", "return length * 3 // 4 - 1", JAVA),
     ("partitioning/java/hash_map.py", "> TREEIFY - head", "> TREEIFY", JAVA),
     ("partitioning/java/hash_map.py", "len(keys) <= UNTREEIFY", "len(keys) < UNTREEIFY", JAVA),
     (

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from assignors.wire import Reader
+from assignors.protocol import Reader
 from partitioning.errors import ProtocolError, SourceError
 
 _TIMEOUT_S = 5.0

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assignors.reasons import Reason
+from assignors.interface import Reason
 from copartition.diff import AssignmentDiff
 from copartition.diff.needed import CO_PARTITIONED
 from copartition.reports.diff.model import renames

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from assignors.group import Group, Member, Topic
-from assignors.reasons import Reason
+from assignors.interface import Reason
 from assignors.rules.uniform import assign_uniform
 from assignors.strategies import BrokerRangeAssignor, RangeAssignor, RoundRobinAssignor, UniformAssignor
 from tests.support.golden import golden_files, golden_lines, group_of

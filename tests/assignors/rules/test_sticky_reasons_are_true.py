@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from assignors.reasons import Reason, Step
+from assignors.interface import Reason, Step
 from assignors.rules.sticky import DEFAULT_GENERATION, max_generation_of
 from assignors.strategies import CooperativeStickyAssignor, StickyAssignor
 from partitioning.errors import AssignorError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from assignors import Assignment, Group
     from assignors.group import Member
-    from assignors.reasons import Recorder
+    from assignors.interface import Recorder
     from assignors.rules.sticky import MemberData
     from partitioning.topic_partition import TopicPartition
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.reasons import Reason
+from assignors.interface import Reason
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
 from partitioning.topic_partition import TopicPartition
 

@@ -7,7 +7,7 @@ import pytest
 
 from assignors import Group, Member, PartitionList, StickyUserData, Topic, get_assignor
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
-from assignors.weighted.measured import read_measured, with_rates
+from assignors.weighted.weights import read_measured, with_rates
 from partitioning.errors import InvalidConfigError
 
 NAMES = ("weighted", "cooperative-weighted")

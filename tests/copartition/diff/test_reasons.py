@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assignors import Assignment, Explainer, Group, Member, Reason, RebalanceProtocol, Topic
-from assignors.reasons import unrecorded
+from assignors.interface import unrecorded
 from assignors.state import GroupState
 from copartition.diff import Action, diff
 from partitioning.topic_partition import TopicPartition

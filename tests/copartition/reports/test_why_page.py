@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from copartition.cli.main import copartition
-from copartition.reports.why_page import MOST_LANES, MOST_ROWS, picture_of, why_html
+from copartition.reports.why import MOST_LANES, MOST_ROWS, picture_of, why_html
 from copartition.why.evidence import Line
 from copartition.why.rebalances import Cause, GroupHistory, Rebalance
 from tests.support.pages import Page

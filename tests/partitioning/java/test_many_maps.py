@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
-from partitioning.java.hash_map import hash_map_order
+from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_map_order, table_lengths
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
-from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, table_lengths
 
 # Multiples of 8 and 128 share bins, the latter those of a table that is long enough for trees.
 number = st.one_of(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assignors.wire import Reader, Writer
+from assignors.protocol import Reader, Writer
 from partitioning.java import scala_set_order
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, libversion
 
-from assignors.protocol import Subscription, decode_assignment, encode_subscription
-from assignors.wire import Reader, Writer
+from assignors.protocol import Reader, Subscription, Writer, decode_assignment, encode_subscription
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
