@@ -15,7 +15,8 @@ from copartition.groups.plan.planner import as_complete
 from copartition.groups.snapshot import Step, read_record
 from copartition.simulation import Consumer, Crash, Deployment, Grow, Load, RollingRestart, Scenario
 from copartition.simulation.inputs.events import Event
-from copartition.simulation.inputs.scenario import QUIET_MS, CapturedScenario
+from copartition.simulation.inputs.scenario import CapturedScenario
+from copartition.simulation.inputs.settings import QUIET_MS
 from copartition.words import duration
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number

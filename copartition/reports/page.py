@@ -117,7 +117,7 @@ LETTER = 6.2
 
 def render(template: str, **values: object) -> str:
     """A template of `templates/`, filled in; what could steer the page or the eye in a value is escaped."""
-    return _environment().get_template(template).render(**values)
+    return environment().get_template(template).render(**values)
 
 
 def _records(number: float | None) -> str:
@@ -141,10 +141,11 @@ def _place(pixels: float) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """What templates of reports are filled in with."""
     with needs("an HTML report", "report"):
         import jinja2  # noqa: PLC0415 - only pages need it
-    environment = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("copartition.reports", "templates"),
         autoescape=True,
         finalize=lambda value: visible(value) if isinstance(value, str) else value,
@@ -152,7 +153,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {
+    templates.filters |= {
         "clock": clock,
         "compact": _compact,
         "count": count,
@@ -162,5 +163,5 @@ def _environment() -> jinja2.Environment:
         "place": _place,
         "records": _records,
     }
-    environment.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
-    return environment
+    templates.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
+    return templates

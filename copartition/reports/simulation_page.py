@@ -14,18 +14,6 @@ from copartition.words import clock, count, duration, visible
 
 _NAMED = 24
 """More consumers than this have no legend: they share colours, and tooltips tell them apart."""
-_SWATCH = 28
-_GAP = 18
-_LINE = 18
-
-
-class Key(NamedTuple):
-    """A colour, what it means, and where a picture without a page around it has it."""
-
-    style: str
-    text: str
-    x: float
-    y: float
 
 
 def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
@@ -36,32 +24,18 @@ def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
     }
 
 
-def phase_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key, ...]:
-    """The strips of what partitions do."""
-    texts = [*WORDS["phases"].items()]
+def phase_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
+    """What each style means in the strips of what partitions do."""
+    legend = dict(WORDS["phases"])
     if any(len(result.timeline.zombies.partition) for result in results):
-        texts.append(("two", "two readers, one of which no longer owns it"))
-    return _place_keys(texts, width)
+        legend["two"] = "two readers, one of which no longer owns it"
+    return legend
 
 
-def colour_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key, ...]:
-    """The strip of who reads."""
+def colour_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
+    """Whom each style means in the strip of who reads; empty where consumers share them."""
     styles = consumer_styles(results)
-    if len(styles) > _NAMED:
-        return ()
-    return _place_keys([(style, visible(name)) for name, style in styles.items()], width)
-
-
-def _place_keys(texts: Sequence[tuple[str, str]], width: float) -> tuple[Key, ...]:
-    keys = []
-    x = y = 0.0
-    for style, text in texts:
-        takes = _SWATCH + len(text) * LETTER
-        if x and x + takes > width:
-            x, y = 0.0, y + _LINE
-        keys.append(Key(style, text, x, y))
-        x += takes + _GAP
-    return tuple(keys)
+    return {} if len(styles) > _NAMED else {style: name for name, style in styles.items()}
 
 
 ROWS = 2
@@ -413,26 +387,14 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
         groups=list(dict.fromkeys(_group(result.scenario) for result in results)),
         drawn=drawn,
         charts=charts(drawn),
-        phase_keys=phase_legend(drawn, WIDTH),
-        colour_keys=colour_legend(drawn, WIDTH),
+        phase_keys=phase_legend(drawn),
+        colour_keys=colour_legend(drawn),
         outages=outages,
         longest=max((row.total_ms for rows in outages for row in rows if row.partitions), default=0.0),
         rebalances=REBALANCES,
         assumed=_assumptions_by_run(results),
         causes=causes,
         run_title=run_title,
-    )
-
-
-def availability_svg(results: Sequence[SimulationResult]) -> str:
-    """When each partition was read, whole runs, as a file of its own."""
-    chart = whole_run(results)
-    return render(
-        "availability.svg.j2",
-        chart=chart,
-        keys=phase_legend(results, WIDTH),
-        patterns={"detection": "unnoticed", "two": "two"},
-        summary=" ".join(f"{panel.title}: {panel.facts}." for panel in chart.panels),
     )
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.simulation.group.world import World
-from copartition.simulation.inputs.durations import Distribution, Duration, draw
+from copartition.simulation.inputs.durations import Duration, draw
 from copartition.simulation.inputs.events import (
     ANYONE,
     REFUSED,
@@ -336,16 +336,10 @@ class Agenda:
 
         So an event takes as long under every assignor, whatever happened before it.
         """
-
-        def length(duration: Duration) -> float:
-            if not isinstance(duration, Distribution):
-                return float(duration)
-            if number not in self._random:
-                philox = np.random.Philox(key=np.array([self._seed, 1], np.uint64), counter=[0, 0, 0, number])
-                self._random[number] = np.random.Generator(philox)
-            return draw(duration, self._random[number])
-
-        return length
+        if number not in self._random:
+            philox = np.random.Philox(key=np.array([self._seed, 1], np.uint64), counter=[0, 0, 0, number])
+            self._random[number] = np.random.Generator(philox)
+        return partial(draw, random=self._random[number])
 
     def _begin(self, event: Event, now_ms: float, number: int, world: World) -> Iterator[Primitive]:
         if isinstance(event, Autoscaler):

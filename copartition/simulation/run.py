@@ -31,40 +31,29 @@ from copartition.simulation.outcome.summary import sum_up
 from partitioning.errors import ScenarioError
 
 
-class _Group:
-    """The group of a world, of either kind, which takes the members of the other over when converted."""
+def _begin(world: World, decisions: Decisions) -> None:
+    """The group is stable at time 0; one member of the consumer protocol makes it a consumer group."""
 
-    def __init__(self, world: World, decisions: Decisions) -> None:
-        self._world = world
-        self._decisions = decisions
-
-    def begin(self) -> None:
-        """The group is stable at time 0; one member of the consumer protocol makes it a consumer group."""
-        world = self._world
-        if consumers := world.scenario.consumers:
-            modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
-        else:
-            modern = not world.protocols(world.scenario.assignor)
-        engine = self._consumer() if modern else self._classic()
-        engine.begin()
-
-    def _classic(self) -> ClassicProtocol:
-        engine = self._world.engine = ClassicProtocol(self._world, self._decisions, self._upgrade)
-        return engine
-
-    def _consumer(self) -> ConsumerProtocol:
-        engine = self._world.engine = ConsumerProtocol(self._world, self._decisions, self._downgrade)
-        return engine
-
-    def _upgrade(self, handover: Handover, consumer: int, since_ms: float) -> None:
-        self._world.note("upgrade", generation=handover.generation)
-        engine = self._consumer()
+    def upgrade(handover: Handover, consumer: int, since_ms: float) -> None:
+        world.note("upgrade", generation=handover.generation)
+        engine = world.engine = ConsumerProtocol(world, decisions, downgrade)
         engine.adopt(handover)
         engine.start(consumer, since_ms)
 
-    def _downgrade(self, handover: Handover, reason: Reason | None) -> None:
-        self._world.note("downgrade", generation=handover.generation)
-        self._classic().adopt(handover, reason)
+    def downgrade(handover: Handover, reason: Reason | None) -> None:
+        world.note("downgrade", generation=handover.generation)
+        engine = world.engine = ClassicProtocol(world, decisions, upgrade)
+        engine.adopt(handover, reason)
+
+    if consumers := world.scenario.consumers:
+        modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
+    else:
+        modern = not world.protocols(world.scenario.assignor)
+    if modern:
+        world.engine = ConsumerProtocol(world, decisions, downgrade)
+    else:
+        world.engine = ClassicProtocol(world, decisions, upgrade)
+    world.engine.begin()
 
 
 STEPS = 1_000
@@ -136,7 +125,7 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
 
 def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     world = World(scenario)
-    _Group(world, decisions).begin()
+    _begin(world, decisions)
     agenda = Agenda(scenario)
     if scenario.until_ms is None:
         until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
@@ -177,7 +166,7 @@ def _happen(event: Primitive, world: World) -> None:
         case Grow(topic=topic, partitions=count) | Create(topic=topic, partitions=count):
             world.note(EVENT_NAMES[type(event)], topic, partitions=count)
             number = world.partitions.grow(topic, count, now_ms)
-            engine.on_growth(number, now_ms, created=isinstance(event, Create))
+            engine.on_growth(number, created=isinstance(event, Create))
         case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
             assert isinstance(for_ms, float)  # the agenda has drawn it
             world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)

@@ -30,7 +30,7 @@ from copartition.simulation import (
     simulate,
 )
 from copartition.simulation.inputs.file import with_settings
-from copartition.simulation.inputs.scenario import QUIET_MS
+from copartition.simulation.inputs.settings import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
 from copartition.watch.changes import Change, Kind, Watch
 from partitioning.errors import SourceError

@@ -1,7 +1,8 @@
 """The pictures the demo leaves behind."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import jinja2
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from copartition.diff import AssignmentDiff
 from copartition.reports.diff.html import diff_html
-from copartition.reports.simulation_page import availability_svg, simulation_html
+from copartition.reports.page import LETTER, WIDTH, environment
+from copartition.reports.simulation_page import phase_legend, simulation_html, whole_run
 from copartition.simulation import SimulationResult
 from partitioning import Growth
 
@@ -43,6 +45,46 @@ def write_pictures(
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in pages]
+
+
+class Key(NamedTuple):
+    """A colour, what it means, and where the picture says so."""
+
+    style: str
+    text: str
+    x: float
+    y: float
+
+
+SWATCH = 28
+GAP = 18
+LINE = 18
+
+
+def availability_svg(results: Sequence[SimulationResult]) -> str:
+    """When each partition was read, whole runs, as a file of its own, drawn as the report draws them."""
+    folders = [jinja2.FileSystemLoader(Path(__file__).parent), jinja2.PackageLoader("copartition.reports")]
+    template = environment().overlay(loader=jinja2.ChoiceLoader(folders)).get_template("availability.svg.j2")
+    chart = whole_run(results)
+    return template.render(
+        chart=chart,
+        keys=place_keys(phase_legend(results)),
+        patterns={"detection": "unnoticed", "two": "two"},
+        summary=" ".join(f"{panel.title}: {panel.facts}." for panel in chart.panels),
+    )
+
+
+def place_keys(legend: Mapping[str, str]) -> list[Key]:
+    """The legend in lines as wide as the picture."""
+    keys = []
+    x = y = 0.0
+    for style, text in legend.items():
+        takes = SWATCH + len(text) * LETTER
+        if x and x + takes > WIDTH:
+            x, y = 0.0, y + LINE
+        keys.append(Key(style, text, x, y))
+        x += takes + GAP
+    return keys
 
 
 def topic_page(sizes: NDArray[np.int64], counts: list[tuple[str, int]], growth: Growth) -> str:

@@ -14,7 +14,7 @@ from partitioning.java.hash_codes import utf16_key as utf16_key
 from partitioning.java.hash_codes import uuid_hash as uuid_hash
 from partitioning.java.hash_map import HashMap as HashMap
 from partitioning.java.hash_map import HashSet as HashSet
-from partitioning.java.hash_order import hash_map_keys as hash_map_keys
-from partitioning.java.hash_order import hash_map_order as hash_map_order
+from partitioning.java.hash_map import hash_map_keys as hash_map_keys
+from partitioning.java.hash_map import hash_map_order as hash_map_order
 from partitioning.java.sizes import hash_map_capacity as hash_map_capacity
 from partitioning.java.sizes import hash_set_capacity as hash_set_capacity

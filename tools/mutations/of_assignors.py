@@ -245,7 +245,7 @@ ROWS = [
     ("copartition/diff/stops.py", "tuple(0.0 if lost_rows else", "tuple(5e3 if lost_rows else", STOPS),
     ("copartition/diff/stops.py", "won if left.any() else handed", "handed", STOPS),
     (
-        "copartition/simulation/timing.py",
+        "copartition/diff/stops.py",
         "missed_ms], axis=1).max",
         "], axis=1).max",
         "tests/copartition/simulation/group/test_heartbeats.py",
@@ -331,8 +331,8 @@ ROWS = [
     ),
     (
         "copartition/simulation/outcome/phases.py",
-        "turns[each.partitions] = each.turn",
-        "turns[each.partitions] = 0",
+        "turns[these] = turn[rows]",
+        "turns[these] = 0",
         "tests/copartition/simulation/outcome/test_merging.py",
     ),
     (

@@ -63,7 +63,6 @@ class ClassicGroup:
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
         self._delay_left_ms = 0.0
         self._newcomer = False
-        self._joined_ms: float | None = None  # when the last member joins; None: look it up
         self._answer = DONE  # when the leader's is there
         self._computed_ms = 0.0
         self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None  # who rejoins, when
@@ -105,7 +104,6 @@ class ClassicGroup:
         self.prepare(f"{name} joined", cause)
         self._members.enter(member, self._world.now_ms, since_ms)
         self._members.stands_ms[member] = since_ms
-        self._joined_ms = None
 
     def rejoin(self, member: int, since_ms: float, *, changed: bool) -> None:
         """A static member is back under its instance id: in a stable group nobody else hears of it.
@@ -138,7 +136,6 @@ class ClassicGroup:
             self.prepare(f"{name} joined", cause)
         members.joins_ms[member] = now_ms
         members.stands_ms[member] = since_ms
-        self._joined_ms = None
 
     def drop(self, member: int, text: str, cause: int) -> None:
         """The group loses a member: it left, or its session is over."""
@@ -169,7 +166,6 @@ class ClassicGroup:
             if self._members.joins_ms[member] <= self._world.now_ms:
                 return  # who waits at the barrier has no session to lose; it gets one with the assignment
             self._members.joins_ms[member] = math.inf
-            self._joined_ms = None
         elif self.state is State.COMPLETING:
             if member != self.leader.member:
                 return
@@ -179,7 +175,6 @@ class ClassicGroup:
     def speaks(self, member: int) -> bool:
         """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
         self._forget_session(member)
-        self._joined_ms = None
         if self.state is State.COMPLETING and member == self.leader.member and self._answer.is_done:
             self._complete()
             return False
@@ -200,7 +195,6 @@ class ClassicGroup:
         self._members.joins_ms[member] = joins_ms
         if self._members.stop_to_join(np.array([member]))[0]:
             self._members.stands_ms[member] = stands_ms
-        self._joined_ms = None
 
     def waits(self, member: int) -> bool:
         """Whether a member has joined and waits for its assignment."""
@@ -223,7 +217,6 @@ class ClassicGroup:
             rows = members.rows
             members.joins_ms[rows] = np.maximum(members.joins_ms[rows], until_ms)
             self._deadline_ms = until_ms + self._settings.max_poll_interval_ms
-            self._joined_ms = None
             if self._delay_ms is not None:
                 self._delay_ms = max(self._delay_ms, until_ms)
 
@@ -235,9 +228,8 @@ class ClassicGroup:
             return math.inf
         if self._delay_ms is not None:
             return self._delay_ms
-        if self._joined_ms is None:
-            self._joined_ms = float(self._members.joins_ms[self._members.rows].max())
-        return max(min(self._joined_ms, self._deadline_ms), self._world.now_ms)
+        last_ms = float(self._members.joins_ms[self._members.rows].max())
+        return max(min(last_ms, self._deadline_ms), self._world.now_ms)
 
     def prepare(self, text: str, cause: int) -> None:
         """Open the join barrier, or note one more reason for the open one."""
@@ -261,7 +253,6 @@ class ClassicGroup:
             self._blamed.append(text)
         if len(self._blamed) > 1:  # whoever stops does so for all of them
             self._world.partitions.causes[self.cause] = first_of(self._blamed, BLAMED)
-        self._joined_ms = None
 
     def pass_barrier(self) -> None:
         """Everybody is here, or has been waited for long enough."""
@@ -375,7 +366,6 @@ class ClassicGroup:
             self.prepare(text, self._world.partitions.cause(text))
             for member in self._members.living().tolist():
                 self._notifier.notify(member, now_ms)
-            self._joined_ms = None
 
     def _rejoin_first(self) -> None:
         """The first member that gave something up is back, so that its next owner can have it."""
@@ -432,9 +422,10 @@ class Metadata:
         self._growth: list[_Growth] = []
         self._timer = DONE
 
-    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """A topic has more partitions, or is there at last."""
-        self._growth.append(_Growth(now_ms, topic, self._world.partitions.counts[topic], created))
+        count = self._world.partitions.counts[topic]
+        self._growth.append(_Growth(self._world.now_ms, topic, count, created))
         self.watch()
 
     def counts(self) -> list[int]:

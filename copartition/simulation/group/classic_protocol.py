@@ -14,7 +14,6 @@ from copartition.simulation.group.leader import (
     share_strategy,
     speaks_consumer_protocol,
     speaks_eager,
-    strategies_of,
 )
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.memberships import Handover, Process, Reason
@@ -47,7 +46,6 @@ class ClassicProtocol:
         )
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
-        self._protocols: dict[tuple[str, ...], list[bool]] = {}
         self._member: dict[int, int] = {}  # the last membership of each consumer
         self._plans: dict[int, list[Timer]] = {}  # what a consumer's process will do by itself
 
@@ -128,9 +126,9 @@ class ClassicProtocol:
         """Sessions begin anew when another broker has loaded the group."""
         self._group.failover(now_ms, until_ms)
 
-    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """Somebody notices at a metadata refresh."""
-        self._group.metadata.on_growth(topic, now_ms, created=created)
+        self._group.metadata.on_growth(topic, created=created)
 
     def next_ms(self) -> float:
         """See `Engine`."""
@@ -218,10 +216,8 @@ class ClassicProtocol:
             configured = world.memberships.consumers[process.member]
             self._enter(process.consumer, process.member, configured)
             members.enter(process.member, now_ms, now_ms)
-            members.base_ms[process.member], members.every_ms[process.member] = (
-                process.base_ms,
-                process.every_ms,
-            )
+            members.base_ms[process.member] = process.base_ms
+            members.every_ms[process.member] = process.every_ms
             members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
             members.busy_ms[process.member] = process.busy_ms
             members.carries[process.member] = True
@@ -269,18 +265,12 @@ class ClassicProtocol:
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
-            eager=any(self._speaks_eager(configured)),
+            eager=any(speaks_eager(configured, self._world)),
             profile=profile,
         )
 
-    def _speaks_eager(self, consumer: Consumer) -> list[bool]:
-        strategies = strategies_of(consumer, self._world)
-        if strategies not in self._protocols:
-            self._protocols[strategies] = speaks_eager(strategies)
-        return self._protocols[strategies]
-
     def _mix_fault(self, consumer: Consumer) -> str | None:
-        eager = self._speaks_eager(consumer)
+        eager = speaks_eager(consumer, self._world)
         if all(eager) or not any(eager) or PROFILES[consumer.client].mixes_protocols:
             return None
         return f"{consumer.client} does not mix eager and cooperative assignors"
@@ -324,7 +314,7 @@ class ClassicProtocol:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
             consumers[member] = configured
-            self._members.eager[member] = any(self._speaks_eager(configured))
+            self._members.eager[member] = any(speaks_eager(configured, self._world))
             changed = leader.choose(rows) != leader.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
-from copartition.simulation.group.leader import speaks_eager, strategies_of
+from copartition.simulation.group.leader import speaks_eager
 from copartition.simulation.group.memberships import Process
 from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import DONE, Timer, Timers
@@ -425,7 +425,7 @@ class ClassicClient(Client):
         self, world: World, coordinator: GroupCoordinator, timers: Timers, consumer: int, member: int
     ) -> None:
         super().__init__(world, coordinator, timers, consumer, member)
-        self._eager = any(speaks_eager(strategies_of(self.configured, world)))
+        self._eager = any(speaks_eager(self.configured, world))
         self._revoked = False  # whether the last assignment took something away
 
     def start(self, now_ms: float) -> None:

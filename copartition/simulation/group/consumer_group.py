@@ -147,7 +147,6 @@ class ConsumerGroup:
 
     def adopt(self, members: Iterable[GroupMember], generation: int) -> None:
         """These were the members of a classic group, each with the partitions it has been assigned."""
-        self.epoch = self.target_epoch = generation
         for member in members:
             self._add(member)
             self.order.put(member.number)
@@ -156,7 +155,7 @@ class ConsumerGroup:
             self.target[list(assigned)] = member.number
             member.assigned = NOTHING
             self._hold(member, assigned, NOTHING)
-        self.epoch = generation
+        self.epoch = self.target_epoch = generation
         self.news.clear()
 
     def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:

@@ -70,16 +70,16 @@ class ConsumerProtocol:
         if consumer in self._clients:
             self._clients[consumer].stall(now_ms, until_ms)
 
-    def duplicate(self, consumer: int, now_ms: float) -> None:
+    def duplicate(self, consumer: int, now_ms: float) -> None:  # noqa: ARG002 - at once
         """The second is refused, and ends; the first hears nothing of it."""
         name = self._world.consumers[consumer].name
-        self._world.note("refused", name, now_ms, reason=Error.UNRELEASED_INSTANCE_ID.name)
+        self._world.note("refused", name, reason=Error.UNRELEASED_INSTANCE_ID.name)
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Sessions begin anew when another broker has loaded the group."""
         self._coordinator.failover(now_ms, until_ms)
 
-    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """The coordinator sees it at the next heartbeat."""
         self._coordinator.on_growth(topic, created=created)
 

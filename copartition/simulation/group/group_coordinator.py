@@ -1,10 +1,12 @@
 """The coordinator of a consumer group (KIP-848) at work: requests, timers, and what they lead to."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,39 +24,14 @@ from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
 from copartition.simulation.group.timers import DONE, Beats, Timer, Timers
 from copartition.simulation.group.world import World
-from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
+if TYPE_CHECKING:  # it imports this module
+    from copartition.simulation.group.consumer_client import Client
+
 DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
-
-
-class Client(Protocol):
-    """The client of a member, as its coordinator sees it; see `consumer_client.Client`."""
-
-    classic: ClassVar[bool]
-    consumer: int
-    configured: Consumer
-    member: int
-    every_ms: float
-    session_ms: float
-    owned: frozenset[int]
-    assigned: frozenset[int]
-    gone: bool
-
-    @property
-    def leaving(self) -> bool:
-        """Whether its process has ended and said so, which the coordinator has not heard yet."""
-
-    def beat(self) -> None:
-        """Send the next heartbeat, which is simulated."""
-
-    def on_expelled(self) -> None:
-        """The coordinator has dropped the member."""
-
-    def expects_news(self) -> None:
-        """The next heartbeat has an answer that matters."""
 
 
 class GroupCoordinator:
@@ -90,9 +67,8 @@ class GroupCoordinator:
         self.busy_ms = 0.0  # until when its assignor is at work
         self._computed = False
         self._epoch = self.group.epoch
-        self._sessions: dict[
-            int, tuple[Timer, int]
-        ] = {}  # of members that are silent, and why they do not read
+        # Of members that are silent, and why they do not read.
+        self._sessions: dict[int, tuple[Timer, int]] = {}
         self._deadlines: dict[int, Timer] = {}
         self._watch = DONE, math.inf, -1  # a heartbeat that moves the group: its timer, when, and whose
 

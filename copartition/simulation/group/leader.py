@@ -237,8 +237,7 @@ class Leader:
         self._count_pauses(living, owner)
         members.carries[rows] |= not answer.held
         step = Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring))
-        world.note_generation(self.generation, step, moved, causes)
-        return world.history.record(self.generation, started_ms, now_ms, causes, moved, step)
+        return world.note_rebalance(self.generation, started_ms, causes, moved, step)
 
     def open(self, members: NDArray[np.int32], cause: int) -> None:
         """These open what they were given and do not read yet."""
@@ -289,7 +288,7 @@ class Leader:
         if self.holds_ms is None and delay_ms and PROFILES[consumer.client].keeps_lost:
             last = self._decision.assignment
             lost = last is not None and any(len(last.get(member, ())) for member in self.gone)
-            if lost and not any(speaks_eager([strategy])):
+            if lost and RebalanceProtocol.COOPERATIVE in self._world.protocols(strategy):
                 self.holds_ms = now_ms + delay_ms
         if self.holds_ms is not None and (fresh or self.over or now_ms >= self.holds_ms):
             self.holds_ms = None
@@ -392,12 +391,13 @@ def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World)
     return bool(set(strategies_of(consumer, world)).intersection(*lists))
 
 
-def speaks_eager(strategies: Iterable[str]) -> list[bool]:
-    """Of each strategy, whether it makes a client give everything up before it rejoins.
+def speaks_eager(consumer: Consumer, world: World) -> list[bool]:
+    """Of each of its strategies, whether it makes a client give everything up before it rejoins.
 
     A client does so where one of its strategies does (Java), or does not start with both kinds (librdkafka).
     """
-    return [RebalanceProtocol.COOPERATIVE not in get_assignor(name).protocols for name in strategies]
+    names = strategies_of(consumer, world)
+    return [RebalanceProtocol.COOPERATIVE not in world.protocols(name) for name in names]
 
 
 def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tuple[str, ...]:

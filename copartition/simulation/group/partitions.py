@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,8 @@ from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
-from partitioning.kit.columns import ranks
+from copartition.simulation.records.readers import Zombie
+from partitioning.kit.columns import bounds, ranges, ranks
 from partitioning.topic_partition import TopicPartition
 
 JOINING = (Phase.PAUSED, Phase.COMPUTING)
@@ -59,17 +59,6 @@ def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
     return np.array(sorted(partitions), np.int32)
 
 
-@dataclass(slots=True)
-class Zombie:
-    """A consumer that reads on what is no longer its own; `flow_number` is its number in the flow."""
-
-    partitions: NDArray[np.int32]
-    start_ms: float
-    end_ms: float
-    consumer: int
-    flow_number: int | None = None
-
-
 class Partitions:
     """The partitions by flat index, `first[topic] + number`; members are numbers of `Memberships`.
 
@@ -87,7 +76,7 @@ class Partitions:
         self.topics = tuple(counts)  # names; topics created later at the end
         self.counts = list(counts.values())  # how many partitions each topic has now; 0 before it is created
         # Index of each topic's first partition, and the number of all.
-        self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
+        self.first = bounds(np.array([most[name] for name in self.topics], np.int64))
         # What pauses are for, by number; a text may be bettered while the run goes on.
         self.causes: list[str] = []
         self._flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
@@ -100,11 +89,8 @@ class Partitions:
         self._done = 0  # how much of the log has been done
         self._zombies: list[Zombie] = []
         self._phases = Phases(self._total, memberships, self._partition_ms, flow=self._flow)
-        there = np.concatenate(
-            [np.arange(0)]
-            + [np.arange(start, start + count) for start, count in zip(self.first, self.counts, strict=False)]
-        )
-        self._do("born", there.astype(np.int32), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+        there = ranges(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
+        self._do("born", there, 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property
     def now(self) -> Phases:
@@ -213,7 +199,7 @@ class Partitions:
         rows = rows_where(self.now.owner >= 0)
         self._do("resume", rows, now_ms)
         if self.flow is not None:
-            self.flow.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
+            self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that stands still in one phase does so in another from now on."""
@@ -237,18 +223,16 @@ class Partitions:
             return
         consumer = int(self._memberships.consumer[member])
         self.now.watch(partitions)
-        flow_number = None
+        zombie = Zombie(partitions, consumer, start_ms, end_ms)
         if reads and self.flow is not None:
-            flow_number = self.flow.zombie(partitions, consumer, start_ms, end_ms)
-        self._zombies.append(Zombie(partitions, start_ms, end_ms, consumer, flow_number))
+            self.flow.zombie(zombie)
+        self._zombies.append(zombie)
 
     def end_process(self, consumer: int, at_ms: float) -> None:
         """The consumer's process has ended: what it read on, it no longer does."""
         for zombie in self._zombies:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
-                if zombie.flow_number is not None and self.flow is not None:
-                    self.flow.readers.lay(zombie.flow_number, at_ms)
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""

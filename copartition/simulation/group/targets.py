@@ -4,7 +4,7 @@ A member that says nothing, dead or only standing still, is not waited for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,19 +165,6 @@ class Targets:
         return owner
 
 
-@dataclass(slots=True)
-class _Target:
-    """A target that not everybody has reached; other fields are as `History.record` takes them."""
-
-    waits_for: set[int]  # members that have not reached it, as far as they are watched
-    others_ms: float  # when all others have
-    epoch: int
-    causes: tuple[str, ...]
-    started_ms: float
-    moved: int
-    step: Step
-
-
 class Epochs:
     """Rebalances, each from what first asked for its target until all members reached it or another came."""
 
@@ -191,7 +178,11 @@ class Epochs:
         self._position = world.partitions.now.position.copy()
         self._causes: list[tuple[str, int]] = []
         self._started_ms = 0.0
-        self._target: _Target | None = None
+        # The present target, as if it were complete now; members that it waits for, as far as they are
+        # watched, and when all others will have reached it.
+        self._rebalance: Rebalance | None = None
+        self._waits_for: set[int] = set()
+        self._others_ms = 0.0
         self._completion = DONE
 
     def request(self, text: str, cause: int) -> None:
@@ -205,27 +196,30 @@ class Epochs:
         """The group at time 0 is at its target."""
         text = "the group at the start"
         self._causes = [(text, self._world.partitions.cause(text))]
-        target = self._new_target(position, ())
-        self._world.history.start = self._record(target)
+        self._world.history.start, _ = self._new_target(position)
 
     def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
         """The group has another target, which changes something for these members; the last is history."""
         self.retire_target()
-        target = self._target = self._new_target(position, touched)
+        self._rebalance, change = self._new_target(position)
+        members, beats = self._group.members, self._beats
+        self._waits_for = {member for member in touched if member in members and beats.speaks(member)}
+        self._others_ms = beats.last_of_all(self._world.now_ms, self._waits_for)
         self._look()
-        return target.step.change
+        return change
 
     def on_reached(self, member: int) -> None:
         """A member has reached the target, or is not waited for any more: it is gone, or says nothing."""
-        if self._target is not None and member in self._target.waits_for:
-            self._target.waits_for.remove(member)
+        if member in self._waits_for:
+            self._waits_for.remove(member)
             self._look()
 
     def retire_target(self) -> None:
         """There is another target, or nobody is left: the present one has had its time."""
-        if self._target is not None:
-            self._world.history.rebalances.append(self._record(self._target))
-            self._target = None
+        if self._rebalance is not None:
+            complete = replace(self._rebalance, completed_ms=self._world.now_ms)
+            self._world.history.rebalances.append(complete)
+            self._rebalance = None
         self._completion.cancel()
 
     def on_empty(self) -> None:
@@ -240,38 +234,24 @@ class Epochs:
         now = self._world.partitions.now
         self._world.history.goes_on(Change.between(self._owner, self._position, now.owner, now.position))
 
-    def _new_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> _Target:
-        group, beats, partitions = self._group, self._beats, self._world.partitions
+    def _new_target(self, position: NDArray[np.int32]) -> tuple[Rebalance, Change]:
+        group, partitions = self._group, self._world.partitions
         owner = group.target.astype(np.int32)
         change = Change.between(self._owner, self._position, owner, position)
         self._owner, self._position = owner, position.copy()
         causes, self._causes = self._causes, []
         self.cause = causes[0][1]
-        waits_for = {member for member in touched if member in group.members and beats.speaks(member)}
-        target = _Target(
-            waits_for,
-            beats.last_of_all(self._world.now_ms, waits_for),
-            group.target_epoch,
-            tuple(text for text, _ in causes),
-            self._started_ms,
-            partitions.count_moves(change),
-            Step(
-                np.fromiter(group.members, np.int32, len(group.members)),
-                change,
-                tuple(partitions.counts),
-                frozenset().union(*map(group.topics_of, group.subscriptions)),
-                {},
-            ),
+        step = Step(
+            np.fromiter(group.members, np.int32, len(group.members)),
+            change,
+            tuple(partitions.counts),
+            frozenset().union(*map(group.topics_of, group.subscriptions)),
+            {},
         )
-        self._world.note_generation(target.epoch, target.step, target.moved, target.causes)
-        return target
+        texts, moved = tuple(text for text, _ in causes), partitions.count_moves(change)
+        return self._world.note_rebalance(group.target_epoch, self._started_ms, texts, moved, step), change
 
     def _look(self) -> None:
-        target = self._target
-        if target is not None and not target.waits_for and self._completion.is_done:
-            self._completion = self._timers.at(max(target.others_ms, self._world.now_ms), self.retire_target)
-
-    def _record(self, target: _Target) -> Rebalance:
-        return self._world.history.record(
-            target.epoch, target.started_ms, self._world.now_ms, target.causes, target.moved, target.step
-        )
+        if self._rebalance is not None and not self._waits_for and self._completion.is_done:
+            at_ms = max(self._others_ms, self._world.now_ms)
+            self._completion = self._timers.at(at_ms, self.retire_target)

@@ -16,7 +16,7 @@ from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.outcome.history import History, Step
+from copartition.simulation.outcome.history import History, Rebalance, Step
 from copartition.simulation.outcome.result import LogEntry
 from copartition.simulation.records.flow import Flow
 
@@ -24,9 +24,11 @@ from copartition.simulation.records.flow import Flow
 class Engine(Protocol):
     """A group coordinator and its members.
 
-    It begins with the consumers at time 0 as a stable group. Consumers are named by their number in
-    `World.consumers`; times are milliseconds and never go back.
+    Consumers are named by their number in `World.consumers`; times are milliseconds and never go back.
     """
+
+    def begin(self) -> None:
+        """The consumers at time 0 are a stable group."""
 
     @property
     def members(self) -> int:
@@ -50,7 +52,7 @@ class Engine(Protocol):
     def failover(self, now_ms: float, until_ms: float) -> None:
         """The coordinator answers nobody until then."""
 
-    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """A topic has got more partitions, or was created; `World.partitions` knows already."""
 
     def next_ms(self) -> float:
@@ -129,13 +131,18 @@ class World:
         """Whether there is a process of the consumer of this name."""
         return self._number.get(name) in self._running
 
-    def note(self, what: str, subject: str | None = None, at_ms: float | None = None, **detail: Any) -> None:
+    def note(self, what: str, subject: str | None = None, **detail: Any) -> None:
         """Log something."""
-        self.log.append(LogEntry(self.now_ms if at_ms is None else at_ms, what, subject, detail))
+        self.log.append(LogEntry(self.now_ms, what, subject, detail))
 
-    def note_generation(self, number: int, step: Step, moved: int, causes: Sequence[str]) -> None:
-        """Log that the group has a generation, or an epoch with a target."""
-        self.note("generation", number=number, members=len(step.members), moved=moved, causes=list(causes))
+    def note_rebalance(
+        self, generation: int, started_ms: float, causes: tuple[str, ...], moved: int, step: Step
+    ) -> Rebalance:
+        """Log that the group has a generation, or an epoch with a target, by a rebalance that is complete."""
+        self.note(
+            "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
+        )
+        return self.history.record(generation, started_ms, self.now_ms, causes, moved, step)
 
     @property
     def running(self) -> Sequence[Consumer]:

@@ -52,7 +52,7 @@ from copartition.simulation.inputs.kinds import (
     refusal,
     write_condition,
 )
-from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
+from copartition.simulation.inputs.settings import QUIET_MS, Costs, Load, Settings, dotted
 from copartition.simulation.inputs.values import read_arguments, read_values
 from partitioning.errors import ScenarioError, UnknownStrategyError
 from partitioning.kit.limits import (
@@ -62,10 +62,6 @@ from partitioning.kit.limits import (
     check_members,
     check_partitions,
 )
-
-QUIET_MS = 3_600_000.0
-"""How long a group has been quiet where a scenario does not say: an hour."""
-
 
 PURPOSES = ("question", "source", "conclusion")
 """Attributes of a scenario that say what it is for."""

@@ -14,6 +14,9 @@ from copartition.simulation.inputs.events import Count, Number
 from copartition.simulation.inputs.kinds import check_fields
 from partitioning.errors import ScenarioError
 
+QUIET_MS = 3_600_000.0
+"""How long a group has been quiet where a scenario does not say: an hour."""
+
 
 def dotted(name: str) -> str:
     """Kafka's name of a setting."""

@@ -348,19 +348,6 @@ Call = Told | tuple[str, tuple[object, ...]]
 """A call of `Phases`: one that can be made together with others, or a method and its arguments."""
 
 
-class _Together(NamedTuple):
-    """Such calls as one: the columns have an element for each partition."""
-
-    what: str
-    partitions: NDArray[np.int32]
-    at_ms: NDArray[np.float64]
-    same: tuple[Any, ...]
-    member: NDArray[np.int32]
-    begins_ms: NDArray[np.float64]
-    turn: NDArray[np.intp]  # the place of its call among all
-    place: NDArray[np.intp]  # its place among the partitions of that call, by number
-
-
 def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
     """Make these calls, of which `phases` tells `flow`."""
     for together, calls in groupby(log, lambda call: isinstance(call, Told)):
@@ -372,44 +359,29 @@ def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
 
 
 def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> None:
-    with nullcontext() if flow is None else flow.out_of_turn() as turns:
-        for each in _merge(calls):
-            if turns is not None:
-                turns[each.partitions] = each.turn
-            if each.what == "hand":
-                (at_once,) = each.same
-                begins_ms = None if at_once else each.begins_ms
-                phases.hand(each.partitions, each.at_ms, each.member, each.place, begins_ms)
-            else:
-                getattr(phases, each.what)(each.partitions, each.at_ms, *each.same)
-
-
-def _merge(calls: Sequence[Told]) -> Iterator[_Together]:
-    """Fewer calls that do the same, if made in this order."""
+    """Make fewer calls that do the same as these, if made in this order."""
     sizes = np.array([len(call.partitions) for call in calls])
     turn = np.repeat(np.arange(len(calls)), sizes)
     partitions = np.fromiter(chain.from_iterable(call.partitions for call in calls), np.int32, len(turn))
     partitions, place = partitions[np.lexsort((partitions, turn))], ranks(turn)
-    at_ms = np.array([call.at_ms for call in calls])
-    member = np.array([call.member for call in calls], np.int32)
-    begins_ms = np.array([call.begins_ms for call in calls], np.float64)
+    at_ms = np.array([call.at_ms for call in calls])[turn]
+    member = np.array([call.member for call in calls], np.int32)[turn]
+    begins_ms = np.array([call.begins_ms for call in calls], np.float64)[turn]
     numbers: dict[tuple[object, ...], int] = {}
     kind = np.array([numbers.setdefault((call.what, call.same), len(numbers)) for call in calls])
     step = _occurrence(partitions) * len(numbers) + kind[turn]
     order = step.argsort(kind="stable")
-    for rows in np.split(order, run_starts(step[order])[1:]):
-        turns = turn[rows]
-        first = calls[turns[0]]
-        yield _Together(
-            first.what,
-            partitions[rows],
-            at_ms[turns],
-            first.same,
-            member[turns],
-            begins_ms[turns],
-            turns,
-            place[rows],
-        )
+    with nullcontext() if flow is None else flow.out_of_turn() as turns:
+        for rows in np.split(order, run_starts(step[order])[1:]):
+            these, first = partitions[rows], calls[turn[rows[0]]]
+            if turns is not None:
+                turns[these] = turn[rows]
+            if first.what == "hand":
+                (at_once,) = first.same
+                begins = None if at_once else begins_ms[rows]
+                phases.hand(these, at_ms[rows], member[rows], place[rows], begins)
+            else:
+                getattr(phases, first.what)(these, at_ms[rows], *first.same)
 
 
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.simulation.inputs.events import PRIMITIVE_NAMES
+from copartition.simulation.inputs.kinds import UNITS
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
@@ -206,8 +207,7 @@ class SimulationResult:
         check([self.summary], expected, run, lambda figure, _: _blame(self, figure))
 
 
-_UNITS = {"ms": 1.0, "s": 1_000.0, "min": 60_000.0, "h": 3_600_000.0}
-_LIMIT = re.compile(rf"\s*({COMPARISON})?\s*(\d+(?:_\d+)*(?:\.\d+)?)\s*({'|'.join(_UNITS)})?\s*")
+_LIMIT = re.compile(rf"\s*({COMPARISON})?\s*(\d+(?:_\d+)*(?:\.\d+)?)\s*({'|'.join(UNITS)})?\s*")
 
 
 class _Limit(NamedTuple):
@@ -262,9 +262,9 @@ def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Li
     if match is None:
         raise ScenarioError(f"{name}={text!r} is no limit; give one such as '<5s', '<=10' or 0")
     comparison, digits, unit = match.groups()
-    value = float(digits) * _UNITS.get(unit, 1.0)
+    value = float(digits) * UNITS.get(unit, 1)
     if figure.endswith("_ms") and value and unit is None:
-        raise ScenarioError(f"{name}={text!r}: {name} is a time; give a unit, {', '.join(_UNITS)}")
+        raise ScenarioError(f"{name}={text!r}: {name} is a time; give a unit, {', '.join(UNITS)}")
     if unit is not None and not figure.endswith("_ms"):
         raise ScenarioError(f"{name}={text!r}: {name} is no time; leave {unit!r} out")
     return _Limit(figure, percent, comparison or "==", value)

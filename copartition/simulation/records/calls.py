@@ -223,8 +223,7 @@ class Outages:
         self.peak_ms = np.zeros(partitions)  # when
         self.recovery_ms = np.zeros(partitions)  # its longest outage that is over
         self.catch_up_ms = np.zeros(partitions)  # how long it was read while it was in an outage
-        self._catch_ups = CatchUps(np.empty(0, np.int32), np.empty(0), np.empty(0))
-        self._count = 0
+        self._catch_ups = [CatchUps(np.empty(0, np.int32), np.empty(0), np.empty(0))]
         self._since = np.zeros(partitions)
 
     def begin(self, slots: Slots, behind: Floats, at: Floats) -> None:
@@ -252,7 +251,7 @@ class Outages:
         end = np.minimum(back, until)
         lasted = end > since
         self.catch_up_ms[slots] += end - since
-        self._keep(slots[lasted], since[lasted], end[lasted])
+        self._catch_ups.append(CatchUps(slots[lasted].astype(np.int32), since[lasted], end[lasted]))
         over = back <= until
         slots, back = slots[over], back[over]
         self.open[slots] = False
@@ -260,13 +259,4 @@ class Outages:
 
     def catch_ups(self) -> CatchUps:
         """Every stretch in which a partition was read, but still in an outage."""
-        return CatchUps._make(column[: self._count] for column in self._catch_ups)
-
-    def _keep(self, slots: Slots, since: Floats, until: Floats) -> None:
-        # Columns that grow in place: there may be as many rows as partitions have outages.
-        begin, self._count = self._count, self._count + len(slots)
-        columns: tuple[NDArray[Any], ...] = self._catch_ups
-        for column, values in zip(columns, (slots, since, until), strict=True):
-            if self._count > len(column):
-                column.resize(self._count + self._count // 4, refcheck=False)
-            column[begin : self._count] = values
+        return CatchUps(*map(np.concatenate, zip(*self._catch_ups, strict=True)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.records.calls import DROPPED, GIVEN_UP, READ, STALLED, Calls, CatchUps
 from copartition.simulation.records.curves import PartitionCurves
-from copartition.simulation.records.readers import Readers
+from copartition.simulation.records.readers import Readers, Zombie
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
@@ -105,13 +105,6 @@ class Flow:
         slots = np.asarray(partitions, np.intp)
         self.readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
 
-    def has_read(self, partitions: Integers, consumer: Integers) -> None:
-        """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
-
-        What came since they have committed last is theirs, too: whoever takes over reads it once more.
-        """
-        self.readers.has_read(np.asarray(partitions, np.intp), consumer)
-
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """A consumer reads them from now on, which nobody else does.
 
@@ -147,16 +140,14 @@ class Flow:
         self._stop(partitions, at, STALLED)
         self._stands[partitions] = True
 
-    def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> int:
-        """A consumer that has stalled or was dropped reads on where it was, though it has lost them.
+    def zombie(self, zombie: Zombie) -> None:
+        """A consumer that has stalled or was dropped reads on where it was, though it has lost partitions.
 
         What it commits is refused. If the consumer reads them now, that is a second process of its name,
-        which takes them over when the first becomes a zombie. Returns a number for it, see `Readers.lay`.
+        which takes them over when the first becomes a zombie.
         """
-        slots = np.asarray(partitions, np.intp)
-        zombie = self.readers.haunt(consumer, start, end)
-        self._calls.add(slots, consumer, start, zombie)
-        return zombie
+        slots = np.asarray(zombie.partitions, np.intp)
+        self._calls.add(slots, zombie.consumer, zombie.start_ms, self.readers.haunt(zombie))
 
     def advance(self, at: float) -> None:
         """Everything up to this time has been told."""

@@ -181,6 +181,31 @@ class Balance(NamedTuple):
     lost: Floats
 
 
+class Zombie:
+    """A consumer that reads on what is no longer its own."""
+
+    def __init__(self, partitions: NDArray[np.int32], consumer: int, start_ms: float, end_ms: float) -> None:
+        self.partitions = partitions
+        self.consumer = consumer
+        self.start_ms = start_ms
+        self.end_ms = end_ms  # earlier than was thought where its process ends
+        self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
+
+    def wakes(self, slots: Slots, behind: Floats, rate: Floats, position: Floats) -> None:
+        """It goes on with these, too, from this position."""
+        self._rows.append((slots, behind, rate, position))
+
+    def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
+        """The partitions it has read up to then, how much of each, and up to where."""
+        slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
+        span = np.full(len(slots), max(min(self.end_ms, at) - self.start_ms, 0.0))
+        group = np.full(len(slots), self.consumer)
+        drained = drain_times(behind, rate, group, capacity)
+        processed = behind + rate * span - behind_at(span, behind, rate, group, drained, capacity)
+        processed[span == 0] = 0.0
+        return slots, processed, position + processed
+
+
 class Readers:
     """The state of every partition at its last change, `since`, and of every consumer.
 
@@ -221,7 +246,7 @@ class Readers:
         self._lost = np.zeros(size)
         # Where consumers were when they lost a partition without giving it up.
         self._left: dict[tuple[int, int], tuple[float, float]] = {}
-        self._zombies: list[_Zombie] = []
+        self._zombies: list[Zombie] = []
         self.consumers = Consumers(float(load.capacity))
         self.outages = Outages(size)
         self.transactions = OpenTransactions()
@@ -243,20 +268,19 @@ class Readers:
         came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
         return self._waiting[slots] + came
 
-    def has_read(self, slots: Slots, consumer: NDArray[np.integer]) -> None:
-        """These consumers had read these partitions before time 0, too, and not committed all of it."""
+    def has_read(self, slots: NDArray[np.integer], consumer: NDArray[np.integer]) -> None:
+        """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
+
+        What came since they have committed last is theirs, too: whoever takes over reads it once more.
+        """
         if not self._before:
             uncommitted_ms = np.minimum(-self.consumers.since[consumer], self._settled_ms)
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
 
-    def haunt(self, consumer: int, start: float, end: float) -> int:
-        """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""
-        self._zombies.append(_Zombie(consumer, start, end))
+    def haunt(self, zombie: Zombie) -> int:
+        """It will read from its start to its end; gives the kind of the call that says so."""
+        self._zombies.append(zombie)
         return HAUNTED + len(self._zombies) - 1
-
-    def lay(self, kind: int, at: float) -> None:
-        """That zombie reads no longer than this: its process ends before it was to hear that it is out."""
-        self._zombies[kind - HAUNTED].end = at
 
     def levels(self, at: float) -> Floats:
         """How far behind each partition is."""
@@ -500,7 +524,7 @@ class Readers:
         zombie = self._zombies[kind - HAUNTED]
         zombie.wakes(slots, behind, rate, position)
         if self._transactional:
-            self.transactions.end(int(now.consumer[0]), zombie.end)
+            self.transactions.end(zombie.consumer, zombie.end_ms)
 
     def _wait(self, slots: Slots, at: Floats) -> None:
         since, behind, rate = self._since[slots], self._behind[slots], self._rate[slots]
@@ -522,25 +546,3 @@ class Readers:
             self.outages.note_level(slots, behind, self._since[slots])
         self._drained[slots] = drain_times(behind, rate, reader, self.consumers.capacity)
         self.consumers.begin(self.group_curve, reader, behind, rate)
-
-
-class _Zombie:
-    def __init__(self, consumer: int, start: float, end: float) -> None:
-        self.end = end
-        self._consumer = consumer
-        self._start = start
-        self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
-
-    def wakes(self, slots: Slots, behind: Floats, rate: Floats, position: Floats) -> None:
-        """It goes on with these, too, from this position."""
-        self._rows.append((slots, behind, rate, position))
-
-    def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
-        """The partitions it has read up to then, how much of each, and up to where."""
-        slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
-        span = np.full(len(slots), max(min(self.end, at) - self._start, 0.0))
-        group = np.full(len(slots), self._consumer)
-        drained = drain_times(behind, rate, group, capacity)
-        processed = behind + rate * span - behind_at(span, behind, rate, group, drained, capacity)
-        processed[span == 0] = 0.0
-        return slots, processed, position + processed

@@ -8,10 +8,8 @@ import pytest
 
 from assignors.group import Topic
 from copartition.reports.diff.html import diff_html
-from copartition.reports.simulation_page import availability_svg, simulation_html
+from copartition.reports.simulation_page import simulation_html
 from copartition.simulation import Scenario, simulate
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(params=["grown", "unchanged", "odd", "empty_diff", "named"])
@@ -57,13 +55,8 @@ def test_reasons_part_the_flows_when_asked_for(planned):
     assert "<td>new-0</td><td>over quota</td>" in page
 
 
-def test_a_picture_stands_alone(runs):
-    assert ET.fromstring(availability_svg(runs)).find(f"{SVG}style") is not None
-
-
 def test_a_run_in_which_nothing_happened_has_a_picture(quiet_run):
     assert len(pictures(simulation_html([quiet_run]))) == 1
-    assert "0 rebalances" in availability_svg([quiet_run])
 
 
 def test_a_group_that_is_empty_all_along_has_a_picture():

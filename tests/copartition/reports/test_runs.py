@@ -15,7 +15,6 @@ from copartition.reports.simulation import CAUSES, REBALANCES, outage_rows
 from copartition.reports.simulation_page import (
     DRAWN,
     HEIGHTS,
-    availability_svg,
     busiest_disturbance,
     charts,
     simulation_html,
@@ -551,9 +550,8 @@ def test_the_page_says_what_is_assumed(crash, costs, said):
 
 def test_the_legend_names_two_readers_only_where_there_are(crash):
     said = "two readers, one of which"
-    for draw in (simulation_html, availability_svg):
-        assert said in draw([crash])
-        assert said not in draw([a_run([PAUSE])])
+    assert said in simulation_html([crash])
+    assert said not in simulation_html([a_run([PAUSE])])
 
 
 def test_the_legend_names_consumers_as_long_as_colours_tell_them_apart():

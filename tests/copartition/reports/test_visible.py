@@ -6,7 +6,6 @@ import io
 import json
 import re
 from html.parser import HTMLParser
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from copartition.reports.diff.markdown import diff_markdown
 from copartition.reports.diff.model import View
 from copartition.reports.diff.text import print_diff, print_stat
 from copartition.reports.simulation import simulation_json
-from copartition.reports.simulation_page import availability_svg, simulation_html
+from copartition.reports.simulation_page import simulation_html
 from copartition.reports.simulation_text import print_runs, print_simulation
 from copartition.simulation import Consumer, Crash, Runs, Scenario, simulate
 from copartition.words import visible
@@ -95,7 +94,6 @@ REPORTS = {
     "csv": lambda name: diff_csv(a_diff(name), View(every=True)),
     "html": lambda name: diff_html(a_diff(name)),
     "html of a run": lambda name: simulation_html(a_run(name)),
-    "svg of a run": lambda name: availability_svg(a_run(name)),
 }
 
 
@@ -144,17 +142,6 @@ def test_a_page_shows_the_name_and_gains_no_element(name):
     page, plain = Page(REPORTS["html"](name)), Page(REPORTS["html"]("plain"))
     assert visible(name) in page.texts
     assert page.tags == plain.tags
-
-
-@each_name
-@pytest.mark.parametrize("report", ["svg of a run"])
-def test_a_picture_is_well_formed(report, name):
-    assert ET.fromstring(REPORTS[report](name)).tag == "{http://www.w3.org/2000/svg}svg"
-
-
-@each_name
-def test_a_picture_shows_the_name(name):
-    assert visible(name) in "".join(ET.fromstring(REPORTS["svg of a run"](name)).itertext())
 
 
 @each_name

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
-from partitioning.java.hash_order import hash_map_order
+from partitioning.java.hash_map import hash_map_order
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, table_lengths
 

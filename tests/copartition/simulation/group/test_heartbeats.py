@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from copartition.diff.stops import mean_barrier
 from copartition.simulation import (
     Consumer,
     Costs,
@@ -21,7 +22,6 @@ from copartition.simulation import (
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.timers import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
-from copartition.simulation.timing import mean_barrier
 from tests.support.simulated import ORDERS, group, when
 from tests.support.tiers import examples
 

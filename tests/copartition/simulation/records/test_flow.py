@@ -7,6 +7,7 @@ from assignors.group import Topic
 from copartition.simulation import Load, Scenario, Settings
 from copartition.simulation.records import curves
 from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.readers import Zombie
 from partitioning.errors import ScenarioError
 
 
@@ -93,7 +94,7 @@ def test_what_was_read_before_time_0_and_not_committed_is_read_again(options, le
     told = flow(**options)
     told.readers.consumers.has_committed(0, -3_000)
     told.reads([0], 0, 0)
-    told.has_read([0], np.array([0]))
+    told.readers.has_read([0], np.array([0]))
     told.stops([0], 1_000, committed=leaves)
     told.reads([0], 1, 2_000)
     result = told.result(30_000)
@@ -187,7 +188,7 @@ def test_a_zombie_finishes_the_batch_that_was_taken_for_lost():
     told.reads([0], 0, 10_000)
     told.stalls([0], 13_750)
     told.reads([0], 1, 20_000)
-    told.zombie([0], 0, 30_000, 31_000)
+    told.zombie(Zombie([0], 0, 30_000, 31_000))
     result = told.result(60_000)
     assert (result.lost, result.duplicates) == ([50], [0])
 
@@ -252,7 +253,7 @@ def test_a_stalled_reader_that_is_replaced_and_wakes_up_reads_twice():
     told.reads([0], 0, 0)
     told.stalls([0], 12_000)
     told.reads([0], 1, 20_000)
-    told.zombie([0], 0, 30_000, 31_000)
+    told.zombie(Zombie([0], 0, 30_000, 31_000))
     result = told.result(40_000)
     # 200 by the new owner, and by the zombie all that came from 12 s to 31 s.
     assert result.duplicates == [200 + 1_900]
@@ -264,7 +265,7 @@ def test_a_zombie_is_as_slow_as_it_was():
     told.reads([0], 0, 0)
     told.stops([0], 10_000, committed=False)
     told.reads([0], 1, 10_000)
-    told.zombie([0], 0, 20_000, 22_000)
+    told.zombie(Zombie([0], 0, 20_000, 22_000))
     assert told.result(40_000).duplicates == [600]
 
 
@@ -274,7 +275,7 @@ def test_only_the_part_of_a_zombie_up_to_the_end_counts(end, duplicates):
     told.reads([0], 0, 0)
     told.stops([0], 10_000, committed=False)
     told.reads([0], 1, 10_000)
-    told.zombie([0], 0, 20_000, 22_000)
+    told.zombie(Zombie([0], 0, 20_000, 22_000))
     assert told.result(end).duplicates == [duplicates]
 
 
@@ -283,8 +284,9 @@ def test_a_zombie_whose_process_ends_reads_no_more():
     told.reads([0], 0, 0)
     told.stops([0], 10_000, committed=False)
     told.reads([0], 1, 10_000)
-    zombie = told.zombie([0], 0, 20_000, 22_000)
-    told.readers.lay(zombie, 20_500)
+    zombie = Zombie([0], 0, 20_000, 22_000)
+    told.zombie(zombie)
+    zombie.end_ms = 20_500
     assert told.result(40_000).duplicates == [150]
 
 
@@ -293,7 +295,7 @@ def test_a_zombie_that_is_fenced_when_it_wakes_reads_nothing():
     told.reads([0], 0, 0)
     told.stops([0], 10_000, committed=False)
     told.reads([0], 1, 10_000)
-    told.zombie([0], 0, 20_000, 20_000)
+    told.zombie(Zombie([0], 0, 20_000, 20_000))
     assert told.result(30_000).duplicates == [0]
 
 
@@ -302,7 +304,7 @@ def test_what_only_a_zombie_has_read_is_consumed():
     told.reads([0], 0, 0)
     told.stalls([0], 10_000)
     told.stops([0], 15_000, committed=False)
-    told.zombie([0], 0, 20_000, 21_000)
+    told.zombie(Zombie([0], 0, 20_000, 21_000))
     result = told.result(30_000)
     assert (result.consumed, result.waiting, result.duplicates) == ([2_100], [900], [0])
 
@@ -310,7 +312,7 @@ def test_what_only_a_zombie_has_read_is_consumed():
 def test_a_second_process_of_the_same_name_begins_where_the_first_has_committed():
     told = flow()
     told.reads([0], 0, 0)
-    told.zombie([0], 0, 12_000, 13_000)
+    told.zombie(Zombie([0], 0, 12_000, 13_000))
     told.stops([0], 18_000, committed=False)
     told.reads([0], 1, 18_000)
     # 200 since the last commit, 100 by the one that is fenced at 13 s, 100 since the commit at 17 s.
@@ -325,7 +327,7 @@ def test_what_was_given_up_is_not_read_on():
     told.stops([0], 10_000, committed=True)
     told.stops([1], 10_000, committed=False)
     told.reads([0, 1], 1, 10_000)
-    told.zombie([0, 1], 0, 12_000, 13_000)
+    told.zombie(Zombie([0, 1], 0, 12_000, 13_000))
     assert told.result(20_000).duplicates.tolist() == [300, 300]
 
 
@@ -346,7 +348,9 @@ def test_a_transaction_is_aborted_not_read_twice():
         pytest.param(lambda told: told.reads([0], 1, 20_000), 58_000, id="a new owner does not end it"),
         pytest.param(lambda told: told.reads([0], 0, 20_000), 8_000, id="its own process is back"),
         pytest.param(lambda told: told.reads([1], 0, 20_000), 8_000, id="its own process has something else"),
-        pytest.param(lambda told: told.zombie([0], 0, 15_000, 16_000), 4_000, id="a zombie's is refused"),
+        pytest.param(
+            lambda told: told.zombie(Zombie([0], 0, 15_000, 16_000)), 4_000, id="a zombie's is refused"
+        ),
     ],
 )
 def test_an_open_transaction_holds_the_last_stable_offset(tell, uncommitted_ms):
@@ -533,7 +537,7 @@ def test_a_partition_is_lost_before_it_is_taken_though_others_are_told_about_out
     told.stalls([0], 12_000)
     told.reads([1], 2, 40_000)
     told.reads([2], 2, 39_000)
-    told.zombie([0], 0, 20_000, 21_000)
+    told.zombie(Zombie([0], 0, 20_000, 21_000))
     told.reads([0], 1, 30_000)
     times, behind = told.result(50_000).curves.of(0)
     assert times.tolist() == [0, 12_000, 20_000, 20_000, 30_000, 30_000, 50_000]

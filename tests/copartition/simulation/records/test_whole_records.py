@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from assignors.group import Topic
 from copartition.simulation import Load, Scenario, Settings
 from copartition.simulation.records.flow import Flow
+from copartition.simulation.records.readers import Zombie
 from tests.copartition.simulation.records.whole_records import INTERVAL, TIMEOUT, WholeRecords
 from tests.support.tiers import examples
 
@@ -157,7 +158,7 @@ def tell(flow, call):
         case "stalls", (partitions,):
             flow.stalls(partitions, at)
         case "zombie", (consumer, partitions, seconds):
-            flow.zombie(partitions, consumer, at, at + 1000 * seconds)
+            flow.zombie(Zombie(partitions, consumer, at, at + 1000 * seconds))
 
 
 def flow_of(rates, capacities, on_revoke, transactions):
