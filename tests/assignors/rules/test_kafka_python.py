@@ -37,7 +37,7 @@ THEIRS = {
 }
 STICKY = ["sticky", "cooperative-sticky"]
 NOTHING_TO_LOSE = 686, 1283
-"""Seeds of groups in which a member claims what another one with a single partition had that takes no part."""
+"""Seeds of groups in which what one owns alone, and another one claims that takes no part, does not move."""
 BOTH_UNDONE = 347
 """The seed of a group in which two partitions that moved before go back where they were."""
 
