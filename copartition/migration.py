@@ -14,7 +14,7 @@ from copartition.diff.needed import CO_PARTITIONED
 from copartition.groups.plan.members import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 
 _NAMES = read_toml(__package__, "migration.toml")
 """What each client calls a strategy of its own side."""

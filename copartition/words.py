@@ -6,9 +6,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Sequence
+from inspect import getdoc
 from typing import TYPE_CHECKING, NamedTuple
-
-from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,9 +117,9 @@ def duration(milliseconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str | None = None) -> str:
     """1 partition, 2 partitions."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def list_names(names: Sequence[str], most: int | None = None) -> str:
@@ -154,3 +153,17 @@ class Table(NamedTuple):
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]  # a text for each column
     numbers: Collection[int] = ()  # places of the columns that hold numbers, which are flush right
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first of these names, and how many there are more: a, b and 3 more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+_ATTRIBUTE = r"(?m)^ +(\w+): (.+(?:\n {8}.+)*)"
+
+
+def described(type_: type) -> dict[str, str]:
+    """The descriptions under "Attributes:" in the docstring of a class."""
+    return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, getdoc(type_) or "")}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from partitioning.errors import InvalidKeyError
 from partitioning.kit.columns import bounds
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 
 class ArrowArray(Protocol):

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from partitioning.errors import UnknownStrategyError
-from partitioning.kit.data import read_data
+from partitioning.kit.packages import read_data
 
 if TYPE_CHECKING:
     from partitioning.hashing import HashName

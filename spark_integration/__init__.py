@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
-from partitioning.kit.lazy import version
+from partitioning.kit.packages import version
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit

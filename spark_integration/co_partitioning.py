@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
 from copartition.topics.audit.conclusion import conclude
@@ -130,12 +130,15 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
     part = sf.pmod(sf.xxhash64("key"), sf.lit(EXAMPLES))
     columns = sf.struct("key", *lows, *highs)
     return places.agg(
-        _count(common).alias("common"),
-        _count(apart).alias("apart"),
-        _count(keyed & (having == topics)).alias("everywhere"),
-        *(_count(keyed & sf.col(low).isNotNull()).alias(f"keys{number}") for number, low in enumerate(lows)),
+        sf.count_if(common).alias("common"),
+        sf.count_if(apart).alias("apart"),
+        sf.count_if(keyed & (having == topics)).alias("everywhere"),
         *(
-            _count(keyed & (sf.col(low) != sf.col(high))).alias(f"scattered{number}")
+            sf.count_if(keyed & sf.col(low).isNotNull()).alias(f"keys{number}")
+            for number, low in enumerate(lows)
+        ),
+        *(
+            sf.count_if(keyed & (sf.col(low) != sf.col(high))).alias(f"scattered{number}")
             for number, (low, high) in enumerate(zip(lows, highs, strict=True))
         ),
         *(sf.max(high).alias(f"highest{number}") for number, high in enumerate(highs)),
@@ -143,10 +146,6 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
             "examples"
         ),
     )
-
-
-def _count(condition: Column) -> Column:
-    return sf.count(sf.when(condition, 1))
 
 
 def _proof(row: Row, topics: int) -> KeyProof:

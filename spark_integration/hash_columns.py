@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark import cloudpickle
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-import partitioning.hashing
 from partitioning.hashing import HASHES, HashName
+from spark_integration.shipping import send_by_value
 
 if find_spec("py4j"):  # the package pyspark-client comes without
     from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
@@ -46,8 +45,7 @@ def column_function(
     return functions.pandas_udf(through_pandas, spark_type)  # type: ignore[no-any-return]
 
 
-# Executors get the kernels inside the function that uses them, and need not have this project installed.
-cast(Any, cloudpickle).register_pickle_by_value(partitioning.hashing)
+send_by_value("partitioning.hashing")  # the kernels, inside the function that uses them
 
 Kernel = Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.int32]]
 

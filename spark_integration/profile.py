@@ -1,15 +1,13 @@
 """How a key column would fill a topic, before anything is written."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
@@ -17,9 +15,9 @@ from copartition.topics.audit.topic_audit import HotKey
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth
 from spark_integration.columns import kafka_partition
+from spark_integration.shipping import send_by_value
 
-# Executors need not have this project installed.
-cast(Any, cloudpickle).register_pickle_by_value(sys.modules[__name__])
+send_by_value(__name__)
 
 SUMS = (
     "keys bigint, keyless bigint, moved bigint, old array<bigint>, new array<bigint>, "
@@ -125,26 +123,29 @@ def partition_profile(
 Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
+_KEYS = pa.schema([("key", pa.binary()), ("partition", pa.int32()), ("rows", pa.int64())])
+_MOST_ROWS = [("rows", "descending"), ("key", "ascending")]
+
+
 def _summing(num_partitions: int, grown: int, top: int) -> Batches:
     """A row of sums over some of the keys."""
+    add_up = _adding_up(num_partitions, grown, top)
+
+    def sums_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+        table = pa.Table.from_batches([batch]).filter(pc.field("old").is_valid())
+        rows, old, new = (table[name].to_numpy() for name in ("count", "old", "new"))
+        sums = {
+            "keys": len(rows),
+            "keyless": (pc.sum(batch["count"]).as_py() or 0) - int(rows.sum()),
+            "moved": int(rows[old != new].sum()),
+            "old": np.bincount(old, rows, num_partitions).astype(np.int64),
+            "new": np.bincount(new, rows, grown).astype(np.int64),
+        }
+        keys = pa.Table.from_arrays([table["key"], table["old"], table["count"]], schema=_KEYS)
+        return _row_of_sums(sums, keys)
 
     def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        old_sizes, new_sizes = np.zeros(num_partitions, np.int64), np.zeros(grown, np.int64)
-        keys = keyless = moved = 0
-        hottest = _no_keys()
-        for batch in batches:
-            table = pa.Table.from_batches([batch]).filter(pc.field("old").is_valid())
-            rows, old, new = (table[name].to_numpy() for name in ("count", "old", "new"))
-            old_sizes += np.bincount(old, rows, num_partitions).astype(np.int64)
-            new_sizes += np.bincount(new, rows, grown).astype(np.int64)
-            keys += len(rows)
-            keyless += (pc.sum(batch["count"]).as_py() or 0) - int(rows.sum())
-            moved += int(rows[old != new].sum())
-            own = pa.Table.from_arrays([table["key"], table["old"], table["count"]], schema=hottest.schema)
-            hottest = pa.concat_tables([hottest, own])
-            hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
-        sums = {"keys": keys, "keyless": keyless, "moved": moved, "old": old_sizes, "new": new_sizes}
-        yield _row_of_sums(sums, hottest)
+        return add_up(map(sums_of, batches))
 
     return summarise
 
@@ -155,25 +156,18 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sizes = {"old": np.zeros(num_partitions, np.int64), "new": np.zeros(grown, np.int64)}
         totals = {"keys": 0, "keyless": 0, "moved": 0}
-        hottest = _no_keys()
+        hottest = _KEYS.empty_table()
         for batch in batches:
             for name in sizes:
                 sizes[name] += batch[name].flatten().to_numpy().reshape(len(batch), -1).sum(axis=0)
             for name in totals:
                 totals[name] += pc.sum(batch[name]).as_py() or 0
             own = pa.Table.from_batches([pa.RecordBatch.from_struct_array(batch["hottest"].flatten())])
-            hottest = pa.concat_tables([hottest, own.cast(hottest.schema)])
+            hottest = pa.concat_tables([hottest, own.cast(_KEYS)])
             hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
         yield _row_of_sums(totals | sizes, hottest)
 
     return add_up
-
-
-_MOST_ROWS = [("rows", "descending"), ("key", "ascending")]
-
-
-def _no_keys() -> pa.Table:
-    return pa.schema([("key", pa.binary()), ("partition", pa.int32()), ("rows", pa.int64())]).empty_table()
 
 
 def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:

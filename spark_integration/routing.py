@@ -6,7 +6,6 @@ operation that shuffles or merges partitions loses it, which `assert_routed` fin
 
 import difflib
 import re
-from itertools import count
 from struct import pack
 
 import mmh3
@@ -137,11 +136,11 @@ def salt_table(num_partitions: int) -> list[int]:
     `repartitionById`.
     """
     salts: dict[int, int] = {}
-    for salt in count():
+    salt = 0
+    while len(salts) < num_partitions:
         salts.setdefault(mmh3.hash(pack("<i", salt), 42) % num_partitions, salt)
-        if len(salts) == num_partitions:
-            return [salts[partition] for partition in range(num_partitions)]
-    raise AssertionError("unreachable: count() does not end")
+        salt += 1
+    return [salts[partition] for partition in range(num_partitions)]
 
 
 def _lane_hash(df: DataFrame, key: str, profile: str | None) -> Column:

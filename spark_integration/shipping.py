@@ -6,13 +6,25 @@ import shutil
 import tempfile
 import zipfile
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, cast
 
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 PACKAGES = ("partitioning", "assignors", "copartition", "spark_integration", "pyspark_copartition")
 _ANY_DAY = (1980, 1, 1, 0, 0, 0)
+
+
+def send_by_value(*modules: str) -> None:
+    """Have what is in these modules, or below them, travel whole.
+
+    Executors then unpickle it without having this package, and so does a Connect server.
+    """
+    for name in modules:
+        cast(Any, cloudpickle).register_pickle_by_value(import_module(name))
 
 
 def ship(spark: SparkSession) -> None:

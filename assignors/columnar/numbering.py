@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import ne
 from typing import NamedTuple, TypeAlias
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.group import Assignment, Carried, Certificate, Group, Member, Topic
+from assignors.group import Assignment, Carried, Certificate, Group, Member, Topic, made_id, topic_id
 from assignors.partition_list import PartitionList
-from partitioning.java import hash_map_order, string_hashes, utf16_key
+from partitioning.java import hash_map_order, hash_set_capacity, string_hashes, utf16_key
+from partitioning.java.hash_codes import spread
 from partitioning.kit.columns import bounds, group_rows, inverse
 
 
@@ -290,3 +292,144 @@ def in_name_order(topics: Iterable[Topic]) -> list[Topic]:
     """The topics, ordered by name as Java does."""
     listed = list(topics)
     return [listed[row] for row in java_order(range(len(listed)), [topic.name for topic in listed])]
+
+
+@dataclass(frozen=True, slots=True)
+class Racks:
+    """Racks of members and replicas, where they matter; a pattern is a set of racks that some partition has.
+
+    Attributes:
+        member: rack of each member, -1 where it has none, int32 of shape (members,).
+        pattern: pattern of each partition id, int32 of shape (partitions,).
+        inside: whether a pattern has a rack, bool of shape (patterns, racks).
+    """
+
+    member: NDArray[np.int32]
+    pattern: NDArray[np.int32]
+    inside: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, topics: Mapping[str, Topic], numbering: Numbering) -> Racks | None:
+        """The racks of a group with these topics, or None where they decide nothing.
+
+        Racks decide where some member's rack has a replica, unless all partitions have replicas in all racks.
+        """
+        names: dict[str, int] = {}
+        racks = Carried.of(numbering.members).column("rack")
+        if not any(racks):
+            return None
+        member = [names.setdefault(rack, len(names)) if rack else -1 for rack in racks]
+        patterns: dict[frozenset[str], int] = {}
+        pattern = np.empty(numbering.total, np.int32)
+        starts = numbering.starts.tolist()
+        for name, start, end in zip(numbering.topics, starts, starts[1:], strict=False):
+            pattern[start:end] = replica_patterns(topics[name], patterns)
+        everywhere = frozenset[str]().union(*patterns)
+        if everywhere.isdisjoint(names) or all(racks == everywhere for racks in patterns):
+            return None
+        inside = np.zeros((len(patterns), len(names)), np.bool_)
+        for racks_, row in patterns.items():
+            inside[row, [names[rack] for rack in racks_ if rack in names]] = True
+        return cls(member=np.array(member, np.int32), pattern=pattern, inside=inside)
+
+    def mismatch(self, members: JoinPosition, ids: PartitionId) -> NDArray[np.bool_]:
+        """Where a member has a rack and the partition, paired with it, no replica there."""
+        rack = self.member[members]
+        return (rack >= 0) & ~self.inside[self.pattern[ids], rack]
+
+    def by_choice(self, ids: PartitionId) -> PartitionId:
+        """The partitions in ascending order of how many members are near them; ties stay as they are."""
+        members = np.bincount(self.member[self.member >= 0], minlength=self.inside.shape[1])
+        near = self.inside @ members
+        return ids[np.argsort(near[self.pattern[ids]], kind="stable")]
+
+
+def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[int]:
+    """The pattern of each partition, numbered by `patterns`, which new ones are added to."""
+    if topic.racks is None:
+        return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
+    pattern_of: dict[Collection[str], int] = {}
+    numbers = []
+    for names in topic.racks:
+        key = names if type(names) is tuple or type(names) is frozenset else frozenset(names)
+        code = pattern_of.get(key)
+        if code is None:
+            racks = frozenset(name for name in key if name is not None)
+            code = pattern_of[key] = patterns.setdefault(racks, len(patterns))
+        numbers.append(code)
+    return numbers
+
+
+@dataclass(frozen=True)
+class BrokerNumbering(Numbering):
+    """As `Numbering`, but a member is its place in the order in which the coordinator visits them.
+
+    Topics that are gone but still in some member's target come last and have no partitions.
+    """
+
+    topic_ids: list[bytes]
+
+    @classmethod
+    def of_cluster(
+        cls,
+        topics: Sequence[Topic],
+        members: Sequence[Member],
+        subscriptions: Subscriptions,
+        targeted: Collection[str] = (),
+    ) -> BrokerNumbering:
+        """The numbering of these members and of the topics they subscribe to or have in their targets."""
+        wanted = set[str]().union(*subscriptions.lists, targeted)
+        existing = [topic for topic in topics if topic.partitions and topic.name in wanted]
+        names = [topic.name for topic in existing]
+        gone = sorted(set(targeted).difference(names))
+        counts = np.array([topic.partitions for topic in existing] + [0] * len(gone), np.int64)
+        return cls(
+            members=members,
+            topics=tuple(names + gone),
+            counts=counts,
+            starts=bounds(counts),
+            subscriptions=subscriptions,
+            topic_ids=[topic_id(topic) for topic in existing] + [made_id(name) for name in gone],
+        )
+
+    @cached_property
+    def has_subscriber(self) -> NDArray[np.bool_]:
+        """Which topics some member subscribes to, deleted topics included."""
+        names = set[str]().union(*self.subscriptions.lists)
+        return np.array([name in names for name in self.topics], np.bool_)
+
+    def in_set_order(self, names: Sequence[str]) -> TopicRow:
+        """A subscription's topics that exist, in the order of the HashSet of its names."""
+        order = hash_map_order(string_hashes(names), capacity=hash_set_capacity(len(names)), keys=names)
+        rows = np.array([self.index.get(name, -1) for name in names], np.intp)[order]
+        rows = rows[rows >= 0]
+        return rows[self.counts[rows] > 0]
+
+    def in_id_order(self, names: Sequence[str]) -> TopicRow:
+        """As `in_set_order`, but in the order of the HashSet of ids that is made from the one of names."""
+        return self.in_map_order(self.in_set_order(names), hash_set_capacity(len(names)))
+
+    def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:
+        """These topics in the order of a HashMap of this capacity that their ids are put into."""
+        return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
+
+    @cached_property
+    def uuids(self) -> list[UUID]:
+        """The id of each topic."""
+        return [UUID(bytes=sixteen) for sixteen in self.topic_ids]
+
+    @cached_property
+    def halves(self) -> NDArray[np.int64]:
+        """The two halves of each id, signed, by which `Uuid.compareTo` orders them; shape (topics, 2)."""
+        return np.frombuffer(b"".join(self.topic_ids), ">i8").astype(np.int64).reshape(-1, 2)
+
+    @cached_property
+    def spread_hashes(self) -> NDArray[np.int32]:
+        """Each id's hash code as a HashMap uses it."""
+        return spread(self._hashes)
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.int32]:
+        """`Uuid.hashCode` of each id."""
+        mixed = self.halves[:, 0] ^ self.halves[:, 1]
+        return (mixed ^ (mixed >> 32)).astype(np.int32)

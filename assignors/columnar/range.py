@@ -10,18 +10,18 @@ from operator import and_, or_
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import (
     Audiences,
+    BrokerNumbering,
     JoinPosition,
     Numbering,
     Subscriptions,
     hash_order,
     in_name_order,
     member_order,
+    replica_patterns,
     topics_that_exist,
 )
-from assignors.columnar.racks import replica_patterns
 from assignors.group import Assignment, Group, Member, Topic
 from partitioning.java import hash_map_capacity, hash_map_keys
 from partitioning.kit.columns import bounds, sort_positions

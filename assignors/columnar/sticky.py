@@ -17,11 +17,11 @@ from assignors.columnar.numbering import (
     OddGroup,
     Outcome,
     PartitionId,
+    Racks,
     Subscriptions,
     in_name_order,
     topics_that_exist,
 )
-from assignors.columnar.racks import Racks
 from assignors.columnar.sticky_general import assign_general
 from assignors.columnar.sticky_structures import (
     Claims,

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.filling import lightest, rounds
-from assignors.columnar.numbering import IdRank, Numbering, OddGroup, Outcome, PartitionId
-from assignors.columnar.racks import Racks
+from assignors.columnar.numbering import IdRank, Numbering, OddGroup, Outcome, PartitionId, Racks
 from assignors.columnar.sticky_structures import Claims
 from assignors.rules.sticky_structures import PartitionMovements, balance_score
 from partitioning.kit.columns import group_rows

@@ -13,8 +13,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import JoinPosition, OddGroup, Subscriptions, TopicRow, Visit, hash_order
+from assignors.columnar.numbering import (
+    BrokerNumbering,
+    JoinPosition,
+    OddGroup,
+    Subscriptions,
+    TopicRow,
+    Visit,
+    hash_order,
+)
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
 from assignors.group import Assignment, Carried, Group

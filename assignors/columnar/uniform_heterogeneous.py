@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.filling import rounds
-from assignors.columnar.numbering import PartitionId, TopicRow, Visit
+from assignors.columnar.numbering import BrokerNumbering, PartitionId, TopicRow, Visit
 from assignors.columnar.uniform_structures import Changes, Move, Slots, Targets
 from assignors.rules.uniform import MemberAssignmentBalancer
 from partitioning.java import hash_map_capacity

@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import JoinPosition, OddGroup, TopicRow, Visit
+from assignors.columnar.numbering import BrokerNumbering, JoinPosition, OddGroup, TopicRow, Visit
 from assignors.group import Carried
 from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java import HashSet

@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.filling import turns
-from assignors.optimal.grouping import first_of_each, groups, in_order, sorted_by, sums
 from assignors.optimal.keeping import Claims, KeepingProblem
 from assignors.optimal.levels import find_levels
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 from assignors.optimal.racks import Kinds
 from assignors.optimal.reading import Reading
 from partitioning.errors import InvalidGroupError
-from partitioning.kit.columns import ranges
+from partitioning.kit.columns import first_of_each, groups, in_order, ranges, sorted_by, sums
 
 
 class Pairs(NamedTuple):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.optimal.grouping import sums
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 from assignors.optimal.reading import Readers
+from partitioning.kit.columns import sums
 
 
 class Levels(NamedTuple):

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.optimal.grouping import distinct
-from partitioning.kit.columns import bounds, inverse, ranges, runs
+from partitioning.kit.columns import bounds, distinct, inverse, ranges, runs
 
 Ints = NDArray[np.integer[Any]]
 

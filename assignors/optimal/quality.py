@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from assignors.group import Assignment, Certificate, Group
 from assignors.optimal.deciding import Task
-from assignors.optimal.grouping import sums
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group, recall_owned_or_user_data
 from assignors.partition_list import PartitionList
@@ -16,6 +15,7 @@ from assignors.weighted.improving import certify
 from assignors.weighted.problem import Problem, least_peak
 from assignors.weighted.weights import Capacities, GivenWeights, Weights, weights_of
 from partitioning.errors import InvalidGroupError
+from partitioning.kit.columns import sums
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columnar.racks import replica_patterns
+from assignors.columnar.numbering import replica_patterns
 from assignors.group import Group
 from assignors.optimal.network import Ints
 from assignors.optimal.reading import Readers, Reading

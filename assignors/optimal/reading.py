@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from assignors.columnar.numbering import distinct_lists, topics_that_exist
 from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
 from assignors.group import Group, Member, name_in
-from assignors.optimal.grouping import distinct
 from assignors.optimal.network import Ints
-from partitioning.kit.columns import bounds, inverse, locate
+from partitioning.kit.columns import bounds, distinct, inverse, locate
 
 
 class Readers(NamedTuple):

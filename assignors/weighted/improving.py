@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.group import Certificate
-from assignors.optimal.grouping import sorted_by
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem, least_peak, least_peak_within
 from partitioning.errors import InvalidConfigError
+from partitioning.kit.columns import sorted_by
 
 CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""

@@ -5,8 +5,8 @@ from heapq import heapify, heapreplace
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.optimal.grouping import sorted_by
 from assignors.weighted.problem import Problem
+from partitioning.kit.columns import sorted_by
 
 _FEW = 16
 """If fewer get one in a step, the next ones are given one by one."""

@@ -16,8 +16,8 @@ from assignors.files import read_text
 from assignors.group import Member, name_in
 from assignors.optimal.reading import Reading
 from partitioning.errors import InvalidConfigError, SourceError
-from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_PARTITION, parse_number
+from partitioning.kit.packages import needs
 from partitioning.topic_partition import is_integer
 
 TopicWeights = float | Sequence[float] | NDArray[np.floating] | Mapping[int, float]

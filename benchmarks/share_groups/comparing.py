@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.rebalances.comparing import NEAR
 from benchmarks.share_groups.cells import CELLS, POLL, SESSION_MS
-from benchmarks.share_groups.model.run import ShareResult, lock_that_suffices, simulate_share
+from copartition.simulation.share_groups.run import ShareResult, lock_that_suffices, simulate_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,10 +71,10 @@ Made by `python -m benchmarks.share_groups` in three minutes; `--compare` writes
 on a broker of Kafka 4.3.1, with one partition, {POLL} records in a batch and in a poll (50 in
 `four-members-100-locks`), 5 deliveries, and a session of {SESSION_MS / 1_000:g} s.
 
-Predicted is what a model of the broker's `SharePartition` and of members says, with 5 ms from a request to
-its answer; nothing in it comes from these measurements. It is in `benchmarks/share_groups/model`; no command
-has it yet. A group counts as right if records a second, redeliveries and the deliveries of its special record
-are within 20 %: {{right}} of {{groups}} are.
+Predicted is what `copartition model share` says, a model of the broker's `SharePartition` and of members,
+with 5 ms from a request to its answer; nothing in it comes from these measurements. A group counts as right
+if records a second, redeliveries and the deliveries of its special record are within 20 %: {{right}} of
+{{groups}} are.
 
 *Suffices* is the lock that has to be exceeded so that it ends for no healthy record. A member that crashed is
 started again after 3 s; that it has to join, which takes another second, is not modelled.

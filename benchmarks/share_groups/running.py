@@ -25,7 +25,7 @@ from tests.support.broker import Broker, Kafka
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from benchmarks.share_groups.model.run import ShareGroup
+    from copartition.simulation.share_groups.run import ShareGroup
 
 
 Run = dict[str, Any]

@@ -13,9 +13,9 @@ import numpy as np
 
 from assignors.columnar.sticky_structures import recall_owned
 from assignors.optimal.assignor import Decision
-from assignors.optimal.grouping import first_of_each
 from assignors.optimal.network import Arcs, Network
 from assignors.optimal.reading import read_group
+from partitioning.kit.columns import first_of_each
 
 if TYPE_CHECKING:
     from assignors import Assignment, Group

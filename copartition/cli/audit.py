@@ -1,13 +1,19 @@
 """`copartition audit`: who wrote a topic."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, schema_option
 from copartition.cli.shell import Output, command, complain, end_of_help
-from copartition.cli.topic_options import KeyFormat, Wanted, key_format_options, reading_options
+from copartition.cli.topic_options import KeyFormat, key_format_options, reading_options
+
+if TYPE_CHECKING:
+    from copartition.topics.audit.selection import Selection
 
 HELP_END = end_of_help("audit")
 
@@ -26,7 +32,7 @@ def audit(
     *,
     topics: tuple[str, ...],
     config: dict[str, str],
-    wanted: Wanted,
+    selection: Selection,
     keys: KeyFormat,
     every: bool,
     output: Output,
@@ -38,16 +44,13 @@ def audit(
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("name the cluster with -b HOST:PORT")
-    from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
+    from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition audit", "kafka"):
         from copartition.topics.cluster import audit_topic  # noqa: PLC0415
     from copartition.reports import audit as report  # noqa: PLC0415
 
-    audits = [
-        audit_topic(topic, config, wanted.selection, committed=wanted.committed, decode=keys(topic))
-        for topic in dict.fromkeys(topics)
-    ]
+    audits = [audit_topic(topic, config, selection, decode=keys(topic)) for topic in dict.fromkeys(topics)]
     output.show(
         partial(report.print_audits, audits, every=every),
         json=partial(report.audit_json, audits),

@@ -18,10 +18,11 @@ from copartition.cli.options import (
     topics_option,
 )
 from copartition.cli.shell import COULD_NOT, Output, command, complain, end_of_help, write
-from copartition.cli.topic_options import KeyFormat, Wanted, key_format_options, reading_options
+from copartition.cli.topic_options import KeyFormat, key_format_options, reading_options
 
 if TYPE_CHECKING:
     from copartition.reports.join import JoinReport
+    from copartition.topics.audit.selection import Selection
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
 """What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""
@@ -58,7 +59,7 @@ def check(
     *,
     joined: tuple[str, ...],
     config: dict[str, str],
-    wanted: Wanted,
+    selection: Selection,
     keys: KeyFormat,
     writers: tuple[str, ...],
     grow: dict[str, int],
@@ -78,7 +79,7 @@ def check(
         raise click.UsageError("--grow asks what growth breaks, --writer who writes; give one of them")
     if joins and not grow:
         raise click.UsageError("--join is for --grow; to check a join, give its topics as arguments")
-    if (any(wanted) or keys.name) and (writers or grow):
+    if (any(vars(selection).values()) or keys.name) and (writers or grow):
         raise click.UsageError("--grow and --writer read no records; leave out options that select some")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
@@ -101,7 +102,7 @@ def check(
     elif writers:
         report = _check_writers(joined, writers, config, counts)
     else:
-        report = _check_records(joined, config, counts, wanted, keys)
+        report = _check_records(joined, config, counts, selection, keys)
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
     if html is not None:
         from copartition.reports.join_page import join_html  # noqa: PLC0415 - needs the extra "report"
@@ -150,7 +151,7 @@ def _check_records(
     topics: tuple[str, ...],
     config: Mapping[str, str],
     counts: Mapping[str, int],
-    wanted: Wanted,
+    selection: Selection,
     keys: KeyFormat,
 ) -> JoinReport:
     if counts:
@@ -158,10 +159,8 @@ def _check_records(
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
     from copartition.reports.join import JoinReport  # noqa: PLC0415
-    from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
+    from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition check", "kafka"):
         from copartition.topics.cluster import check_topics  # noqa: PLC0415
-    return JoinReport(
-        *check_topics(topics, config, wanted.selection, committed=wanted.committed, decoder=keys)
-    )
+    return JoinReport(*check_topics(topics, config, selection, decoder=keys))

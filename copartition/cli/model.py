@@ -1,10 +1,13 @@
-"""`copartition model`: which settings keep a producer's latency low, and what faults do to its records."""
+"""`copartition model`: what settings of producers and share groups do."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
@@ -15,13 +18,16 @@ from copartition.cli.options import (
     ms_option,
     output_options,
     partitions_option,
+    repeated_option,
     seed_option,
 )
 from copartition.cli.shell import HELP, Output, QuietGroup, examples, write
+from partitioning.kit.limits import MAX_OFFSET, parse_number
 
 if TYPE_CHECKING:
     from copartition.cli.options import Decorator
     from copartition.record_stream import RecordStream
+    from copartition.simulation.share_groups.run import Ending
     from partitioning.producer.tuning import Client
 
 PRODUCERS: tuple[Client, ...] = ("java", "librdkafka")
@@ -30,7 +36,7 @@ PRODUCERS: tuple[Client, ...] = ("java", "librdkafka")
 
 @click.group(cls=QuietGroup, context_settings=HELP)
 def model() -> None:
-    """What a producer's settings do, computed and not measured."""
+    """What settings of producers and share groups do, computed and not measured."""
 
 
 @model.command(
@@ -246,3 +252,87 @@ def delivery(
     output.show(
         partial(report.print_delivery, case, assessment), json=partial(report.delivery_json, case, assessment)
     )
+
+
+def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
+    """A value OFFSET=KIND as an offset and what is special about its record."""
+    offset, _, kind = text.partition("=")
+    number = parse_number(offset, MAX_OFFSET)
+    if number is None or not re.fullmatch(r"release|reject|crash|[0-9]{1,9}", kind):
+        raise click.BadParameter(f"{text!r} is not OFFSET=release, =reject, =crash or =MS", param_hint=option)
+    return number, float(kind) if kind.isdigit() else cast("Ending", kind)
+
+
+def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float | Ending]:
+    special: dict[int, float | Ending] = {}
+    for offset, kind in records:
+        if special.setdefault(offset, kind) != kind:
+            raise click.BadParameter(f"record {offset} is two things", param_hint="--poison")
+    return special
+
+
+@model.command(
+    epilog=examples(
+        "copartition model share --members 4 --process 20 --max-poll-records 50",
+        "copartition model share --process 120 --max-poll-records 10 --lock 1000",
+        "copartition model share --members 2 --max-poll-records 10 --batch-records 10 --poison 33=crash",
+    )
+)
+@count_option("--members", "Members of the group.", default=1)
+@click.option(
+    "--records",
+    type=click.IntRange(1, 100_000),
+    default=1_000,
+    show_default=True,
+    help="Records of the partition.",
+)
+@ms_option("--process", "Time that a member takes for a record.", default=10.0)
+@count_option("--max-poll-records", "max.poll.records.", default=500)
+@count_option("--batch-records", "Records in a batch of the log; whole batches are acquired.", default=1)
+@click.option("--each", is_flag=True, help="Acknowledge each record when it is done, not with the next poll.")
+@click.option("--renew", is_flag=True, help="With each record that is done, renew the locks on the others.")
+@ms_option("--lock", "group.share.record.lock.duration.ms.", default=30_000.0)
+@count_option("--delivery-limit", "group.share.delivery.count.limit.", default=5)
+@count_option("--max-locks", "group.share.partition.max.record.locks.", default=2_000)
+@repeated_option(
+    "--poison",
+    "special",
+    read=_special_record,
+    build=_by_offset,
+    metavar="OFFSET=release|reject|crash|MS",
+    text="A record that is always released or rejected, crashes its member, or takes so many MS; repeatable.",
+)
+@ms_option("--restart", "Time after a crash until another member polls; none does without it.")
+@ms_option("--round-trip", "Time from a request to its answer.", default=5.0)
+@output_options("text", "json")
+@click.pass_context
+def share(
+    ctx: click.Context,
+    /,
+    *,
+    process: float,
+    lock: float,
+    restart: float | None,
+    round_trip: float,
+    output: Output,
+    **values: Any,
+) -> None:
+    """What becomes of the records of a share group (KIP-932), and which lock and how many members suffice.
+
+    A model of the broker's partition and of members that poll it runs until every record has its end.
+
+    Exit code: 0 every record is accepted or rejected, 1 some are not, 2 could not run.
+    """
+    from copartition.reports.share import print_share, share_json  # noqa: PLC0415 - help does without
+    from copartition.simulation.share_groups.run import ShareGroup, assess_share  # noqa: PLC0415 - as above
+
+    group = ShareGroup(
+        process_ms=process,
+        lock_ms=lock,
+        restart_ms=inf if restart is None else restart,
+        round_trip_ms=round_trip,
+        **values,
+    )
+    assessment = assess_share(group)
+    output.show(partial(print_share, assessment), json=partial(share_json, assessment))
+    ctx.exit(bool(assessment.result.archived or assessment.result.open))

@@ -14,8 +14,8 @@ import click
 
 from copartition.words import visible
 from partitioning.errors import CopartitionError
-from partitioning.kit.data import read_data
 from partitioning.kit.limits import MAX_REPORT_WIDTH
+from partitioning.kit.packages import read_data
 
 if TYPE_CHECKING:
     from rich.console import Console

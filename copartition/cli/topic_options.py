@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,36 +13,21 @@ from copartition.cli.options import one_argument
 
 if TYPE_CHECKING:
     from copartition.topics.audit.decoder import KeyDecoder
-    from copartition.topics.audit.reader import Selection
+    from copartition.topics.audit.selection import Selection
 
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _MOST = 1_000_000
 
 
-class Wanted(NamedTuple):
-    """Which records of topics to read, as options say."""
-
-    full: bool
-    last: int | None  # so many offsets at the end of each partition
-    since_ms: int | None
-    partitions: tuple[int, ...] | None  # None for all
-    committed: bool  # leave out records of transactions that are open or were aborted
-
-    @property
-    def selection(self) -> Selection:
-        """The same for a reader."""
-        from copartition.topics.audit.reader import Selection  # noqa: PLC0415 - needs the extra "kafka"
-
-        return Selection(self.full, self.last, self.since_ms, self.partitions)
-
-
 def _choose_records(
     *, full: bool, last: int | None, since: int | None, partitions: tuple[int, ...] | None, isolation: str
-) -> Wanted:
+) -> Selection:
     if full + (last is not None) + (since is not None) > 1:
         raise click.UsageError("--full, --last and --since exclude each other; give one")
-    return Wanted(full, last, since, partitions, isolation == "read-committed")
+    from copartition.topics.audit.selection import Selection  # noqa: PLC0415 - help and completion do without
+
+    return Selection(full, last, since, partitions, isolation == "read-committed")
 
 
 def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
@@ -92,7 +77,7 @@ class KeyFormat:
         """The decoder of a topic's keys."""
         if self.name is None:
             return None
-        from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
+        from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
         with needs("--key-format", "kafka"):
             from copartition.topics.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415
@@ -122,7 +107,7 @@ def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ..
 
 
 reading_options = one_argument(
-    "wanted",
+    "selection",
     _choose_records,
     click.option("--full", is_flag=True, help="Read every record, not a sample."),
     click.option(
@@ -149,7 +134,7 @@ reading_options = one_argument(
         help="Whether records of open and aborted transactions count.",
     ),
 )
-"""Which records to read, got as one argument, `wanted`."""
+"""Which records to read, got as one argument, `selection`."""
 
 key_format_options = one_argument(
     "keys",

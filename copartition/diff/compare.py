@@ -38,7 +38,7 @@ from copartition.diff.stops import (
 )
 from copartition.diff.summary import Summary, summarize
 from copartition.simulation.inputs.settings import Settings
-from partitioning.kit.words import first_of
+from copartition.words import first_of
 from partitioning.topic_partition import TopicPartition
 
 State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]

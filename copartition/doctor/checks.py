@@ -10,7 +10,7 @@ from assignors.optimal.quality import AssignmentQuality
 from copartition.diff.needed import balance_of
 from copartition.doctor.examination import Examination, Offsets
 from copartition.words import count, duration, list_names
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 
 T = TypeVar("T")
 Status: TypeAlias = Literal["ok", "found", "unknown"]

@@ -15,8 +15,8 @@ from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.rows import Rows
 from partitioning.errors import SourceError
-from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
+from partitioning.kit.packages import needs
 
 with needs("a snapshot", "cli"):
     import msgspec

@@ -17,8 +17,7 @@ from copartition.reports.markdown import markdown_table, markdown_text
 from copartition.topics.audit.hottest import OF_TOPIC
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.topics.join.verdict import key_text
-from copartition.words import Table, ranges
-from partitioning.kit.words import first_of
+from copartition.words import Table, first_of, ranges
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from copartition.words import CUT, visible
 from copartition.words import Table as ReportTable
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len, chop_cells

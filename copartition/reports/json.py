@@ -10,8 +10,8 @@ from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
-from partitioning.kit.extras import needs
-from partitioning.kit.words import described
+from copartition.words import described
+from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
     from copartition.diff.summary import Check, Numbers

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.words import clock, count, duration, number, visible
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
     import jinja2

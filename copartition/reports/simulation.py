@@ -7,7 +7,7 @@ it, so equal inputs give equal bytes.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +26,8 @@ from copartition.simulation import (
     Timeline,
     Uniform,
 )
-from copartition.words import duration
-from partitioning.kit.data import read_toml
-from partitioning.kit.words import first_of
+from copartition.words import duration, first_of
+from partitioning.kit.packages import read_toml
 
 WORDS = read_toml(__package__, "simulation_words.toml")
 
@@ -105,46 +104,32 @@ CAUSES = 20
 REBALANCES = 100
 """The most rebalances that have one."""
 _CAUSES_EACH = 4
+PHASES = ("detection", "barrier", "compute", "handover")
+"""What partitions wait for, in the order in which they do."""
 
 
-class OutageRow(NamedTuple):
-    """What one cause cost, or all that have no row of their own; times are summed over partitions."""
-
-    cause: str
-    partitions: int | None
-    phases: tuple[tuple[str, float], ...]
-    catch_up_ms: float | None
-
-    @property
-    def total_ms(self) -> float:
-        """All phases together."""
-        return sum(lasted for _, lasted in self.phases)
-
-
-def outage_rows(result: SimulationResult) -> list[OutageRow]:
-    """The causes that cost a run the most, in the order of time, and the rest as one row."""
-    rows = [
-        OutageRow(outage.cause, outage.partitions, _phases([outage]), outage.catch_up_ms)
-        for outage in result.outages
-    ]
-    longest = sorted(range(len(rows)), key=lambda number: -rows[number].total_ms)
-    if len(rows) <= CAUSES + 1:
-        return rows
-    shown = [rows[number] for number in sorted(longest[:CAUSES])]
-    rest = [result.outages[number] for number in longest[CAUSES:]]
+def outage_rows(result: SimulationResult) -> list[Outage]:
+    """The causes that cost a run the most, in the order of time; the rest as one, which has no partitions."""
+    outages = [*result.outages]
+    if len(outages) <= CAUSES + 1:
+        return outages
+    longest = sorted(range(len(outages)), key=lambda number: -outages[number].pause_ms)
+    shown = [outages[number] for number in sorted(longest[:CAUSES])]
+    rest = [outages[number] for number in longest[CAUSES:]]
+    lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASES}
     behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
-    others = OutageRow(f"{len(rest):,} other causes", None, _phases(rest), sum(behind) if behind else None)
+    others = Outage(f"{len(rest):,} other causes", 0, **lasted, catch_up_ms=sum(behind) if behind else None)
     return [*shown, others]
+
+
+def phases(outage: Outage) -> dict[str, float]:
+    """How long partitions were not read for one cause, by what they waited for."""
+    return {name: getattr(outage, f"{name}_ms") for name in PHASES}
 
 
 def causes(names: Sequence[str]) -> str:
     """Why there was a rebalance; the first reasons where there are many."""
     return first_of(names, _CAUSES_EACH)
-
-
-def _phases(outages: Sequence[Outage]) -> tuple[tuple[str, float], ...]:
-    names = ("detection", "barrier", "compute", "handover")
-    return tuple((name, sum(getattr(outage, f"{name}_ms") for outage in outages)) for name in names)
 
 
 FORMAT_VERSION = "1.0"

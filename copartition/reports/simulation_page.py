@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from copartition.reports.lanes import Lanes, Shape, Strip
 from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
-from copartition.reports.simulation import REBALANCES, WORDS, assumptions, causes, outage_rows
+from copartition.reports.simulation import REBALANCES, WORDS, assumptions, causes, outage_rows, phases
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 from copartition.words import clock, count, duration, visible
 
@@ -390,7 +390,8 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
         phase_keys=phase_legend(drawn),
         colour_keys=colour_legend(drawn),
         outages=outages,
-        longest=max((row.total_ms for rows in outages for row in rows if row.partitions), default=0.0),
+        phases=phases,
+        longest=max((row.pause_ms for rows in outages for row in rows if row.partitions), default=0.0),
         rebalances=REBALANCES,
         assumed=_assumptions_by_run(results),
         causes=causes,

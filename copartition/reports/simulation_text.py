@@ -9,11 +9,11 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.grid import cell, indent, note, print_table, table
-from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
+from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, phases, titles
 from copartition.simulation.inputs.scenario import PURPOSES
 from copartition.words import Table as ReportTable
 from copartition.words import count, duration, visible
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -137,8 +137,8 @@ def _outage_table(result: SimulationResult) -> ReportTable:
     columns = ["outage", "n", "pause", "detection", "barrier", "compute", "handover", "catch-up"]
     rows = []
     for row in outage_rows(result):
-        partitions = "" if row.partitions is None else f"{row.partitions:,}"
-        times = (row.total_ms, *(lasted for _, lasted in row.phases), row.catch_up_ms)
+        partitions = f"{row.partitions:,}" if row.partitions else ""
+        times = (row.pause_ms, *phases(row).values(), row.catch_up_ms)
         rows.append((row.cause, partitions, *map(_seconds, times)))
     return ReportTable(columns, rows, range(1, len(columns)))
 

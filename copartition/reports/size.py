@@ -12,8 +12,7 @@ from copartition.reports.json import attributes_of, dump, finite
 from copartition.reports.simulation import FORMAT_VERSION, assumptions
 from copartition.simulation.inputs.scenario import occurrence
 from copartition.simulation.size import Size, SizeTrial
-from copartition.words import count, duration
-from partitioning.kit.words import first_of
+from copartition.words import count, duration, first_of
 
 if TYPE_CHECKING:
     from rich.console import Console

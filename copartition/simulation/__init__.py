@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from partitioning.kit.lazy import load_lazily
+from partitioning.kit.packages import load_lazily
 
 if TYPE_CHECKING:
     from copartition.simulation.api import *  # noqa: F403 - the names of `api` are those of the package

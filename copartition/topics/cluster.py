@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
 from copartition.topics.audit.hottest import HotKeys
-from copartition.topics.audit.reader import Reading, Selection
+from copartition.topics.audit.reader import Reading
+from copartition.topics.audit.selection import Selection
 from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import LogicalKey, Records, TopicAudit
 from copartition.topics.join.judge import judge
@@ -28,7 +29,6 @@ def audit_topic(
     config: Mapping[str, Any],
     selection: Selection | None = None,
     *,
-    committed: bool = False,
     also: Callable[[Records], object] | None = None,
     decode: Callable[[bytes, str], LogicalKey] | None = None,
 ) -> TopicAudit:
@@ -40,7 +40,6 @@ def audit_topic(
         topic: its name.
         config: librdkafka settings; `bootstrap.servers` at least.
         selection: which records; a sample by default.
-        committed: leave out records of transactions that are open or were aborted.
         also: what else to do with each batch of records.
         decode: what a key of a form says, such as a `decoder.KeyDecoder`; by default what its bytes show.
 
@@ -48,7 +47,7 @@ def audit_topic(
         TopicChangedError: the topic was deleted or made anew while it was read.
         CopartitionError: the topic cannot be read, as in `Reading`.
     """
-    with Reading(topic, config, selection, committed=committed) as reading:
+    with Reading(topic, config, selection) as reading:
         tally, hot, forms, read = Tally(reading.num_partitions), HotKeys(), FormCounts(), 0
 
         def count(records: Records, *, with_forms: bool) -> None:
@@ -93,7 +92,6 @@ def check_topics(
     config: Mapping[str, Any],
     selection: Selection | None = None,
     *,
-    committed: bool = False,
     decoder: Callable[[str], Callable[[bytes, str], LogicalKey] | None] = lambda _: None,
 ) -> JoinCheck:
     """Whether topics of a cluster can be joined partition by partition.
@@ -105,18 +103,12 @@ def check_topics(
     names = checked_topics(topics)
     comparison = KeyComparison(len(names))
     audits = [
-        audit_topic(
-            topic,
-            config,
-            selection,
-            committed=committed,
-            also=partial(comparison.add, number),
-            decode=decoder(topic),
-        )
+        audit_topic(topic, config, selection, also=partial(comparison.add, number), decode=decoder(topic))
         for number, topic in enumerate(names)
     ]
     complete = all(audit.coverage.kind == "full" for audit in audits)
     verdict = judge(audits, comparison.proof(complete=complete))
-    verdict = replace(verdict, assumed=(*verdict.assumed, _COMMITTED if committed else _UNCOMMITTED))
+    isolation = _COMMITTED if selection is not None and selection.committed else _UNCOMMITTED
+    verdict = replace(verdict, assumed=(*verdict.assumed, isolation))
     pairs = tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(names))))
     return JoinCheck(verdict, tuple(audits), pairs)

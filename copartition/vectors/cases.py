@@ -17,7 +17,7 @@ from assignors.rules.simple import SimpleAssignor
 from assignors.testing.stories import Story
 from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, runs, streams_cases
 from partitioning.errors import AssignorError
-from partitioning.kit.data import read_data
+from partitioning.kit.packages import read_data
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
 

@@ -100,10 +100,11 @@ def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
 def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterator[Json]:
     """Applications whose processes come and go; their state stays on disk, complete or late."""
     while True:
-        application = _Application(rng, is_classic=strategy != "streams-sticky")
-        settings: Json = {}
+        is_classic = strategy != "streams-sticky"
+        settings: Json = _rack_settings(rng) if is_classic else {}
+        application = _Application(rng, is_classic=is_classic, has_racks=bool(settings))
         if strategy == "streams-high-availability":
-            settings = {
+            settings |= {
                 "max_warmup_replicas": rng.choice((1, 2, 5)),
                 "acceptable_recovery_lag": rng.choice((0, 10_000)),
                 "rack_aware_assignment_tags": rng.choice(([], ["zone"])),
@@ -113,7 +114,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             case = {**_streams_group(group), **settings}
             answer: StreamsAssignment | ProcessAssignment
             if strategy == "streams-classic-sticky":
-                answer = StreamsClassicStickyAssignor().assign(group)
+                answer = StreamsClassicStickyAssignor(**settings).assign(group)
             elif application.is_classic:
                 answer = StreamsHighAvailabilityAssignor(**settings).assign(group)
                 case["end_offsets"] = [[*task, end] for task, end in group.end_offsets.items()]
@@ -128,6 +129,15 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             application.live_on(answer)
 
 
+def _rack_settings(rng: random.Random) -> Json:
+    """`rack.aware.assignment.strategy` and its costs; nothing where it is "none"."""
+    strategy = rng.choice(("none", "min_traffic", "balance_subtopology"))
+    costs = {
+        f"rack_aware_assignment_{name}_cost": rng.choice((0, 1, 10)) for name in ("traffic", "non_overlap")
+    }
+    return {} if strategy == "none" else {"rack_aware_assignment_strategy": strategy, **costs}
+
+
 def _streams_group(group: StreamsGroup) -> Json:
     members = [
         {
@@ -137,24 +147,40 @@ def _streams_group(group: StreamsGroup) -> Json:
             "standby": runs(member.standby),
             "offsets": [[*task, offset] for task, offset in member.offsets.items()],
             "tags": dict(member.tags),
+            "rack": member.rack,
         }
         for member in group.members
     ]
-    subtopologies = [{"id": s.id, "tasks": s.tasks, "stateful": s.stateful} for s in group.subtopologies]
+    subtopologies = [
+        {
+            "id": each.id,
+            "tasks": each.tasks,
+            "stateful": each.stateful,
+            "source_topics": [_topic(topic) for topic in each.source_topics],
+            "changelog_topics": [_topic(topic) for topic in each.changelog_topics],
+        }
+        for each in group.subtopologies
+    ]
     return {
-        "subtopologies": subtopologies,
+        "subtopologies": [
+            {key: value for key, value in each.items() if value != []} for each in subtopologies
+        ],
         "standby_replicas": group.standby_replicas,
         "members": [{key: value for key, value in member.items() if value} for member in members],
     }
 
 
+def _topic(topic: Topic) -> Json:
+    return {"name": topic.name, "partitions": topic.partitions, "racks": topic.racks}
+
+
 class _Application:
-    def __init__(self, rng: random.Random, *, is_classic: bool) -> None:
-        self.is_classic = is_classic
-        self._rng = rng
+    def __init__(self, rng: random.Random, *, is_classic: bool, has_racks: bool) -> None:
+        self.is_classic, self._has_racks = is_classic, has_racks
+        self._rng, self._seed = rng, rng.random()
         self._ids = count()
         self._subtopologies = [
-            Subtopology(str(number), rng.randrange(1, 6), stateful=rng.random() < 0.7)
+            self._grown(Subtopology(str(number), 0, stateful=rng.random() < 0.7), rng.randrange(1, 6))
             for number in range(rng.randint(1, 3))
         ]
         self._standby_replicas = rng.randrange(3)
@@ -197,15 +223,29 @@ class _Application:
             gone = rng.choice(members).process_id
             self._members = [each for each in members if each.process_id != gone] or members
         elif event == "grow":
-            self._subtopologies = [
-                replace(each, tasks=each.tasks + rng.randrange(2)) for each in self._subtopologies
-            ]
+            self._subtopologies = [self._grown(each, rng.randrange(2)) for each in self._subtopologies]
+
+    def _grown(self, each: Subtopology, more: int) -> Subtopology:
+        tasks = each.tasks + more
+        return replace(
+            each,
+            tasks=tasks,
+            source_topics=self._topics(f"source-{each.id}", tasks),
+            changelog_topics=self._topics(f"changelog-{each.id}", tasks) if each.stateful else (),
+        )
+
+    def _topics(self, name: str, partitions: int) -> list[Topic]:
+        """One topic where racks count; what a name has in its first partitions stays as it grows."""
+        rng = random.Random(f"{self._seed}/{name}")  # noqa: S311 - test data
+        racks = [rng.sample("abc", 2) for _ in range(partitions)]
+        return [Topic(name, partitions, racks)] if self._has_racks else []
 
     def _join(self) -> None:
         process = str(uuid.UUID(int=self._rng.getrandbits(128)))
-        tags = {"zone": self._rng.choice("abc")} if self.is_classic else {}
+        zone = self._rng.choice("abc")
+        tags, rack = {"zone": zone} if self.is_classic else {}, zone if self._has_racks else None
         self._members += [
-            StreamsMember(f"member-{next(self._ids)}", process, tags=tags)
+            StreamsMember(f"member-{next(self._ids)}", process, tags=tags, rack=rack)
             for _ in range(self._rng.choice((1, 1, 2)))
         ]
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
@@ -23,6 +23,13 @@ ENDS_S = 600.0
 _T = TypeVar("_T")
 
 
+def _steady_clock() -> Callable[[], float]:
+    """A clock that nobody sets while it runs, as an hour more or less would be in every duration."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
+
+
+@dataclass(eq=False)
 class Looks:
     """What a group comes to, step by step, for as long as somebody looks.
 
@@ -33,33 +40,22 @@ class Looks:
     step has them, with what `committed` reads, and there is one every `ENDS_S`, whatever is new.
     """
 
-    def __init__(
-        self,
-        read: Callable[[], Reading],
-        *,
-        interval_s: float,
-        for_s: float | None = None,
-        count: int | None = None,
-        ends: Callable[[], dict[str, dict[int, int]]] | None = None,
-        committed: Callable[[], dict[str, dict[int, int]]] | None = None,
-        tell: Callable[[str | None], None],
-        clock: Callable[[], float] | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._read = read
-        self._interval_s = interval_s
-        self._for_s = for_s
-        self._count = count
-        self._ends = ends
-        self._committed = committed
-        self._tell = tell
-        self._clock = clock or _steady_clock()
-        self._sleep = sleep
-        self._reported: set[str] = set()
-        self.successes = 0
-        # When the first and the last look were answered, and the longest time from one look to the answer of
-        # the next: what came and went in it was not seen.
-        self.begun = self.ended = self.blind_s = 0.0
+    read: Callable[[], Reading]
+    _: KW_ONLY
+    interval_s: float
+    for_s: float | None = None
+    count: int | None = None
+    ends: Callable[[], dict[str, dict[int, int]]] | None = None
+    committed: Callable[[], dict[str, dict[int, int]]] | None = None
+    tell: Callable[[str | None], None]
+    clock: Callable[[], float] = field(default_factory=_steady_clock)
+    sleep: Callable[[float], None] = time.sleep
+    # When the first and the last look were answered, and the longest time from one look to the answer of the
+    # next: what came and went in it was not seen.
+    begun: float = field(default=0, init=False)
+    ended: float = field(default=0, init=False)
+    blind_s: float = field(default=0, init=False)
+    _reported: set[str] = field(default_factory=set, init=False)
 
     def __iter__(self) -> Iterator[Step]:
         """The steps; looks that show nothing new give none, but for ends."""
@@ -67,29 +63,28 @@ class Looks:
         ends_s = 0.0
         since: float | None = None
         tried = 0
-        start = self._clock()
+        start = self.clock()
         while True:
-            asked_s = self._clock()
-            reading = self._look(self._read, required=latest is None)
+            asked_s = self.clock()
+            reading = self._look(self.read, required=latest is None)
             tried += 1
             if reading is not None:
-                self.ended = self._clock()
+                self.ended = self.clock()
                 self.begun = self.begun or self.ended
-                self.successes += 1
                 self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
-                if reading is not latest or (self._ends and self.ended >= ends_s + ENDS_S):
+                if reading is not latest or (self.ends and self.ended >= ends_s + ENDS_S):
                     # Offsets first, so that none is beyond its end.
-                    committed = self._look(self._committed, required=False) if self._committed else None
-                    ends = self._look(self._ends, required=latest is None) if self._ends else None
+                    committed = self._look(self.committed, required=False) if self.committed else None
+                    ends = self._look(self.ends, required=latest is None) if self.ends else None
                     ends_s = self.ended
                     yield Step(self.ended, since, *reading, ends, committed)
                 # The answer is no older than the question.
                 latest, since = reading, asked_s
-            wait_s = max(asked_s + self._interval_s - self._clock(), 0)
-            last = tried == self._count
-            if last or (self._for_s is not None and self._clock() + wait_s > start + self._for_s):
+            wait_s = max(asked_s + self.interval_s - self.clock(), 0)
+            last = tried == self.count
+            if last or (self.for_s is not None and self.clock() + wait_s > start + self.for_s):
                 return
-            self._sleep(wait_s)
+            self.sleep(wait_s)
 
     def _look(self, read: Callable[[], _T], *, required: bool) -> _T | None:
         try:
@@ -99,18 +94,12 @@ class Looks:
                 raise
             if str(error) not in self._reported:
                 self._reported.add(str(error))
-                self._tell(str(error))
+                self.tell(str(error))
             return None
         if self._reported:
             self._reported.clear()
-            self._tell(None)
+            self.tell(None)
         return reading
-
-
-def _steady_clock() -> Callable[[], float]:
-    """A clock that nobody sets while it runs, as an hour more or less would be in every duration."""
-    offset = time.time() - time.monotonic()
-    return lambda: offset + time.monotonic()
 
 
 _HIDING = {"PreparingRebalance", "CompletingRebalance"}

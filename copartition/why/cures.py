@@ -16,7 +16,7 @@ from copartition.simulation.inputs.settings import Settings
 from copartition.why.rebalances import REPLACED, Cause, GroupHistory, restarts
 from copartition.words import count, duration
 from partitioning.errors import CopartitionError, SourceError
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 
 DEFAULT_HEARTBEAT_S = 3.0
 """heartbeat.interval.ms of a classic member."""

@@ -15,7 +15,7 @@ from io import BufferedReader
 from typing import IO, NamedTuple, cast
 
 from partitioning.errors import SourceError
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 
 LONGEST_LINE = 1 << 16
 """Bytes of a line that are read; what follows counts as another line."""

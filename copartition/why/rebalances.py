@@ -16,7 +16,7 @@ from typing import NamedTuple
 from assignors.group import name_in
 from copartition.why.evidence import Evidence, Kind, Line
 from copartition.words import count
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNNAMED = "a group without a name"

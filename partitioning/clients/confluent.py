@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import DeliveryError
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 with needs("PartitioningProducer", "kafka"):
     from confluent_kafka import KafkaException, Producer, SerializingProducer

@@ -10,7 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 1.5
 """How long a command gives brokers that are down or hang up to change their minds."""
+Place: TypeAlias = tuple[str, int]
+"""A topic and one of its partitions."""
 QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
 """Settings of a client whose errors go to a callback, not to a log."""
 
@@ -200,26 +202,69 @@ _LEADER_MOVES = {
 
 
 def list_offsets(
-    admin: Any, specs: Mapping[Any, Any], isolation_level: Any, within_s: float
-) -> tuple[dict[Any, int], dict[Any, confluent_kafka.KafkaException]]:
-    """The offset of each partition, and the errors of the partitions that have none.
+    admin: Any,
+    places: Iterable[Place],
+    which: Literal["earliest", "latest"] | int,
+    *,
+    committed: bool,
+    within_s: float,
+) -> tuple[dict[Place, int], dict[Place, confluent_kafka.KafkaException]]:
+    """An offset of each of these partitions, and the errors of the partitions that have none.
 
     Where a partition's leader is new or moves, brokers refuse for a moment; they are asked again for
     `within_s`, as Java's admin client does and librdkafka's does not.
+
+    Args:
+        admin: confluent-kafka's admin client.
+        places: the partitions.
+        which: the first offset that is there, the one after the last, or the first from a time on, in
+            milliseconds since 1970, -1 where nothing came since.
+        committed: whether open transactions are beyond the end.
+        within_s: how long to ask.
     """
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - few need it
+
+    spec = OffsetSpec.for_timestamp(which) if isinstance(which, int) else getattr(OffsetSpec, which)()
+    levels = confluent_kafka.IsolationLevel
+    level = levels.READ_COMMITTED if committed else levels.READ_UNCOMMITTED
     deadline = time.monotonic() + within_s
-    offsets: dict[Any, int] = {}
-    while True:
-        rest = {place: spec for place, spec in specs.items() if place not in offsets}
+    offsets: dict[Place, int] = {}
+    errors: dict[Place, confluent_kafka.KafkaException] = {}
+    left = {*places}
+    while left:
+        specs = {confluent_kafka.TopicPartition(*place): spec for place in sorted(left)}
         left_s = max(deadline - time.monotonic(), 0.1)
-        answers = admin.list_offsets(rest, isolation_level=isolation_level, request_timeout=left_s)
         errors = {}
-        for place, answer in answers.items():
+        for each, answer in admin.list_offsets(specs, isolation_level=level, request_timeout=left_s).items():
+            place = each.topic, each.partition
             try:
                 offsets[place] = answer.result().offset
             except confluent_kafka.KafkaException as error:
                 errors[place] = error
+        left = {*errors}
         passing = any(error.args[0].name() in _LEADER_MOVES for error in errors.values())
         if not passing or time.monotonic() >= deadline:
-            return offsets, errors
+            break
         time.sleep(0.1)
+    return offsets, errors
+
+
+def committed_offsets(
+    admin: Any, group: str, places: Iterable[Place] | None = None, *, stable: bool = False, within_s: float
+) -> list[confluent_kafka.TopicPartition]:
+    """The offsets that a group has committed for these partitions, or for all (None); refusals are raised.
+
+    With `stable` a partition where an open transaction would change the offset has an error instead. The
+    group is described first: where its coordinator is not there yet or moves, librdkafka ends the process at
+    a question for offsets (issue 5040 of confluentinc/librdkafka), and answers this one.
+    """
+    try:
+        admin.describe_consumer_groups([group], request_timeout=within_s)[group].result()
+    except confluent_kafka.KafkaException as error:
+        if error.args[0].name() != "GROUP_ID_NOT_FOUND":  # it may have offsets all the same
+            raise
+    partitions = None if places is None else [confluent_kafka.TopicPartition(*place) for place in places]
+    question = confluent_kafka.ConsumerGroupTopicPartitions(group, partitions)
+    answers = admin.list_consumer_group_offsets([question], require_stable=stable, request_timeout=within_s)
+    offsets: list[confluent_kafka.TopicPartition] = answers[group].result().topic_partitions
+    return offsets

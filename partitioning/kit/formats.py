@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_ID
+from partitioning.kit.packages import needs
 
 with needs("reading JSON or YAML", "cli"):
     import msgspec

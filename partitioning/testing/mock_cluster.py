@@ -14,7 +14,7 @@ from partitioning.errors import (
     InvalidPartitionCountError,
     MissingDependencyError,
 )
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 _PRODUCER = 0  # rd_kafka_type_t
 _CONF_OK = 0  # rd_kafka_conf_res_t

@@ -7,44 +7,35 @@ records of each partition show, and counts once more where the records then show
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-import copartition.topics.audit
-import partitioning.hashing
-import partitioning.keys
-import partitioning.kit
-import partitioning.profiles
-import partitioning.topic_partition
-import spark_integration.auditing
 from copartition.topics.audit.forms import FormCounts
 from copartition.topics.audit.tally import MOST_BLOCKS, Tally
 from copartition.topics.audit.topic_audit import Records
 from partitioning.keys import key_column
+from spark_integration.shipping import send_by_value
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-# Executors need not have this project installed.
-for _module in (
-    copartition.topics.audit,
-    partitioning.errors,
-    partitioning.hashing,
-    partitioning.keys,
-    partitioning.kit,
-    partitioning.profiles,
-    partitioning.topic_partition,
-    spark_integration.auditing,
-):
-    cast(Any, cloudpickle).register_pickle_by_value(_module)
+send_by_value(
+    "copartition.topics.audit",
+    "partitioning.errors",
+    "partitioning.hashing",
+    "partitioning.keys",
+    "partitioning.kit",
+    "partitioning.profiles",
+    "partitioning.topic_partition",
+    "spark_integration.auditing",
+)
 
 HEAD_OF_A_TASK = 1 << 14
 """So many records of a task are looked at for writers, before all are counted."""
@@ -66,17 +57,30 @@ PASSES = 3
 HEAD = "topic string, partition int, offset bigint, key binary, task int"
 """What a task takes of its first records."""
 
-COUNTED = "topic string, task bigint, highest bigint, rows bigint, tally binary, forms binary"
+COUNTED = "topic string, task bigint, tally binary, forms binary"
 
 Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class Counted(NamedTuple):
-    """What all records of a topic say: under which writers, in which forms of keys, and how many rows."""
+    """What records of a topic say: under which writers they are, and in which forms their keys."""
 
     tally: Tally
     forms: FormCounts
-    rows: int
+
+    def dump(self) -> dict[str, bytes]:
+        """As the columns `tally` and `forms`."""
+        return {"tally": self.tally.dump(), "forms": self.forms.dump()}
+
+    @classmethod
+    def merged(cls, rows: Iterable[Any]) -> Counted:
+        """What all of some rows with these columns say of one topic."""
+        parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
+        whole = next(parts)
+        for part in parts:
+            whole.tally.merge(part.tally)
+            whole.forms.merge(part.forms)
+        return whole
 
 
 def count_topics(
@@ -101,18 +105,18 @@ def count_topics(
         tallies[topic].add(_records_of(own))
         tallies[topic].settle()
     for _ in range(PASSES):
-        by_topic = _pass(records, {topic: tally.emptied() for topic, tally in tallies.items()}, tasks)
+        counted = _pass(records, {topic: tally.emptied() for topic, tally in tallies.items()}, tasks)
         again = {}
-        for topic, (counted, highest) in by_topic.items():
-            size = size_of(topic) or 1 + highest
+        for topic, (tally, _) in counted.items():
+            size = size_of(topic) or 1 + tally.highest_partition
             if topic not in tallies or tallies[topic].num_partitions < size:
                 again[topic] = Tally(size, profiles=profiles, counts=counts)
-            elif {*counted.tally.writers} - {*tallies[topic].writers} and tasks > 1:
-                again[topic] = counted.tally
+            elif {*tally.writers} - {*tallies[topic].writers} and tasks > 1:
+                again[topic] = tally
         if not again:
             break
         tallies |= again
-    return {topic: counted for topic, (counted, _) in by_topic.items()}
+    return counted
 
 
 def _first_records(records: DataFrame) -> DataFrame:
@@ -126,8 +130,8 @@ def _first_records(records: DataFrame) -> DataFrame:
     )
 
 
-def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, tuple[Counted, int]]:
-    """Count all records; of each topic the counts and its highest partition."""
+def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, Counted]:
+    """Count all records, by topic."""
     started = {topic: tally.dump() for topic, tally in tallies.items()}
     most_blocks = max(FEWEST_BLOCKS, MOST_BLOCKS // tasks)
     parts = records.mapInArrow(_counting(started, most_blocks), COUNTED)
@@ -135,21 +139,10 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
         parts = parts.withColumn("task", sf.floor(sf.col("task") / TASKS_MERGED))
         parts = parts.groupBy("topic", "task").applyInPandas(_merge, COUNTED)
         tasks = -(-tasks // TASKS_MERGED)
-    merged: dict[str, tuple[Counted, int]] = {}
+    rows_of: dict[str, list[Any]] = defaultdict(list)
     for row in parts.collect():
-        part = Counted(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms)), row.rows)
-        if row.topic in merged:
-            whole, highest = merged[row.topic]
-            merged[row.topic] = _both(whole, part), max(highest, row.highest)
-        else:
-            merged[row.topic] = part, row.highest
-    return merged
-
-
-def _both(one: Counted, other: Counted) -> Counted:
-    one.tally.merge(other.tally)
-    one.forms.merge(other.forms)
-    return one._replace(rows=one.rows + other.rows)
+        rows_of[row.topic].append(row)
+    return {topic: Counted.merged(rows) for topic, rows in rows_of.items()}
 
 
 def _records_of(rows: Sequence[Any]) -> Records:
@@ -182,10 +175,7 @@ def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tallies: dict[str, Tally] = {}
-        forms: dict[str, FormCounts] = {}
-        highest: dict[str, int] = {}
-        total: dict[str, int] = {}
+        counted: dict[str, Counted] = {}
         task = 0
         for batch in batches:
             topics = batch["topic"].dictionary_encode()
@@ -198,36 +188,20 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
                     own["timestamp_ms"].to_numpy(),
                     key_column(own["key"]),
                 )
-                last = int(records.partition.max())
-                if topic not in tallies:
-                    tallies[topic] = Tally.load(started[topic]) if topic in started else Tally(last + 1)
-                    forms[topic] = FormCounts()
-                tallies[topic].add(records)
-                forms[topic].add(records.keys)
-                highest[topic] = max(last, highest.get(topic, 0))
-                total[topic] = total.get(topic, 0) + len(records.offset)
-        for topic, tally in tallies.items():
-            tally.shrink(most_blocks)
-            row = {
-                "topic": topic,
-                "task": task,
-                "highest": highest[topic],
-                "rows": total[topic],
-                "tally": tally.dump(),
-                "forms": forms[topic].dump(),
-            }
-            yield pa.RecordBatch.from_pylist([row])
+                if topic not in counted:
+                    new = topic not in started
+                    tally = Tally(int(records.partition.max()) + 1) if new else Tally.load(started[topic])
+                    counted[topic] = Counted(tally, FormCounts())
+                counted[topic].tally.add(records)
+                counted[topic].forms.add(records.keys)
+        for topic, each in counted.items():
+            each.tally.shrink(most_blocks)
+            yield pa.RecordBatch.from_pylist([{"topic": topic, "task": task, **each.dump()}])
 
     return count
 
 
 def _merge(parts: pd.DataFrame) -> pd.DataFrame:
-    columns = zip(parts["tally"], parts["forms"], parts["rows"], strict=True)
-    whole = reduce(
-        _both, (Counted(Tally.load(tally), FormCounts.load(forms), rows) for tally, forms, rows in columns)
-    )
+    whole = Counted.merged(parts.itertuples())
     whole.tally.shrink()
-    row = parts.iloc[:1].copy()
-    row["highest"], row["rows"] = parts["highest"].max(), whole.rows
-    row["tally"], row["forms"] = [whole.tally.dump()], [whole.forms.dump()]
-    return row
+    return parts.iloc[:1].assign(**whole.dump())

@@ -7,7 +7,7 @@ from itertools import groupby
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.conclusion import conclude
+from copartition.topics.audit.conclusion import LIKELY, conclude
 from copartition.topics.audit.topic_audit import Coverage, TopicAudit
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
@@ -78,8 +78,10 @@ def audit_records(
     """
     audits = []
     for topic, counted in sorted(count_topics(records, counts, profiles, size_of).items()):
+        counted.tally.settle()
+        rows = int(counted.tally.blocks.rows.sum())
         partitions = tuple(sorted({*counted.tally.blocks.partition.tolist()}))
-        coverage = Coverage("full", counted.rows, counted.rows, partitions, "all rows of the DataFrame")
+        coverage = Coverage("full", rows, rows, partitions, "all rows of the DataFrame")
         audits.append(conclude(topic, counted.tally, coverage, counted.forms.forms()))
     return audits
 
@@ -143,8 +145,6 @@ def _time(milliseconds: int | None) -> datetime | None:
 
 SURE = 0.999
 """Share of the keyed rows from which on a rule is said to have written them all but a few."""
-
-LIKELY = 0.9
 
 
 def audit_verdict(audited: DataFrame) -> str:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 
-from partitioning.clients.contact import list_offsets
+from partitioning.clients.contact import Place, list_offsets
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError
 from spark_integration.sinks.cluster import create_client, first_answer, partitions_of
 
-Place = tuple[str, int]
-"""A topic and one of its partitions."""
-
 ANSWER_WITHIN_S = 30.0
-_ISOLATION = {
-    "read_committed": confluent_kafka.IsolationLevel.READ_COMMITTED,
-    "read_uncommitted": confluent_kafka.IsolationLevel.READ_UNCOMMITTED,
-}
 
 
 class Range(NamedTuple):
@@ -42,12 +35,12 @@ class Cluster:
     def __init__(self, config: Mapping[str, str]) -> None:
         self._config = config
         self._errors: list[confluent_kafka.KafkaError] = []
-        try:
-            self._isolation = _ISOLATION[config["isolation.level"]]
-        except KeyError as error:
+        level = config["isolation.level"]
+        if level not in {"read_committed", "read_uncommitted"}:
             raise InvalidConfigError(
-                f"'kafka.isolation.level' is {error.args[0]!r}; give 'read_committed' or 'read_uncommitted'"
-            ) from error
+                f"'kafka.isolation.level' is {level!r}; give 'read_committed' or 'read_uncommitted'"
+            )
+        self._committed = level == "read_committed"
         self._consumer = create_client(confluent_kafka.Consumer, config, self._errors)
         self._admin = create_client(AdminClient, config, self._errors)
 
@@ -76,25 +69,24 @@ class Cluster:
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
         """The first offset that each partition still has."""
-        return self._offsets(places, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self._offsets(places, "earliest")
 
     def latest(self, places: Iterable[Place]) -> dict[Place, int]:
         """The offset after the last record that may be read, by `isolation.level`."""
-        return self._offsets(places, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return self._offsets(places, "latest")
 
-    def _offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, int]:
-        specs = {confluent_kafka.TopicPartition(*place): spec for place in places}
-        if not specs:
-            return {}
-        offsets, refusals = list_offsets(self._admin, specs, self._isolation, ANSWER_WITHIN_S)
-        for each, error in refusals.items():
+    def _offsets(self, places: Iterable[Place], which: Literal["earliest", "latest"]) -> dict[Place, int]:
+        offsets, refusals = list_offsets(
+            self._admin, places, which, committed=self._committed, within_s=ANSWER_WITHIN_S
+        )
+        for (topic, partition), error in refusals.items():
             self._consumer.poll(0)  # lets it tell what it heard
             errors = describe_errors(self._errors)
             raise BrokerUnreachableError(
                 f"the brokers at {self._config['bootstrap.servers']!r} do not describe "
-                f"'{each.topic}-{each.partition}': {error.args[0].str()}" + (f" ({errors})" if errors else "")
+                f"'{topic}-{partition}': {error.args[0].str()}" + (f" ({errors})" if errors else "")
             ) from error
-        return {(each.topic, each.partition): offset for each, offset in offsets.items()}
+        return offsets
 
 
 def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.limits import MAX_PARTITION, parse_number
-from spark_integration.reading.cluster import Place
 from spark_integration.sinks.options import client_settings, read_number, read_own, read_truth
 
 OWN_OPTIONS = (

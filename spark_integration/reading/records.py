@@ -29,29 +29,19 @@ _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._AUTHENTICATION}
 ARROW_TYPES = RECORD_TYPES | {"offset": pa.int64(), "timestampType": pa.int32()}
 
 
-def _headers(messages: Sequence[Any]) -> pa.Array:
-    rows = [
+_VALUES: Mapping[str, Callable[[Sequence[Any]], list[Any]]] = {
+    "key": lambda messages: [message.key() for message in messages],
+    "value": lambda messages: [message.value() for message in messages],
+    "topic": lambda messages: [messages[0].topic()] * len(messages),
+    "partition": lambda messages: [messages[0].partition()] * len(messages),
+    "offset": lambda messages: [message.offset() for message in messages],
+    "timestamp": lambda messages: [1000 * message.timestamp()[1] for message in messages],  # microseconds
+    # Kafka and Spark count from -1, "no timestamp", librdkafka from 0.
+    "timestampType": lambda messages: [message.timestamp()[0] - 1 for message in messages],
+    "headers": lambda messages: [
         [{"key": key, "value": value} for key, value in message.headers() or ()] or None
         for message in messages
-    ]
-    return pa.array(rows, ARROW_TYPES["headers"])
-
-
-def _timestamps(messages: Sequence[Any]) -> pa.Array:
-    milliseconds = pa.array([message.timestamp()[1] for message in messages], pa.timestamp("ms", "UTC"))
-    return milliseconds.cast(ARROW_TYPES["timestamp"])
-
-
-_COLUMNS: Mapping[str, Callable[[Sequence[Any]], pa.Array]] = {
-    "key": lambda messages: pa.array([message.key() for message in messages], pa.binary()),
-    "value": lambda messages: pa.array([message.value() for message in messages], pa.binary()),
-    "topic": lambda messages: pa.repeat(messages[0].topic(), len(messages)),
-    "partition": lambda messages: pa.repeat(pa.scalar(messages[0].partition(), pa.int32()), len(messages)),
-    "offset": lambda messages: pa.array([message.offset() for message in messages], pa.int64()),
-    "timestamp": _timestamps,
-    # Kafka and Spark count from -1, "no timestamp", librdkafka from 0.
-    "timestampType": lambda messages: pa.array([m.timestamp()[0] - 1 for m in messages], pa.int32()),
-    "headers": _headers,
+    ],
 }
 
 
@@ -70,7 +60,7 @@ def read_range(
     with closing(_RangeReader(wanted, config, fail_on_data_loss=fail_on_data_loss)) as reader:
         for messages in reader.messages():
             yield pa.RecordBatch.from_arrays(
-                [_COLUMNS[name](messages) for name in schema.names], schema=schema
+                [pa.array(_VALUES[field.name](messages), field.type) for field in schema], schema=schema
             )
 
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import datasource
 from pyspark.sql.types import StructType
 
-import spark_integration.reading
+from partitioning.clients.contact import Place
 from partitioning.errors import InvalidConfigError
 from spark_integration.errors import ColumnError, DataLossError
-from spark_integration.reading.cluster import Cluster, Place, Range, spread
+from spark_integration.reading.cluster import Cluster, Range, spread
 from spark_integration.reading.options import (
     BATCH_ONLY,
     EARLIEST,
@@ -30,6 +29,7 @@ from spark_integration.reading.options import (
     read_options,
 )
 from spark_integration.reading.records import ARROW_TYPES, read_range
+from spark_integration.shipping import send_by_value
 from spark_integration.sinks.source import KafkaSink
 
 try:  # since Spark 4.2 a stream reads in parts
@@ -37,8 +37,7 @@ try:  # since Spark 4.2 a stream reads in parts
 except ImportError:
     admission = None  # type: ignore[assignment]
 
-# Executors unpickle a reader without having this package.
-cast(Any, cloudpickle).register_pickle_by_value(spark_integration.reading)
+send_by_value("spark_integration.reading")
 
 _TYPES = {
     "key": "binary",

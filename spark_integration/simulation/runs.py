@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from itertools import count, islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -19,27 +19,24 @@ from partitioning.errors import CopartitionError, MissingDependencyError, Scenar
 from partitioning.kit.limits import check_members
 from partitioning.topic_partition import is_integer
 
-
-class Axis(NamedTuple):
-    """Something a grid varies: the column, its type, and the types of its values.
-
-    Spark would read a dot in the column's name as a field of a struct.
-    """
-
-    column: str
-    kind: str
-    takes: tuple[type, ...]
-
-
 _SETTINGS = {dotted(setting.name): setting.name for setting in fields(Settings)}
 _LOAD = {f"load.{name}": name for name in ("rate", "capacity", "zipf")}
 
 AXES = {
-    "assignor": Axis("assignor", "string", (str,)),
-    "members": Axis("members", "bigint", (int,)),
-    "static": Axis("static", "boolean", (bool,)),
-    **{name: Axis(name.replace(".", "_"), "double", (int, float)) for name in (*_LOAD, *_SETTINGS)},
+    "assignor": "string",
+    "members": "bigint",
+    "static": "boolean",
+    **dict.fromkeys((*_LOAD, *_SETTINGS), "double"),
 }
+"""What a grid can vary, and the type of its column."""
+
+_TAKES = {"string": (str,), "bigint": (int,), "boolean": (bool,), "double": (int, float)}
+"""The types of values of a column."""
+
+
+def _column(axis: str) -> str:
+    """The name of an axis' column: in a dot Spark would read a field of a struct."""
+    return axis.replace(".", "_")
 
 
 def cells(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
@@ -91,7 +88,7 @@ def _values(name: str, values: Iterable[Any]) -> list[Any]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ScenarioError(f"the grid's {name} is {values!r}; give a list of values")
     axis_values = list(values)
-    takes = AXES[name].takes
+    takes = _TAKES[AXES[name]]
     for value in axis_values:
         if not isinstance(value, takes) or (isinstance(value, bool) and bool not in takes):
             kinds = " or ".join(kind.__name__ for kind in takes)
@@ -188,7 +185,7 @@ def simulate_grid(
     if scenario.seed + runs > 2**63:
         raise ScenarioError(f"the seed is {scenario.seed}; with {runs} runs it must leave room below 2**63")
     every = cells(grid)
-    kinds = {AXES[name].column: AXES[name].kind for name in grid} | {"run": "bigint"} | FIGURES
+    kinds = {_column(name): AXES[name] for name in grid} | {"run": "bigint"} | FIGURES
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - on executors
@@ -204,7 +201,7 @@ def simulate_grid(
                 of_cells.setdefault(number % len(every), []).append(number)
             for place, own in of_cells.items():
                 cell = every[place]
-                values = {AXES[name].column: value for name, value in cell.items()}
+                values = {_column(name): value for name, value in cell.items()}
                 seeds = [scenario.seed + number // len(every) for number in own]
                 results = simulate_seeds(scenario_of(scenario, cell), seeds)
                 for number, result in zip(own, results, strict=True):

@@ -83,9 +83,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
             "sink names them"
         )
     once = read_once(own)
-    defaults = dict(DEFAULTS)
-    if once is not None:
-        defaults |= TRANSACTIONAL
+    defaults = DEFAULTS | (TRANSACTIONAL if once is not None else {})
     if "message.timeout.ms" in config:
         del defaults["delivery.timeout.ms"]
     if not NOT_IDEMPOTENT & config.keys():

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
+from partitioning.keys import key_column
 from partitioning.profiles import Profile, find_profile
 from spark_integration.columns import KEY, NULLS, PROFILE
 from spark_integration.errors import ColumnError, RoutingError
-from spark_integration.hash_columns import ArrowFunction, arrow_hash
 
 UNCHECKED = "none"
 """What option `profile` says where rows are placed by no profile."""
@@ -28,13 +27,11 @@ class KeyRule:
     """A profile's rule, in a form that travels to executors.
 
     Attributes:
-        hashes: the hash of each key of a binary array.
         keyless: whether keyless rows may have a partition, which `nulls="spread"` gives them.
         column: what was hashed, for error messages.
     """
 
     profile: Profile
-    hashes: ArrowFunction
     keyless: bool
     column: str
 
@@ -65,26 +62,22 @@ class KeyRule:
 
     def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
         """The partition of each key, -1 where the profile hashes none."""
-        key = key.cast(pa.binary())
-        profile = self.profile
-        if profile.null == "empty":
-            key = key.fill_null(b"")
+        keys, profile = key_column(key), self.profile
         try:
-            hashes = self.hashes(key)
+            hashes = HASHES[profile.hash].column(keys.offsets, keys.data)
         except ValueError as error:
             raise RoutingError(
                 f"profile '{profile.name}' cannot hash a key that is written: {error}"
             ) from error
-        hashed = hashes.fill_null(0).to_numpy()
         most = int(counts.max(initial=1))
-        places = partitions_of(hashed, most, profile.sign)
+        places = partitions_of(hashes, most, profile.sign)
         for count in np.unique(counts[counts != most]):
             of_count = counts == count
-            places[of_count] = partitions_of(hashed[of_count], int(count), profile.sign)
-        if key.null_count:
-            places[key.is_null().to_numpy(zero_copy_only=False)] = 0 if profile.null == "first" else -1
+            places[of_count] = partitions_of(hashes[of_count], int(count), profile.sign)
         if profile.empty == "unkeyed":
-            places[pc.equal(pc.binary_length(key), 0).fill_null(False).to_numpy(zero_copy_only=False)] = -1
+            places[keys.empty] = -1
+        if profile.null != "empty" and keys.nulls is not None:
+            places[keys.nulls] = 0 if profile.null == "first" else -1
         return places
 
 
@@ -122,7 +115,6 @@ def key_rule(profile_name: str | None, notes: Mapping[str, Any], columns: Collec
         )
     return KeyRule(
         profile=profile,
-        hashes=arrow_hash(HASHES[profile.hash].column),
         keyless=notes.get(NULLS) not in {"error", "null"},
         column=column,
     )

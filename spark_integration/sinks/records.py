@@ -153,11 +153,8 @@ def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
 
 
 def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
-    columns = {name: [row[name] for row in rows] for name in rows[0].__fields__}
-    if "headers" in columns:
-        columns["headers"] = [
-            headers and [header and header.asDict() for header in headers] for headers in columns["headers"]
-        ]
+    dicts = [row.asDict(recursive=True) for row in rows]  # headers are rows, too
+    columns = {name: [each[name] for each in dicts] for name in dicts[0]}
     if "timestamp" in columns:
         # Rows carry local time without a zone, which Arrow would take for UTC.
         columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]

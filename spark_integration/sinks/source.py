@@ -12,22 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import datasource
 from pyspark.sql.types import StructType
 
-import partitioning.clients
-import partitioning.errors
-import partitioning.hashing
-import partitioning.kit
-import partitioning.profiles
-import partitioning.topic_partition
-import spark_integration.errors
-import spark_integration.hash_columns
-import spark_integration.sinks
 from partitioning.errors import InvalidConfigError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.errors import ColumnError, RoutingError
+from spark_integration.shipping import send_by_value
 from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
@@ -37,18 +28,18 @@ from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns
 
 # Executors unpickle the writer, and a Connect server the data source, without having this package.
-for _package in (
-    partitioning.clients,
-    partitioning.errors,
-    partitioning.hashing,
-    partitioning.kit,
-    partitioning.profiles,
-    partitioning.topic_partition,
-    spark_integration.errors,
-    spark_integration.hash_columns,
-    spark_integration.sinks,
-):
-    cast(Any, cloudpickle).register_pickle_by_value(_package)
+send_by_value(
+    "copartition.words",
+    "partitioning.clients",
+    "partitioning.errors",
+    "partitioning.hashing",
+    "partitioning.keys",
+    "partitioning.kit",
+    "partitioning.profiles",
+    "partitioning.topic_partition",
+    "spark_integration.errors",
+    "spark_integration.sinks",
+)
 
 
 class KafkaSink(datasource.DataSource):

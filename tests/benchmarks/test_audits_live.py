@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from benchmarks.audits.reading import read
 from benchmarks.audits.recording import as_table
 from benchmarks.audits.truth import Written, broken
 from benchmarks.audits.writing import write
-from copartition.topics.audit.reader import Selection
+from copartition.topics.audit.selection import Selection
 from copartition.topics.cluster import audit_topic, check_topics
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ CELLS = [
     Cell("live", (Phase(6, {"librdkafka-murmur2-random": 10}),), transactional=True),
 ]
 EVERYTHING = Selection(full=True)
+COMMITTED = replace(EVERYTHING, committed=True)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,7 @@ def config(broker: Kafka) -> dict[str, str]:
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.topic)
 def test_who_wrote_a_topic_is_named(topics: dict[str, Written], config: dict[str, str], cell: Cell) -> None:
-    audit = audit_topic(cell.topic, config, EVERYTHING, committed=cell.transactional)
+    audit = audit_topic(cell.topic, config, COMMITTED if cell.transactional else EVERYTHING)
     assert audit.coverage.read == len(topics[cell.topic].keyed)
     assert Named(topics[cell.topic], audit).faults == []
 
@@ -64,5 +66,5 @@ def test_a_join_gets_the_right_verdict(
     topics: dict[str, Written], config: dict[str, str], pair: tuple[Cell, Cell]
 ) -> None:
     one, other = (topics[cell.topic] for cell in pair)
-    found = check_topics([cell.topic for cell in pair], config, EVERYTHING, committed=True)
+    found = check_topics([cell.topic for cell in pair], config, COMMITTED)
     assert found.verdict.answer == ("no" if broken(one, other) else "yes")

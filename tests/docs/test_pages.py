@@ -18,8 +18,8 @@ PROGRAMS = {"assignment-diff": diff, "copartition": copartition}
     r"```text billing.txt\n(.*?)```", (DOCS / "before-a-deploy.md").read_text("utf-8"), re.DOTALL
 )
 
-COMMANDS = ["same-partition", "switch-partitioner", "before-a-deploy", "new-protocol", "faq"]
-EXAMPLES = ["switch-partitioner", "faq"]
+COMMANDS = ["same-partition", "switch-partitioner", "before-a-deploy", "new-protocol", "faq", "share-groups"]
+EXAMPLES = ["switch-partitioner", "faq", "share-groups"]
 LIVE_EXAMPLES = ["same-partition", "unit-test"]
 
 

@@ -38,8 +38,8 @@ ROWS = [
         PROOF,
     ),
     (f"{HERE}/proof.py", "wanted &= ~keys.nulls", "pass", PROOF),
-    (f"{HERE}/proof.py", "(topics > 1) & (low != high)", "low != high", PROOF),
-    (f"{HERE}/proof.py", "counted |= locate(earlier.hashes, hashes)[1]", "pass", PROOF),
+    (f"{HERE}/proof.py", "(self.topics > 1) & (lowest", "(lowest", PROOF),
+    (f"{HERE}/proof.py", "new & (homes.topics > 1)", "homes.topics > 1", PROOF),
     # Settings and plans.
     (f"{HERE}/writers.py", 'value.rpartition(".")[2]', "value", SETTINGS),
     (f"{HERE}/planned.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),

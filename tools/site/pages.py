@@ -10,7 +10,7 @@ import click
 
 from copartition.cli.main import SECTIONS, copartition
 from copartition.simulation.inputs.file import scenario_schema
-from partitioning.kit.lazy import LazyPackage, public_names
+from partitioning.kit.packages import LazyPackage, public_names
 
 
 def commands() -> str:

@@ -13,11 +13,11 @@ from assignors.rules.connect import CONNECTOR
 from assignors.state import CONNECT, GroupState, MemberIdentity
 from copartition.groups.capture.table import AGAIN
 from copartition.groups.rows import Rows
+from copartition.words import first_of
 from partitioning.errors import SourceError
-from partitioning.kit.extras import needs
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import MAX_ID, MAX_PARTITION, MAX_TOPIC_NAME, check_partitions
-from partitioning.kit.words import first_of
+from partitioning.kit.packages import needs
 
 with needs("the status of Kafka Connect's connectors", "cli"):
     import msgspec

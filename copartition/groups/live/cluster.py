@@ -6,13 +6,14 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from copartition.groups.live.wire import read_features
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, InvalidConfigError, SourceError
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 TIMEOUT_S = 10.0
 _AGAIN_S = 0.2
@@ -63,23 +64,19 @@ class Cluster:
 
     def __init__(self, source: str, config: Mapping[str, str]) -> None:
         with needs("live:GROUP", "kafka"):
-            from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an optional package
+            from confluent_kafka import KafkaException  # noqa: PLC0415 - an optional package
             from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
-            from partitioning.clients.contact import (  # noqa: PLC0415 - needs it, too
-                PATIENCE_S,
-                cluster_metadata,
-                quiet_client,
-            )
+            from partitioning.clients import contact  # noqa: PLC0415 - needs it, too
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]
         self._error = KafkaException
-        errors: list[KafkaError] = []
+        errors: list[Any] = []
         try:
-            self._admin = quiet_client(AdminClient, config, errors)
-            metadata = cluster_metadata(
-                self._admin, config, errors, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
+            self._admin = contact.quiet_client(AdminClient, config, errors)
+            metadata = contact.cluster_metadata(
+                self._admin, config, errors, timeout_s=TIMEOUT_S, patience_s=contact.PATIENCE_S
             )
         except InvalidConfigError as error:
             raise SourceError(f"{source}: {error}") from error
@@ -187,14 +184,9 @@ class Cluster:
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
 
     def _commits(self, group: str) -> list[Any]:
-        from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
+        from partitioning.clients.contact import committed_offsets  # noqa: PLC0415 - needs an optional package
 
-        every = [ConsumerGroupTopicPartitions(group)]
-        offsets = self._result(
-            lambda: self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)[group]
-        )
-        commits: list[Any] = offsets.topic_partitions
-        return commits
+        return self._answer(lambda: committed_offsets(self._admin, group, within_s=TIMEOUT_S))
 
     def ends(
         self, partitions: Collection[tuple[str, int]], *, stable: bool = False
@@ -203,21 +195,9 @@ class Cluster:
 
         `stable`: the last stable offset instead, where readers with `read_committed` stop.
         """
-        from confluent_kafka import IsolationLevel, TopicPartition  # noqa: PLC0415 - an optional package
-        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
+        from partitioning.clients.contact import list_offsets  # noqa: PLC0415 - needs an optional package
 
-        if not partitions:
-            return {}
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        level = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
-        answers = self._admin.list_offsets(
-            {TopicPartition(*partition): latest for partition in partitions},
-            isolation_level=level,
-            request_timeout=TIMEOUT_S,
-        )
-        return {
-            (each.topic, each.partition): end.offset for each, end in self._without_refused(answers).items()
-        }
+        return list_offsets(self._admin, partitions, "latest", committed=stable, within_s=TIMEOUT_S)[0]
 
     def describe_topics(self, topics: Collection[str]) -> dict[str, Any]:
         """The descriptions of these topics, without any that we may not see."""
@@ -226,17 +206,11 @@ class Cluster:
         if not topics:
             return {}
         answers = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
-        return self._without_refused(answers)
-
-    def _without_refused(self, answers: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The results of what the cluster did not refuse."""
-        results = {}
-        for each, answer in answers.items():
-            if (error := answer.exception()) is None:
-                results[each] = answer.result()
-            elif not isinstance(error, self._error):
-                raise error
-        return results
+        described = {}
+        for name, answer in answers.items():
+            with suppress(self._error):
+                described[name] = answer.result()
+        return described
 
 
 class Ledgers(Cluster):

@@ -16,8 +16,8 @@ import numpy as np
 
 from assignors.group import Member
 from assignors.state import GroupState, MemberIdentity
+from copartition.words import first_of
 from partitioning.errors import SourceError
-from partitioning.kit.words import first_of
 
 
 class Joiner(NamedTuple):

@@ -10,7 +10,7 @@ from copartition.reports.diff.model import FATES, SHOWN, Shown, View, conflicts,
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.grid import Column, Grid, cell
 from copartition.words import CUT, common_prefix, count, number, partition_ranges, visible, without_ids
-from partitioning.kit.extras import needs
+from partitioning.kit.packages import needs
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len

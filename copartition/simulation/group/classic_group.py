@@ -18,7 +18,7 @@ from copartition.simulation.group.members import Members, RebalanceNotifier, Sta
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
-from partitioning.kit.words import first_of
+from copartition.words import first_of
 
 FOLLOW_UP = "partitions revoked"
 """Why a cooperative group rebalances once more, for the causes of the rebalance before."""
@@ -525,11 +525,9 @@ class Metadata:
             return
         world, partitions = self._world, self._world.partitions
         unseen = dict.fromkeys(growth.topic for growth in self._unassigned_growth())
-        names = [f"{partitions.topics[topic]} to {partitions.counts[topic]}" for topic in unseen]
-        text = f"partitions added ({', '.join(names)})"
-        cause = partitions.cause(text)
+        cause = partitions.growth(unseen)
         partitions.notice(-1, world.now_ms, cause)
-        self._coordinator.prepare(text, cause)
+        self._coordinator.prepare(partitions.causes[cause], cause)
         self._notifier.notify(member, world.now_ms)
         for other in self._watchers():
             seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)

@@ -307,9 +307,9 @@ class ClassicProtocol:
         leader, rows, consumers = self._group.leader, self._members.rows, self._world.memberships.consumers
         others = (consumers[row] for row in rows.tolist() if row != member)
         if fault := self._mix_fault(configured):
-            self._refuse(consumer, fault)
+            self._world.refuse(consumer, fault)
         elif not share_strategy(configured, others, self._world):
-            self._refuse(consumer, "INCONSISTENT_GROUP_PROTOCOL")
+            self._world.refuse(consumer, "INCONSISTENT_GROUP_PROTOCOL")
         elif member is None:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
@@ -337,10 +337,6 @@ class ClassicProtocol:
         self._arrive(consumer, since_ms)
         partitions.causes[cause] = f"{name} was started twice"
         self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
-
-    def _refuse(self, consumer: int, reason: str) -> None:
-        self._world.note("refused", self._world.consumers[consumer].name, reason=reason)
-        self._world.end_process(consumer)
 
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None

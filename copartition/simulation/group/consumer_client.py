@@ -211,8 +211,7 @@ class Client:
         if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
             self.gone = True
             self._count_pause()
-            world.note("refused", self.configured.name, reason=error.name)
-            world.end_process(self.consumer)
+            world.refuse(self.consumer, error.name)
         elif self.busy_ms <= world.now_ms:
             world.note("fenced", self.configured.name)
             self._reconciling = False

@@ -44,8 +44,7 @@ class ConsumerProtocol:
         configured = self._world.consumers[consumer]
         classic = not speaks_consumer_protocol(configured, self._world)
         if not classic and PROFILES[configured.client].consumer_late_ms is None:
-            self._world.note("refused", configured.name, reason=_speaks_not(configured.client))
-            self._world.end_process(consumer)
+            self._world.refuse(consumer, _speaks_not(configured.client))
         elif classic and not self.members:
             self._hand_over_to_classic(None)
             self._world.engine.start(consumer, now_ms)

@@ -278,10 +278,7 @@ class GroupCoordinator:
         noticed, self.group.noticed = sorted(self.group.noticed), set()
         if noticed:
             numbers = [partitions.topic(name) for name in noticed]
-            what = ", ".join(
-                f"{partitions.topics[number]} to {partitions.counts[number]}" for number in numbers
-            )
-            added = partitions.cause(f"partitions added ({what})")
+            added = partitions.growth(numbers)
             for number in numbers:
                 rows = np.arange(partitions.first[number], partitions.first[number + 1], dtype=np.int32)
                 new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.inputs.events import Create, Grow
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
-from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies, build_timeline
+from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies
 from copartition.simulation.records.flow import Flow
 from copartition.simulation.records.readers import Zombie
 from partitioning.kit.columns import bounds, ranges, ranks
@@ -125,6 +125,11 @@ class Partitions:
         """A number for one more thing that keeps partitions from being read."""
         self.causes.append(text)
         return len(self.causes) - 1
+
+    def growth(self, topics: Iterable[int]) -> int:
+        """The group has noticed that these topics have more partitions; gives the number of that cause."""
+        counts = (f"{self.topics[topic]} to {self.counts[topic]}" for topic in topics)
+        return self.cause(f"partitions added ({', '.join(counts)})")
 
     def owned(self, member: int) -> NDArray[np.int32]:
         """What the member was given."""
@@ -294,21 +299,41 @@ class Partitions:
         return twice
 
     def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
-        """Everything that happened, once more."""
+        """Everything that happened, once more, to the end of the run; `consumers` are names by number."""
         rows: Rows = []
-        again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
-        do_all(self._log, again, None)
+        do_all(self._log, Phases(self._total, self._memberships, self._partition_ms, rows=rows), None)
+        nothing = tuple(np.empty(0, kind) for kind in (np.int32, np.float64, np.int8, np.int32))
+        parts = list(map(list, zip(nothing, *rows, strict=True)))
+        rows.clear()
+
+        def column() -> NDArray[Any]:
+            # There may be millions of rows: parts are let go of as soon as they are joined.
+            joined: NDArray[Any] = np.concatenate(parts.pop(0))
+            return joined
+
+        partition = column()  # rows are in the order in which they ended: when the partition's next one began
+        order = np.argsort(partition, kind="stable")
+        partition, start, phase, cause = partition[order], column()[order], column()[order], column()[order]
+        del order
+        end = np.full(len(start), until_ms)
+        end[:-1] = start[1:]
+        end[:-1][partition[1:] != partition[:-1]] = until_ms
+        read = phase == Phase.CONSUMING
+        consumer = np.full(len(start), -1, np.int32)
+        consumer[read] = self._memberships.consumer[cause[read]]
+        cause[read] = -1
+        causes, zombies = tuple(self.causes), self._second_readers(until_ms)
+        columns = partition, start, end, phase, consumer
+        return Timeline(self.topics, self.first, consumers, *columns, causes, cause, zombies)
+
+    def _second_readers(self, until_ms: float) -> Zombies:
         reading = [each for each in self._zombies if each.start_ms < min(each.end_ms, until_ms)]
         sizes = np.array([len(each.partitions) for each in reading], np.intp)
-        zombies = Zombies(
+        return Zombies(
             np.concatenate([np.empty(0, np.int32), *(each.partitions for each in reading)]),
             np.repeat(np.array([each.start_ms for each in reading], np.float64), sizes),
             np.repeat(np.array([min(each.end_ms, until_ms) for each in reading], np.float64), sizes),
             np.repeat(np.array([each.consumer for each in reading], np.int32), sizes),
-        )
-        consumer_of = self._memberships.consumer
-        return build_timeline(
-            rows, consumer_of, self.topics, self.first, consumers, tuple(self.causes), zombies, until_ms
         )
 
     def _do(self, name: str, *arguments: object) -> None:

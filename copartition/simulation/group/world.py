@@ -117,6 +117,11 @@ class World:
         """The consumer's process is gone; nothing happens where it is gone already."""
         self._running.pop(consumer, None)
 
+    def refuse(self, consumer: int, reason: str) -> None:
+        """The coordinator does not let a consumer join, whose process ends."""
+        self.note("refused", self.consumers[consumer].name, reason=reason)
+        self.end_process(consumer)
+
     def protocols(self, strategy: str) -> frozenset[RebalanceProtocol]:
         """The rebalance protocols of a strategy; none where it is the broker's (KIP-848)."""
         if strategy not in self._protocols:
@@ -142,7 +147,8 @@ class World:
         self.note(
             "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
         )
-        return self.history.record(generation, started_ms, self.now_ms, causes, moved, step)
+        number = self.history.record(step)
+        return Rebalance(generation, started_ms, self.now_ms, causes, moved, self.history, number)
 
     @property
     def running(self) -> Sequence[Consumer]:

@@ -34,9 +34,9 @@ from copartition.simulation.inputs.kinds import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from copartition.simulation.inputs.values import COUNT, FLAG, SETTINGS, TEXT, change_value, read_audit
+from copartition.words import described
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_TOPIC_NAME
-from partitioning.kit.words import described
 
 
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:

@@ -25,8 +25,8 @@ from copartition.simulation.inputs.kinds import (
 )
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
-from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_FILE_BYTES, check_members
+from partitioning.kit.packages import needs
 
 _ENDINGS = {".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}

@@ -72,20 +72,12 @@ class History:
         self._at = -1  # the step that `_owner` and `_position` show
         self._owner = self._position = np.empty(0, np.int32)
 
-    def record(
-        self,
-        generation: int,
-        started_ms: float,
-        completed_ms: float,
-        causes: tuple[str, ...],
-        moved: int,
-        step: Step,
-    ) -> Rebalance:
-        """A rebalance that is complete, see there, with its step."""
+    def record(self, step: Step) -> int:
+        """What a rebalance decided; gives the number of this step."""
         if self._steps and self._steps[-1].counts == step.counts:
             step = step._replace(counts=self._steps[-1].counts)  # one tuple for all that are equal
         self._steps.append(step)
-        return Rebalance(generation, started_ms, completed_ms, causes, moved, self, len(self._steps) - 1)
+        return len(self._steps) - 1
 
     def goes_on(self, change: Change) -> None:
         """What the next rebalance changes counts from here; no rebalance caused this change."""

@@ -171,9 +171,9 @@ class Flow:
         """What has happened up to this time."""
         self.advance(at)
         readers = self.readers
-        balance = readers.balance(at)
+        arrived, processed, again, lost = readers.balance(at)
         outages = readers.outages
-        again = np.maximum(balance.again, 0.0) / 1000
+        again = np.maximum(again, 0.0) / 1000
         nothing = np.zeros(len(again))
         lag_ms, lag = readers.group_curve.until(at)
         return RecordsResult(
@@ -184,10 +184,10 @@ class Flow:
             recovery_ms=np.where(outages.open, np.inf, outages.recovery_ms),
             duplicates=nothing if self._transactional else again,
             aborted=again if self._transactional else nothing,
-            lost=balance.lost / 1000,
-            consumed=(balance.processed - balance.lost) / 1000,
-            waiting=(balance.arrived - balance.processed) / 1000,
-            arrived=balance.arrived / 1000,
+            lost=lost / 1000,
+            consumed=(processed - lost) / 1000,
+            waiting=(arrived - processed) / 1000,
+            arrived=arrived / 1000,
             uncommitted_ms=readers.transactions.waits_ms(len(again), at),
             catch_up_ms=outages.catch_up_ms,
             catch_ups=outages.catch_ups(),

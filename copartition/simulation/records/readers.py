@@ -1,7 +1,5 @@
 """Who reads each partition, how far behind it is, what is committed of it, and open transactions."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -171,16 +169,6 @@ class OpenTransactions:
         return np.bincount(where[order][:-1], lasting, partitions).astype(np.float64)
 
 
-class Balance(NamedTuple):
-    """What has become of the records of each partition."""
-
-    arrived: Floats
-    processed: Floats
-    """Up to where somebody has, records that were lost included."""
-    again: Floats
-    lost: Floats
-
-
 class Zombie:
     """A consumer that reads on what is no longer its own."""
 
@@ -313,8 +301,11 @@ class Readers:
         self._begin()
         consumers.leave()
 
-    def balance(self, at: float) -> Balance:
-        """The state of everything then, which counts as a change of everything."""
+    def balance(self, at: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """The records of each partition: arrived, processed by somebody or lost, processed again, and lost.
+
+        It is their state then, which counts as a change of everything.
+        """
         consumers = self.consumers
         everybody = np.arange(len(consumers.now) - 1)
         consumers.enter(everybody, np.full(len(everybody), at))
@@ -337,7 +328,7 @@ class Readers:
                 reached[slots] = np.maximum(reached[slots], up_to)
         processed = np.maximum(position, reached)
         # What was left behind and has not been reached again has not been processed again either.
-        return Balance(arrived, processed, again - (processed - position), lost)
+        return arrived, processed, again - (processed - position), lost
 
     def _sharing(self, slots: Slots) -> _Sharing:
         return (

@@ -7,6 +7,7 @@ and a long among longs. So shapes are counted by size, batch by batch, and named
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,19 +20,17 @@ from copartition.topics.audit.logical import (
     OPENING,
     TEXTS,
     UUID,
+    WIDTHS,
     Sample,
     Spans,
-    is_json,
     lone_form,
     look,
+    parsed_json,
     schema_ids,
     spans_of,
 )
 from copartition.topics.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn
-
-WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
-"""Sizes of serialized numbers and UUIDs."""
 
 CHANCE = {4: 1 / 8, 8: 1 / 256, 16: 1 / 256, 0: 1 / 256}
 """Where no more of the keys of a size are text than this, these are bytes that look like text by chance."""
@@ -69,7 +68,7 @@ class FormCounts:
     """Counts of key forms, in bounded memory: `add` columns and `merge` counts, then ask for `forms`."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, int], int] = {}  # by shape and size, 0 for any but those of `WIDTHS`
+        self._rows: Counter[tuple[int, int]] = Counter()  # by shape and size, 0 for any but those of `WIDTHS`
         self._examples: dict[tuple[int, int], bytes] = {}
         self._ids: dict[int, set[int]] = {}  # by size
         self._sample = Sample()
@@ -89,7 +88,7 @@ class FormCounts:
         counts = np.bincount(code)
         for number in np.flatnonzero(counts).tolist():
             cell = divmod(number, len(_SIZE))
-            self._rows[cell] = self._rows.get(cell, 0) + int(counts[number])
+            self._rows[cell] += int(counts[number])
             if cell not in self._examples:
                 self._examples[cell] = keys.row(int(np.argmax(code == number)))[:SHOWN]
         framed = np.flatnonzero(shape == FRAME)
@@ -105,8 +104,7 @@ class FormCounts:
 
     def merge(self, other: FormCounts) -> None:
         """Count what `other` counted."""
-        for name, rows in other._rows.items():
-            self._rows[name] = self._rows.get(name, 0) + rows
+        self._rows.update(other._rows)
         self._examples = {**other._examples, **self._examples}
         for size, ids in other._ids.items():
             self._see_ids(size, np.array(sorted(ids), np.int64))
@@ -149,7 +147,7 @@ class FormCounts:
     def load(cls, dumped: bytes) -> FormCounts:
         """What `dump` gave."""
         state, counts = json.loads(dumped), cls()
-        counts._rows = {(shape, size): rows for shape, size, rows in state["rows"]}
+        counts._rows = Counter({(shape, size): rows for shape, size, rows in state["rows"]})
         counts._examples = {(shape, size): bytes.fromhex(key) for shape, size, key in state["examples"]}
         counts._ids = {size: set(ids) for size, ids in state["ids"]}
         counts._sample.update([bytes.fromhex(key) for key in state["sample"]])
@@ -167,7 +165,7 @@ class FormCounts:
             yield (shape, size), named
 
     def _count(self, shapes: tuple[int, ...], size: int) -> int:
-        return sum(self._rows.get((shape, size), 0) for shape in shapes)
+        return sum(self._rows[shape, size] for shape in shapes)
 
     def _frame(self, size: int) -> Named:
         """What keys are that begin with a zero and a schema id."""
@@ -187,7 +185,7 @@ class FormCounts:
         form = lone_form(shape, size)
         if form == "json":
             enclosed = [key for key in sampled if key[0] in OPENING]
-            form = "json" if not enclosed or any(map(is_json, enclosed)) else "text"
+            form = "json" if not enclosed or any(map(parsed_json, enclosed)) else "text"
         texts, others = self._count(TEXTS, size), self._count((UUID, BINARY), size)
         if size in WIDTHS:
             others += self._count((FRAME,), size)

@@ -32,6 +32,9 @@ TEXTS = (JSON, UUID_TEXT, DECIMAL, TEXT)
 OPENING = b'{["'
 """How JSON begins that is neither a number nor a word."""
 
+WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
+"""Sizes of serialized numbers and UUIDs."""
+
 HEADER = 5
 """Bytes of a registry's frame before the payload: a zero, and the schema id, big-endian."""
 
@@ -195,13 +198,11 @@ def _sums(keys: Spans) -> NDArray[np.uint64]:
 
 def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
     """Which keys are integers of 64 bits, as one writes them, and these, two's complement."""
-    if not len(keys.starts):
-        return np.empty(0, np.intp), np.empty(0, np.uint64)
     first = keys.data[np.minimum(keys.starts, len(keys.data) - 1)]
     minus = first == ord("-")
     digits = keys.sizes - minus
     begins = minus | ((first >= ord("0")) & (first <= ord("9")))
-    matching, values = [], []
+    matching, values = [np.empty(0, np.intp)], [np.empty(0, np.uint64)]
     fitting = begins & (digits > 0) & (digits <= _MOST_DIGITS)
     for size in np.unique(digits[fitting]).tolist():
         rows = np.flatnonzero(fitting & (digits == size))
@@ -212,8 +213,6 @@ def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
         plain &= (number[:, 0] > 0) | ((size == 1) & ~negative)
         matching.append(rows[plain])
         values.append(np.where(negative, -value.view(np.int64), value.view(np.int64))[plain].view(np.uint64))
-    if not matching:
-        return np.empty(0, np.intp), np.empty(0, np.uint64)
     return np.concatenate(matching), np.concatenate(values)
 
 
@@ -380,13 +379,8 @@ def lone_form(shape: int, size: int) -> str:
     if shape == FRAME:
         return "int64" if size == 8 else "registry"
     if shape in {UUID, BINARY}:
-        return {4: "int32", 8: "int64", 16: "uuid"}.get(size, "bytes")
+        return WIDTHS.get(size, "bytes")
     return {JSON: "json", UUID_TEXT: "uuid-text", DECIMAL: "decimal", TEXT: "text"}[shape]
-
-
-def is_json(key: bytes) -> bool:
-    """Whether a key is JSON."""
-    return _json(key) is not None
 
 
 def logical_value(value: Any) -> LogicalKey:
@@ -411,11 +405,11 @@ def _text(key: bytes) -> LogicalKey | None:
         text = key.decode()
     except UnicodeDecodeError:
         return None
-    parsed = _json(key) if key[:1] in {b"{", b"[", b'"'} else None
+    parsed = parsed_json(key) if key[:1] in {b"{", b"[", b'"'} else None
     return logical_value(parsed[0] if parsed else text)
 
 
-def _json(key: bytes) -> tuple[Any] | None:
+def parsed_json(key: bytes) -> tuple[Any] | None:
     """The value of a JSON text, alone in a tuple; None where it is none."""
     try:
         return (json.loads(key),)

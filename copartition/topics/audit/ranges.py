@@ -79,14 +79,11 @@ class Range(NamedTuple):
 
 
 def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
-    """Records, in any order, as blocks: neighbours of one partition with the same `offset >> shift` are one.
+    """Some records, in any order, as blocks: neighbours of one partition with the same `offset >> shift`.
 
     `hits` says whether each candidate explains each record, False without a key; its shape is (n, c).
     """
     place, at, written_ms = records.partition.astype(np.int64), records.offset, records.timestamp_ms
-    if not len(at):
-        none, empty = np.zeros(0, np.int64), np.zeros((0, hits.shape[1]), np.int64)
-        return Blocks(none, none, none, none, none, empty, empty, empty, none, none)
     number = at >> shift
     starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
     keyless = records.keys.empty

@@ -3,16 +3,15 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from numpy.typing import NDArray
 
+from copartition.topics.audit.selection import Selection
 from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
-from copartition.topics.audit.topic_state import UNKNOWN_TOPIC, TopicState
+from copartition.topics.audit.topic_state import NO_RIGHT, UNKNOWN_TOPIC, TopicState
 from copartition.words import count
 from partitioning.clients.contact import quiet_client
 from partitioning.errors import (
@@ -40,17 +39,19 @@ class Messages:
         self._ends = ends
         self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
 
-    def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[tuple[KafkaError, int]]]:
+    def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[KafkaError]]:
         """Of some messages the records before the ends, the partitions at their end, and their errors."""
-        errors: list[tuple[KafkaError, int]] = []
-        finished: set[int] = set()
         keys: list[Any] = list(map(Message.key, messages))
+        faults: list[Any] = []
         try:
             column = _column(keys)
-        except TypeError:  # some are None
-            faults = self._faults(messages, keys, errors, finished)
-            messages = [each for row, each in enumerate(messages) if row not in faults]
-            column = key_column([key for row, key in enumerate(keys) if row not in faults])
+        except TypeError:  # some are None, as that of an error is
+            faults = [each for each in messages if each.error() is not None]
+            messages = [each for each in messages if each.error() is None]
+            column = key_column([each.key() for each in messages])
+        errors = [each.error() for each in faults if each.error().code() != KafkaError._PARTITION_EOF]
+        ends = [each for each in faults if each.error().code() == KafkaError._PARTITION_EOF]
+        finished = {each.partition() for each in ends if each.offset() >= self._ends[each.partition()]}
         count = len(messages)
         partition = np.fromiter(map(Message.partition, messages), np.int32, count)
         bounds = np.append(np.flatnonzero(partition[1:] != partition[:-1]), count - 1)[: count or 0]
@@ -66,25 +67,6 @@ class Messages:
         if not kept.all():
             records = pick_records(records, np.flatnonzero(kept))
         return records, finished, errors
-
-    def _faults(
-        self,
-        messages: Sequence[Message],
-        keys: Sequence[bytes | None],
-        errors: list[tuple[KafkaError, int]],
-        finished: set[int],
-    ) -> set[int]:
-        """The rows that are no records, which none with a key can be; noted as errors, or as an end."""
-        rows = set()
-        for row, key in enumerate(keys):
-            if key is None and (fault := messages[row].error()) is not None:
-                rows.add(row)
-                partition, offset = messages[row].partition(), messages[row].offset()
-                if fault.code() != KafkaError._PARTITION_EOF:
-                    errors.append((fault, -1 if partition is None else partition))
-                elif partition is not None and offset is not None and offset >= self._ends[partition]:
-                    finished.add(partition)
-        return rows
 
     def _adapt(self, messages: Sequence[Message]) -> None:
         """Ask for no more at a time than memory holds, values included."""
@@ -146,33 +128,11 @@ Bounds = dict[int, tuple[int, int]]
 """Of each partition, the first offset to read and the one after the last."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
-
-    More than one of them, or a number that selects nothing, raises `InvalidConfigError`.
-    """
-
-    full: bool = False  # every record there is when reading begins
-    last: int | None = None  # so many offsets at the end of each partition
-    since_ms: int | None = None  # records from this time on, milliseconds since 1970
-    partitions: tuple[int, ...] | None = None  # these only; None for all
-
-    def __post_init__(self) -> None:
-        if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
-            raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
-        if self.last is not None and self.last < 1:
-            raise InvalidConfigError(f"last is {self.last}: give at least 1 offset of each partition")
-        if self.since_ms is not None and self.since_ms < 0:
-            raise InvalidConfigError(f"since_ms is {self.since_ms}: give milliseconds since 1970")
-
-
 class Reading:
     """A topic that is being read; iterate once, then ask for `coverage`. A context manager.
 
     Keys, places and timestamps are read, values are dropped at once. Timestamps are taken of a part of the
-    records, some of each run of a partition; the others have -1. `selection` is a sample by default;
-    `committed` leaves out records of transactions that are open or were aborted.
+    records, some of each run of a partition; the others have -1. `selection` is a sample by default.
 
     Raises:
         UnknownTopicError: there is no such topic; the message proposes near names.
@@ -181,24 +141,17 @@ class Reading:
         InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """
 
-    def __init__(
-        self,
-        topic: str,
-        config: Mapping[str, Any],
-        selection: Selection | None = None,
-        *,
-        committed: bool = False,
-    ) -> None:
+    def __init__(self, topic: str, config: Mapping[str, Any], selection: Selection | None = None) -> None:
         self.topic = topic
         self._selection = selection or Selection()
-        self._committed = committed
+        committed = self._selection.committed
         self._state = TopicState(topic, config)
         self.num_partitions = self._state.num_partitions  # when reading began
         self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None where unknown
         self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
         self._partitions = self._chosen()
         self._whole = self._state.ends(self._partitions, committed=committed)
-        self._bounds = self._selected(committed=committed)
+        self._bounds = self._selected()
         self._read = 0
         self._left_out = 0
         self._errors: list[KafkaError] = []
@@ -218,16 +171,11 @@ class Reading:
             settings |= {"fetch.message.max.bytes": 1 << 16, "fetch.wait.max.ms": 20}
         self._consumer: Consumer = quiet_client(Consumer, settings, self._errors)
 
-    def close(self) -> None:
-        """Leave the cluster; once is enough, twice does no harm."""
-        with suppress(RuntimeError):  # it is closed
-            self._consumer.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._consumer.close()
 
     def __iter__(self) -> Iterator[Records]:
         """The selected records in batches, in the order in which they arrive.
@@ -284,8 +232,8 @@ class Reading:
             what = f"the records since {self._selection.since_ms} ms in {where}"
         else:
             what = f"every record in {where}"
-        aborted = ["what open and aborted transactions wrote is left out"] if self._committed else []
-        return "; ".join([what, *aborted, *self.remarks])
+        left_out = ["what open and aborted transactions wrote is left out"] * self._selection.committed
+        return "; ".join([what, *left_out, *self.remarks])
 
     def _chosen(self) -> list[int]:
         if self._selection.partitions is None:
@@ -300,10 +248,11 @@ class Reading:
             raise InvalidConfigError(f"topic {self.topic!r}: no partitions are selected; give one at least")
         return sorted({*self._selection.partitions})
 
-    def _selected(self, *, committed: bool) -> Bounds:
+    def _selected(self) -> Bounds:
         if (last := self._selection.last) is not None:
             return {each: (max(start, end - last), end) for each, (start, end) in self._whole.items()}
         if (since_ms := self._selection.since_ms) is not None:
+            committed = self._selection.committed
             bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
             # What came since the ends were asked for is none of ours.
             return {
@@ -341,8 +290,8 @@ class Reading:
             if got:
                 answered = time.monotonic()
                 records, finished, errors = messages.columns(got)
-                for error, partition in errors:
-                    self._refused(error, partition)
+                for error in errors:
+                    self._refused(error)
                 if done := left.keys() & finished:
                     self._consumer.pause([TopicPartition(self.topic, partition) for partition in done])
                     for each in done:
@@ -362,10 +311,10 @@ class Reading:
             yield concatenate(held)
         self._consumer.unassign()
 
-    def _refused(self, error: KafkaError, partition: int) -> None:
+    def _refused(self, error: KafkaError) -> None:
         """An error that comes instead of records; librdkafka mends some of them itself."""
-        if error.name() == "TOPIC_AUTHORIZATION_FAILED":
-            raise self._state.error_of(error, "READ", partition)
+        if error.name() == NO_RIGHT:
+            raise self._state.error_of(error, "READ")
         if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
             self._look_again()
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.topics.audit.topic_audit import Writer, pick_keys
+from copartition.topics.audit.topic_audit import Writer, key_hashes, pick_keys
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES, HashName
 from partitioning.hashing.modulo import partitions_of
@@ -212,9 +212,8 @@ def _distinct(
     if len(places) > _ROWS:
         rows = np.linspace(0, len(places) - 1, _ROWS).astype(np.intp)
         keys, places = pick_keys(keys, rows), places[rows]
-    # Two hashes tell keys apart; that a pair of keys has both in common does no harm.
-    first, second = (HASHES[name].column(keys.offsets, keys.data) for name in ("murmur2", "crc32"))
-    marks = (first.astype(np.int64) << 32) ^ second.view(np.uint32) ^ (places.astype(np.int64) << 20)
+    # Hashes tell keys apart; that a pair of keys has one in common does no harm.
+    marks = key_hashes(keys) ^ (places.astype(np.uint64) << np.uint64(20))
     _, rows = np.unique(marks, return_index=True)
     rows = np.sort(rows)
     if len(rows) > most:

@@ -52,13 +52,21 @@ class Group:
 
 
 class _Batch(NamedTuple):
-    """Records: which have keys, which writer explains which, which nobody does, and hashes of the keys."""
+    """Records: which writer explains which, and hashes of the keys."""
 
     records: Records
-    keyed: NDArray[np.bool_]
-    hits: NDArray[np.bool_]
-    unexplained: NDArray[np.bool_]
+    hits: NDArray[np.bool_]  # none of a record without a key
     hashes: dict[HashName, NDArray[np.int32]]
+
+    @property
+    def unexplained(self) -> NDArray[np.bool_]:
+        """Which records have a key and no writer that explains them."""
+        return ~(self.records.keys.empty | self.hits.any(axis=1))
+
+    def take(self, rows: NDArray[np.intp]) -> _Batch:
+        """Some of them."""
+        hashes = {name: column[rows] for name, column in self.hashes.items()}
+        return _Batch(pick_records(self.records, rows), self.hits[rows], hashes)
 
 
 class Tally:
@@ -95,19 +103,25 @@ class Tally:
         """The topic's partition count."""
         return self.trials.num_partitions
 
+    @property
+    def highest_partition(self) -> int:
+        """The highest partition of which a record was added; 0 without any."""
+        waiting = [int(records.partition.max()) for records in self._uncounted()]
+        return max([int(self.blocks.partition.max(initial=0)), *waiting])
+
     def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
         """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name."""
         if not len(records.offset):
             return {}
-        hashes = (batch := self._batch(records)).hashes
+        batch = self._batch(records)
         self._recent.append(batch)
-        self._unexplained += int(np.count_nonzero(self._recent[-1].unexplained))
+        self._unexplained += int(np.count_nonzero(batch.unexplained))
         while self._unexplained >= self._next_try and self._look():
             pass
         while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
             self._pass(self._recent.pop(0))
         self._forget()
-        return hashes
+        return batch.hashes
 
     def merge(self, other: Tally) -> None:
         """Count what the other one has counted: other records of the same topic."""
@@ -249,7 +263,7 @@ class Tally:
             places = partitions_of(hashes[name], writer.num_partitions, sign)
             np.equal(places, records.partition, out=hits[:, number])
         hits &= keyed[:, None]
-        return _Batch(records, keyed, hits, keyed & ~hits.any(axis=1), hashes)
+        return _Batch(records, hits, hashes)
 
     def _uncounted(self) -> list[Records]:
         """Records that have not been counted yet."""
@@ -257,22 +271,20 @@ class Tally:
 
     def _pass(self, batch: _Batch) -> None:
         """Count what is explained; the rest waits."""
-        if not batch.unexplained.any():
+        unexplained = batch.unexplained
+        if not unexplained.any():
             self._count(batch)
             return
-        self._pending.append(pick_records(batch.records, np.flatnonzero(batch.unexplained)))
-        rows = np.flatnonzero(~batch.unexplained)
-        if len(rows):
-            hashes = {name: column[rows] for name, column in batch.hashes.items()}
-            records = pick_records(batch.records, rows)
-            self._count(_Batch(records, batch.keyed[rows], batch.hits[rows], batch.unexplained[rows], hashes))
+        self._pending.append(pick_records(batch.records, np.flatnonzero(unexplained)))
+        if not unexplained.all():
+            self._count(batch.take(np.flatnonzero(~unexplained)))
         if _many(self._pending, MOST_PENDING, MOST_PENDING_BYTES) and (
             self.groups or not self._look(vaguely=True)
         ):
             self._give_up()
 
     def _count(self, batch: _Batch) -> None:
-        counted = np.zeros(len(batch.keyed), np.bool_)
+        counted = np.zeros(len(batch.hits), np.bool_)
         for group in self.groups:
             own = batch.hits[:, group.writers].any(axis=1) & ~counted
             counted |= own

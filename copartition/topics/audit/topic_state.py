@@ -1,15 +1,12 @@
 """What a cluster says of a topic before its records are read, and again after."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    OffsetSpec,
-)
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from partitioning.clients.contact import PATIENCE_S, cluster_metadata, list_offsets, quiet_client
 from partitioning.errors import (
@@ -26,6 +23,8 @@ ASIDE_S = 3.0
 
 UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
 """What librdkafka calls the errors of a topic, or of a partition of it, that is not there."""
+
+NO_RIGHT = "TOPIC_AUTHORIZATION_FAILED"
 
 _NO_TIMES = -1
 
@@ -62,7 +61,9 @@ class TopicState:
             ) from error
         description = metadata.topics.get(self.topic)
         if description is None:
-            if self._refusal() == "TOPIC_AUTHORIZATION_FAILED":
+            # A list leaves out what is hidden from us; to ask for that very topic is refused.
+            refusal = self._describe().exception()
+            if isinstance(refusal, KafkaException) and refusal.args[0].name() == NO_RIGHT:
                 raise self._no_right("DESCRIBE")
             close = get_close_matches(self.topic, metadata.topics, n=3)
             near = f"did you mean {', '.join(close)}?" if close else "and no name near that"
@@ -81,37 +82,36 @@ class TopicState:
             return None
 
     def ends(
-        self, partitions: Iterable[int], *, committed: bool, since_ms: int | None = None
+        self, partitions: Collection[int], *, committed: bool, since_ms: int | None = None
     ) -> dict[int, tuple[int, int]]:
         """The first offset of each partition, or the first from `since_ms` on, and the one after the last.
 
         With `committed` open transactions are beyond the end.
         """
-        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        numbers = [*partitions]
-        earliest, latest = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        first = earliest if since_ms is None else OffsetSpec.for_timestamp(since_ms)
-        starts = self._offsets(numbers, first, level)
-        ends = self._offsets(numbers, latest, level)
+        first: Literal["earliest"] | int = "earliest" if since_ms is None else since_ms
+        starts = self._offsets(partitions, first, committed=committed)
+        ends = self._offsets(partitions, "latest", committed=committed)
         return {
             number: (
                 ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
                 ends[number],
             )
-            for number in numbers
+            for number in partitions
         }
 
-    def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
-        specs = {TopicPartition(self.topic, partition): which for partition in partitions}
-        offsets, refusals = list_offsets(self._admin, specs, level, TIMEOUT_S)
-        for each, error in refusals.items():
-            raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
-        return {each.partition: offset for each, offset in offsets.items()}
+    def _offsets(
+        self, partitions: Iterable[int], which: Literal["earliest", "latest"] | int, *, committed: bool
+    ) -> dict[int, int]:
+        places = [(self.topic, partition) for partition in partitions]
+        offsets, refusals = list_offsets(self._admin, places, which, committed=committed, within_s=TIMEOUT_S)
+        for (_, partition), error in refusals.items():
+            raise self.error_of(error.args[0], "DESCRIBE", partition) from error
+        return {partition: offset for (_, partition), offset in offsets.items()}
 
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses; `right` is what is missing if it is a right."""
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
-        if error.name() == "TOPIC_AUTHORIZATION_FAILED":
+        if error.name() == NO_RIGHT:
             return self._no_right(right)
         if error.name() in UNKNOWN_TOPIC:
             return UnknownTopicError(f"{where}: {error.str()}")
@@ -123,21 +123,14 @@ class TopicState:
 
     def _topic_id(self) -> str | None:
         try:
-            return str(self._described().topic_id)
+            return str(self._describe().result().topic_id)
         except KafkaException:
             return None
 
-    def _refusal(self) -> str | None:
-        """The name of the error that asking for this very topic gives; a list leaves out what is hidden."""
-        try:
-            self._described()
-        except KafkaException as error:
-            return str(error.args[0].name())
-        return None
-
-    def _described(self) -> Any:
-        answers = self._admin.describe_topics(TopicCollection([self.topic]), request_timeout=ASIDE_S)
-        return answers[self.topic].result()
+    def _describe(self) -> Future[Any]:
+        topics = TopicCollection([self.topic])
+        answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=ASIDE_S)[self.topic]
+        return answer
 
     def _no_right(self, right: str) -> TopicAccessError:
         return TopicAccessError(f"topic {self.topic!r}: this user needs {right} on the topic; add that ACL")

@@ -52,8 +52,8 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     counts_by_topic = {
         topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
     }
-    different = len({*counts_by_topic.values()}) > 1
-    count = next(iter(counts_by_topic.values())) if counts_by_topic and not different else None
+    different = {*counts_by_topic.values()}
+    count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     assumed = [*_ASSUMED]
@@ -62,9 +62,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     answer = answer_of(reasons)
-    ways = (
-        () if answer == "yes" else (*_settings(writers, count), *_grow(counts_by_topic if different else {}))
-    )
+    ways = () if answer == "yes" else (*_settings(writers, count), *_grow(counts_by_topic))
     return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
 
 

@@ -9,7 +9,7 @@ in none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from copartition.topics.audit.topic_audit import Records, key_hashes
 from copartition.topics.join.verdict import KeyApart, KeyProof, differing_places
 from partitioning.keys import KeyColumn
 from partitioning.kit.columns import locate, run_starts
-
-_Column = TypeVar("_Column", bound=np.generic)
 
 MOST_KEYS = 24_000_000
 """Keys that are kept of all topics together, 16 bytes each."""
@@ -46,17 +44,11 @@ class KeyPlaces(NamedTuple):
         old, new = at[present], ~present
         self.low[old] = np.minimum(self.low[old], more.low[present])
         self.high[old] = np.maximum(self.high[old], more.high[present])
-        inserted = at[new] + np.arange(np.count_nonzero(new))
-        stays = np.ones(len(self.hashes) + len(inserted), np.bool_)
-        stays[inserted] = False
-
-        def both(mine: NDArray[_Column], its: NDArray[_Column]) -> NDArray[_Column]:
-            column = np.empty(len(stays), mine.dtype)
-            column[stays] = mine
-            column[inserted] = its[new]
-            return column
-
-        return KeyPlaces(both(self.hashes, more.hashes), both(self.low, more.low), both(self.high, more.high))
+        return KeyPlaces(
+            np.insert(self.hashes, at[new], more.hashes[new]),
+            np.insert(self.low, at[new], more.low[new]),
+            np.insert(self.high, at[new], more.high[new]),
+        )
 
     def up_to(self, ceiling: np.uint64) -> KeyPlaces:
         """Those whose hash is not above the ceiling."""
@@ -82,11 +74,29 @@ class _Waiting(NamedTuple):
     rows: NDArray[np.intp]
 
 
-class _Shared(NamedTuple):
-    """Of some keys, how many topics have each, and whether several have it at different partition numbers."""
+class _Homes(NamedTuple):
+    """Where n keys are in each topic, -1 where it does not have one; shape (topics, n)."""
 
-    topics: NDArray[np.int64]
-    apart: NDArray[np.bool_]
+    low: NDArray[np.int32]  # the lowest partition
+    high: NDArray[np.int32]  # the highest
+
+    @property
+    def topics(self) -> NDArray[np.int64]:
+        """How many topics have each key."""
+        return np.asarray(np.count_nonzero(self.high >= 0, axis=0))
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """Whether several topics have a key, and at different partition numbers."""
+        lowest = np.where(self.low < 0, self.high.max(axis=0), self.low).min(axis=0)
+        return np.asarray((self.topics > 1) & (lowest != self.high.max(axis=0)))
+
+    def places(self, number: int) -> tuple[int | None, ...]:
+        """Where the topics have a key that is apart, at partitions that differ."""
+        low, high = (
+            [None if place < 0 else place for place in column[:, number].tolist()] for column in self
+        )
+        return differing_places(low, high)
 
 
 class KeyComparison:
@@ -125,21 +135,16 @@ class KeyComparison:
         common = apart = everywhere = 0
         for topic, places in enumerate(self._places):
             for begin in range(0, len(places.hashes), _BLOCK):
-                hashes = places.hashes[begin : begin + _BLOCK]
-                shared = self._shared(hashes)
-                counted = np.zeros(len(hashes), np.bool_)
-                for earlier in self._places[:topic]:
-                    counted |= locate(earlier.hashes, hashes)[1]
-                common += int(np.count_nonzero((shared.topics > 1) & ~counted))
-                apart += int(np.count_nonzero(shared.apart & ~counted))
-                if not topic:
-                    everywhere += int(np.count_nonzero(shared.topics == len(self._places)))
+                homes = self._homes_of(places.hashes[begin : begin + _BLOCK])
+                new = (homes.high[:topic] < 0).all(axis=0)  # no earlier topic has it
+                common += int(np.count_nonzero(new & (homes.topics > 1)))
+                apart += int(np.count_nonzero(new & homes.apart))
+                everywhere += int(np.count_nonzero(new & (homes.topics == len(self._places))))
+        homes = self._homes_of(np.array([*self._examples], np.uint64))
         examples = [
-            KeyApart(key, self._places_of(hashes))
-            for hashes, key in (
-                (np.array([number], np.uint64), key) for number, key in self._examples.items()
-            )
-            if self._shared(hashes).apart[0]
+            KeyApart(key, homes.places(number))
+            for number, key in enumerate(self._examples.values())
+            if homes.apart[number]
         ]
         return KeyProof(
             keys=tuple(len(places.hashes) for places in self._places),
@@ -205,7 +210,7 @@ class KeyComparison:
         batches.
         """
         bounds = np.cumsum([len(batch.rows) for batch in waiting])
-        apart = np.flatnonzero(self._shared(hashes).apart)
+        apart = np.flatnonzero(self._homes_of(hashes).apart)
         for number in apart[:EXAMPLES].tolist():
             batch = int(np.searchsorted(bounds, rows[number], side="right"))
             keys = waiting[batch].keys
@@ -220,25 +225,12 @@ class KeyComparison:
             self.ceiling >>= np.uint64(1)
             self._places = [places.up_to(self.ceiling) for places in self._places]
 
-    def _shared(self, hashes: NDArray[np.uint64]) -> _Shared:
-        """How many topics have each of some keys, and whether it is at several partition numbers."""
-        topics = np.zeros(len(hashes), np.int64)
-        low = np.full(len(hashes), np.iinfo(np.int32).max, np.int32)
-        high = np.full(len(hashes), -1, np.int32)
-        for places in self._places:
+    def _homes_of(self, hashes: NDArray[np.uint64]) -> _Homes:
+        """Where some keys are."""
+        low = np.full((len(self._places), len(hashes)), -1, np.int32)
+        homes = _Homes(low, low.copy())
+        for topic, places in enumerate(self._places):
             at, present = locate(places.hashes, hashes)
-            at = at[present]
-            low[present] = np.minimum(low[present], places.low[at])
-            high[present] = np.maximum(high[present], places.high[at])
-            topics += present
-        return _Shared(topics, (topics > 1) & (low != high))
-
-    def _places_of(self, number: NDArray[np.uint64]) -> tuple[int | None, ...]:
-        """Where the topics have one key that is apart, at partitions that differ."""
-        low: list[int | None] = []
-        high: list[int | None] = []
-        for places in self._places:
-            at, present = locate(places.hashes, number)
-            low.append(int(places.low[at[0]]) if present[0] else None)
-            high.append(int(places.high[at[0]]) if present[0] else None)
-        return differing_places(low, high)
+            homes.low[topic, present] = places.low[at[present]]
+            homes.high[topic, present] = places.high[at[present]]
+        return homes

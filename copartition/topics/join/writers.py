@@ -7,7 +7,7 @@ from typing import NamedTuple
 from copartition.topics.audit.search import placing_of
 from copartition.topics.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
-from partitioning.kit.data import read_toml
+from partitioning.kit.packages import read_toml
 from partitioning.profiles import PROFILES, Profile, find_profile
 
 
@@ -52,7 +52,7 @@ class Setting(NamedTuple):
     """One way in which a client places keyed records."""
 
     settings: Mapping[str, str]  # names and values, none for the client's default
-    profile: str | None  # None where the client does not look at keys
+    profile: Profile | None  # how it places keyed records; None where it does not look at keys
 
 
 class ClientWriter(NamedTuple):
@@ -75,8 +75,11 @@ class ClientWriter(NamedTuple):
 def _clients() -> dict[str, tuple[Setting, ...]]:
     clients: dict[str, tuple[Setting, ...]] = {}
     for alike in read_toml(__package__, "clients.toml")["clients"]:
-        ways = tuple(Setting(way.get("settings", {}), way.get("profile")) for way in alike["ways"])
-        clients |= dict.fromkeys(alike["names"], ways)
+        ways = [
+            Setting(way.get("settings", {}), PROFILES[way["profile"]] if "profile" in way else None)
+            for way in alike["ways"]
+        ]
+        clients |= dict.fromkeys(alike["names"], tuple(ways))
     return clients
 
 
@@ -114,7 +117,7 @@ def parse_writer(text: str) -> ClientWriter:
     ways = CLIENTS[client]
     for way in ways:
         if way.settings == settings:
-            return ClientWriter(topic, client, settings, _profile(way))
+            return ClientWriter(topic, client, settings, way.profile)
     for name, value in settings.items():
         values = {way.settings[name]: None for way in ways if name in way.settings}
         if not values:
@@ -133,8 +136,7 @@ def parse_writer(text: str) -> ClientWriter:
 def setting_for(client: str, wanted: Placement) -> str | None:
     """How a client is set to place keyed records so; None where no setting that is known does it."""
     for way in CLIENTS[client]:
-        profile = _profile(way)
-        if profile is not None and placement(profile, wanted.num_partitions) == wanted:
+        if way.profile is not None and placement(way.profile, wanted.num_partitions) == wanted:
             return _settings_text(way.settings) or "the default partitioner"
     return None
 
@@ -143,13 +145,9 @@ def clients_of(profiles: Collection[str]) -> list[str]:
     """Clients that have one of these profiles in some setting, one of each that are set alike."""
     clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
-        if any(way.profile in profiles for way in ways):
+        if any(way.profile is not None and way.profile.name in profiles for way in ways):
             clients.setdefault(id(ways), client)
     return [*clients.values()]
-
-
-def _profile(way: Setting) -> Profile | None:
-    return None if way.profile is None else PROFILES[way.profile]
 
 
 def _settings_text(settings: Mapping[str, str]) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
+from copartition.words import first_of
 from partitioning.clients.ledger import Entry, ledger_group
-from partitioning.errors import NotEnoughReplicasError
-from partitioning.kit.words import first_of
+from partitioning.errors import AccessError, NotEnoughReplicasError
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
 from spark_integration.sinks.cluster import create_client, first_answer
 from spark_integration.sinks.exactly_once.faults import (
@@ -53,12 +53,7 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
     """
     admin = _admin(target) if admin is None else admin
     topics = confluent_kafka.TopicCollection([target.topic])
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_topics(topics, include_authorized_operations=True)[target.topic].result(
-            ANSWER_WITHIN_S
-        ),
-    )
+    description = _ask_one(target, lambda: admin.describe_topics(topics, include_authorized_operations=True))
     if not _allowed(description) >= {"READ", "WRITE"}:
         raise topic_refused(target.topic)
     _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
@@ -85,9 +80,7 @@ def prepare(target: Target) -> Target:
     for partition in tasks:
         standing(target, partition, ledger[partition], anchor)
     begins = [partition for partition in tasks if ledger[partition] is None]
-    for partition in (
-        _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)) if begins else ()
-    ):
+    for partition in _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)):
         # The transaction of a task that died may be open still, and comes to nothing.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
         check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
@@ -109,8 +102,6 @@ def place_for(target: Target) -> int:
     """
     admin = _admin(target)
     target = look_up(target, admin)
-    # First of all: a client that asks for offsets ends the process where the group's coordinator is not there
-    # yet (librdkafka's issue 5040), as on a cluster on which nobody had a group before.
     check_alone(target, admin)
     ledger = _ledger(admin, target, target.actual).values()
     again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
@@ -142,11 +133,8 @@ def check_alone(target: Target, admin: AdminClient | None = None) -> None:
     """
     admin = _admin(target) if admin is None else admin
     group = ledger_group(target.app_id)
-    description = _ask_while_coordinators_move(
-        target,
-        lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
-            ANSWER_WITHIN_S
-        ),
+    description = _ask_one(
+        target, lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)
     )
     if description.members:
         raise LedgerInUseError(
@@ -170,14 +158,9 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
     """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
     try:
-        settings = patiently(
-            lambda _: admin.describe_configs([resource])[resource].result(ANSWER_WITHIN_S),
-            target.longest_transaction_s + _SLACK_S,
-        )
-    except confluent_kafka.KafkaException as error:
-        if error.args[0].name() == "TOPIC_AUTHORIZATION_FAILED":
-            return
-        raise meaning(error.args[0], target.app_id, target.topic) from error
+        settings = _ask_one(target, lambda: admin.describe_configs([resource]))
+    except AccessError:
+        return
     least = int(settings["min.insync.replicas"].value)
     if behind := [partition for partition, count in in_sync.items() if count < least]:
         raise NotEnoughReplicasError(
@@ -218,6 +201,16 @@ def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
         return patiently(lambda _: ask(), target.longest_transaction_s + _SLACK_S)
     except confluent_kafka.KafkaException as error:
         raise meaning(error.args[0], target.app_id, target.topic) from error
+
+
+def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
+    """The only answer to a question about one thing, likewise."""
+
+    def answer() -> Any:
+        (future,) = ask().values()
+        return future.result(ANSWER_WITHIN_S)
+
+    return _ask_while_coordinators_move(target, answer)
 
 
 def _listed(partitions: Collection[int]) -> str:

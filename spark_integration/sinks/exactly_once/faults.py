@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from threading import Thread
@@ -61,24 +62,17 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
     5456 and 5511). The call is left behind, and what it holds.
     """
-    ended: list[tuple[Any, BaseException | None]] = []
+    ended = Future[Any]()
 
     def run() -> None:
         try:
-            ended.append((call(), None))
+            ended.set_result(call())
         except BaseException as error:  # noqa: BLE001 - it is raised where the call is waited for
-            ended.append((None, error))
+            ended.set_exception(error)
 
     # A daemon: at its end Python waits for any other thread.
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(within_s)
-    if not ended:
-        raise TimeoutError
-    result, error = ended[0]
-    if error is not None:
-        raise error
-    return result
+    Thread(target=run, daemon=True).start()
+    return ended.result(within_s)
 
 
 def begin(producer: Producer, topic: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import confluent_kafka  # the module, since its classes cannot be pickled
@@ -30,6 +31,7 @@ from spark_integration.sinks.exactly_once.partitions import (
     committed_reader,
     end_of,
     ledger_entries,
+    next_committed,
 )
 from spark_integration.sinks.exactly_once.target import Target
 
@@ -66,9 +68,8 @@ def end_elsewhere(target: Target, partition: int) -> None:
     That task may be waiting for the slot that the caller has.
     """
     admin = admin_client(target)
-    place = confluent_kafka.TopicPartition(target.topic, partition)
     deadline = time.monotonic() + SILENT_S
-    while _is_open(admin, target, place):
+    while _is_open(admin, target, partition):
         if time.monotonic() > deadline:
             fence(target, [partition])
             return
@@ -102,23 +103,23 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
     transaction, so that every earlier transaction of the id has ended as far as the coordinator knows.
     """
     admin = admin_client(target)
-    place = confluent_kafka.TopicPartition(target.topic, partition, 0)
-    if not _is_open(admin, target, place):
+    if not _is_open(admin, target, partition):
         return
-    readable = end_of(admin, place, committed=True)
-    if readable == end_of(admin, place, committed=False):
+    readable = end_of(admin, target, partition, committed=True)
+    if readable == end_of(admin, target, partition, committed=False):
         # The entry that is in force while a transaction that would change it is open.
         offsets = patiently(lambda _: committed(admin, target, [partition], stable=False))
-        if not _holds_just(target, place, ledger_entries(target, check_readable(offsets))[partition]):
+        if not _holds_just(target, partition, ledger_entries(target, check_readable(offsets))[partition]):
             return
     else:
-        _abort_in_partition(producer, place)
+        _abort_in_partition(target, partition, producer)
         deadline = time.monotonic() + ANSWER_WITHIN_S
-        while end_of(admin, place, committed=True) == readable:
+        while end_of(admin, target, partition, committed=True) == readable:
             if time.monotonic() > deadline:
                 return  # it was somebody else's
             time.sleep(0.05)
-    with committed_reader(target) as group:
+    place = confluent_kafka.TopicPartition(target.topic, partition, 0)
+    with closing(committed_reader(target)) as group:
         producer.begin_transaction()
         producer.send_offsets_to_transaction([place], group.consumer_group_metadata(), ANSWER_WITHIN_S)
         producer.abort_transaction(ANSWER_WITHIN_S)
@@ -133,23 +134,22 @@ def end_dropped(
     written again. A transaction whose commit the ledger records is not touched: its records are in the last
     entry, and the next transaction does commit them.
     """
-    place = confluent_kafka.TopicPartition(target.topic, partition)
-    hangs = end_of(admin, place, committed=True) != end_of(admin, place, committed=False)
-    if hangs and _holds_just(target, place, last):
-        _abort_in_partition(producer, place)
+    readable, end = (end_of(admin, target, partition, committed=level) for level in (True, False))
+    if readable != end and _holds_just(target, partition, last):
+        _abort_in_partition(target, partition, producer)
 
 
-def _abort_in_partition(producer: Producer, place: confluent_kafka.TopicPartition) -> None:
+def _abort_in_partition(target: Target, partition: int, producer: Producer) -> None:
     producer.begin_transaction()
-    producer.produce(place.topic, key=b"aborted by copartition", partition=place.partition)
+    producer.produce(target.topic, key=b"aborted by copartition", partition=partition)
     producer.flush(ANSWER_WITHIN_S)  # what is still queued would be dropped, and the partition told nothing
     producer.abort_transaction(ANSWER_WITHIN_S)
 
 
-def _is_open(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> bool:
+def _is_open(admin: AdminClient, target: Target, partition: int) -> bool:
     """Whether a transaction that would change an entry of the ledger has not ended."""
     try:
-        check_readable(patiently(lambda _: committed(admin, target, [place.partition])))
+        check_readable(patiently(lambda _: committed(admin, target, [partition])))
     except confluent_kafka.KafkaException as error:
         if error.args[0].name() == "UNSTABLE_OFFSET_COMMIT":
             return True
@@ -157,24 +157,18 @@ def _is_open(admin: AdminClient, target: Target, place: confluent_kafka.TopicPar
     return False
 
 
-def _holds_just(target: Target, place: confluent_kafka.TopicPartition, last: Entry | None) -> bool:
+def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
     """Whether the committed records since the ledger's last transaction began are just that one's."""
     expected = 0 if last is None else last.added
     since = 0 if last is None else last.since
     if since < 0:
         return False
-    with committed_reader(target) as reader:
-        reader.assign([confluent_kafka.TopicPartition(place.topic, place.partition, since)])
-        count = 0
-        while count <= expected:
-            message = reader.poll(ANSWER_WITHIN_S)
+    with closing(committed_reader(target)) as reader:
+        reader.assign([confluent_kafka.TopicPartition(target.topic, partition, since)])
+        for count in range(expected + 1):
+            message = next_committed(reader, ANSWER_WITHIN_S)
             if message is None:
                 return False  # the broker does not answer
-            error = message.error()
-            if error is None:
-                count += 1
-            elif error.name() == "_PARTITION_EOF":
+            if message.error() is not None:
                 return count == expected  # fewer where retention or compaction took some, and hides others
-            else:
-                raise confluent_kafka.KafkaException(error)
     return False

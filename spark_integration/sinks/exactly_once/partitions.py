@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Literal
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.contact import list_offsets
+from partitioning.clients.contact import committed_offsets, list_offsets
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from spark_integration.errors import LedgerInUseError
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
@@ -18,7 +17,6 @@ from spark_integration.sinks.exactly_once.target import Target
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-_admin_api: Any = confluent_kafka.admin  # stubs export not all of it
 _TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT
 
 _OPEN_S = 3.0
@@ -30,32 +28,36 @@ def admin_client(target: Target) -> AdminClient:
     return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
-@contextmanager
-def committed_reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
-    """A reader of committed records that can name the ledger's group."""
+def committed_reader(target: Target) -> confluent_kafka.Consumer:
+    """A reader of committed records that can name the ledger's group; the caller closes it."""
     own = {
         "group.id": ledger_group(target.app_id),
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "auto.offset.reset": "earliest",
     }
-    reader = confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
-    try:
-        yield reader
-    finally:
-        reader.close()
+    # Warnings would be about settings that are a producer's own.
+    return confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
 
 
-def committed(admin: AdminClient, target: Target, partitions: Iterable[int], *, stable: bool = True) -> Any:
+def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
+    """A record, or with an error the end that readers of committed records come to; None where none comes."""
+    message = reader.poll(within_s)
+    error = None if message is None else message.error()
+    if error is not None and error.name() != "_PARTITION_EOF":
+        raise confluent_kafka.KafkaException(error)
+    return message
+
+
+def committed(
+    admin: AdminClient, target: Target, partitions: Iterable[int], *, stable: bool = True
+) -> list[confluent_kafka.TopicPartition]:
     """The offsets of the ledger's group for partitions of the topic; KafkaException where nobody says.
 
     Of a partition where an open transaction would change it, an error, unless `stable` is False.
     """
-    group = ledger_group(target.app_id)
-    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
-    request = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
-    answer: Any = admin.list_consumer_group_offsets([request], require_stable=stable)[group]
-    return answer.result(ANSWER_WITHIN_S).topic_partitions
+    group, places = ledger_group(target.app_id), [(target.topic, partition) for partition in partitions]
+    return committed_offsets(admin, group, places, stable=stable, within_s=ANSWER_WITHIN_S)
 
 
 def ledger_entries(
@@ -68,15 +70,14 @@ def ledger_entries(
         raise LedgerInUseError(f"{target}: {error}") from error
 
 
-def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
+def end_of(admin: AdminClient, target: Target, partition: int, *, committed: bool) -> int:
     """The end of a partition, as readers of committed records see it or as it is."""
-    return _offsets(admin, [place], committed=committed)[0]
+    return _offsets(admin, target, [partition], committed=committed)[0]
 
 
 def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) -> list[int]:
     """Those of the partitions to which anybody has ever written, be it in vain."""
-    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
-    ends = _offsets(admin, places)
+    ends = _offsets(admin, target, partitions)
     return [partition for partition, end in zip(partitions, ends, strict=True) if end]
 
 
@@ -86,48 +87,36 @@ def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenc
     Records of aborted transactions do not count: an attempt may have died in its first one. If `fenced`, this
     application has no transaction open there any more, so that one that is open is somebody else's.
     """
-    place = confluent_kafka.TopicPartition(target.topic, partition)
-    end = end_of(admin, place, committed=False)
+    end = end_of(admin, target, partition, committed=False)
     if not end:
         return False
-    if _offsets(admin, [place], "earliest")[0]:
+    if _offsets(admin, target, [partition], "earliest")[0]:
         return True  # deleted by age or by hand
-    with committed_reader(target) as reader:
+    with closing(committed_reader(target)) as reader:
         reader.assign([confluent_kafka.TopicPartition(target.topic, partition, 0)])
-        read_to, deadline = -1, time.monotonic() + ANSWER_WITHIN_S
-        while time.monotonic() < deadline:
-            message = reader.poll(0.1)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                return True
-            if error.name() != "_PARTITION_EOF":
-                raise confluent_kafka.KafkaException(error)
+        message = next_committed(reader, ANSWER_WITHIN_S)
+        if message is None:
+            raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(_TIMED_OUT))
+        while message is not None and message.error() is not None:
             if not fenced or (message.offset() or 0) >= end:
                 return False
-            if read_to < 0:
-                deadline = time.monotonic() + _OPEN_S
-            read_to = message.offset() or 0
-    if read_to < 0:
-        raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(_TIMED_OUT))
+            message = next_committed(reader, _OPEN_S)
     return True
 
 
 def _offsets(
     admin: AdminClient,
-    places: Sequence[confluent_kafka.TopicPartition],
+    target: Target,
+    partitions: Iterable[int],
     which: Literal["earliest", "latest"] = "latest",
     *,
     committed: bool = False,
 ) -> list[int]:
-    spec: Any = getattr(_admin_api.OffsetSpec, which)()
-    level = confluent_kafka.IsolationLevel
-    isolation = level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
+    places = [(target.topic, partition) for partition in partitions]
 
     def ask(limit_s: float) -> list[int]:
-        specs, within_s = dict.fromkeys(places, spec), min(limit_s, ANSWER_WITHIN_S)
-        offsets, refusals = list_offsets(admin, specs, isolation, within_s)
+        within_s = min(limit_s, ANSWER_WITHIN_S)
+        offsets, refusals = list_offsets(admin, places, which, committed=committed, within_s=within_s)
         for error in refusals.values():
             raise error
         return [offsets[place] for place in places]

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from partitioning.clients.delivery import milliseconds
 from partitioning.clients.ledger import FORMAT, Entry
 from partitioning.errors import InvalidConfigError, TopicChangedError
+from partitioning.keys import key_column
 from spark_integration.errors import (
     HalfWrittenError,
     LedgerAheadError,
@@ -66,13 +66,7 @@ class Content:
             for field in ("key", "value"):
                 self._add(f"{name}.{field}", pc.struct_field(present.flatten(), field))
             return
-        _, offsets, data = present.buffers()
-        if not len(present) or data is None:
-            self._hash(f"{name}.data", b"")
-            return
-        wide = pa.types.is_large_binary(column.type) or pa.types.is_large_string(column.type)
-        ends = np.frombuffer(offsets, np.int64 if wide else np.int32)[present.offset :]
-        self._hash(f"{name}.data", memoryview(data)[ends[0] : ends[len(present)]])
+        self._hash(f"{name}.data", key_column(present).data)
 
     def _hash(self, name: str, data: Any) -> None:
         self._streams.setdefault(name, sha256()).update(data)
@@ -141,21 +135,22 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where to go on in a partition: behind so many of the version's `records`, unless all are (`done`).
+def none_of(target: Target, before: int = 0) -> Entry:
+    """The entry of a version of which a partition holds nothing; `before` as in `Entry`."""
+    return Entry(
+        version=target.version,
+        records=0,
+        digest="",
+        done=False,
+        partitions=target.partitions,
+        before=before,
+        topic_id=target.topic_id,
+        format=FORMAT,
+    )
 
-    `digest` is of exactly these; `before` is the partition count that the version before was placed for.
-    """
 
-    records: int = 0
-    digest: str = ""
-    done: bool = False
-    before: int = 0
-
-
-def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Standing:
-    """Where to go on in a partition, by what the ledger says of it and of partition 0 (`anchor`).
+def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Entry:
+    """What a partition holds of a version, by what the ledger says of it and of partition 0 (`anchor`).
 
     A version may follow any lower one that is done, and may be run again until a higher one begins. The first
     version finds no ledger; after that only a partition that the topic has grown by has none. Either asks
@@ -173,10 +168,8 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
     else:
         _check_count_again(target, last, done=last.done and last is entry)
     if entry is None:
-        return Standing(before=_before(target, partition, anchor))
-    if entry.version < target.version:
-        return Standing(before=entry.partitions)
-    return Standing(entry.records, entry.digest, entry.done, entry.before)
+        return none_of(target, _before(target, partition, anchor))
+    return none_of(target, entry.partitions) if entry.version < target.version else entry
 
 
 def check_begins(target: Target, partition: int, holds_records: Callable[[], bool]) -> None:
@@ -263,7 +256,7 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
     )
 
 
-def check_same(target: Target, partition: int, held: Standing, content: Content) -> None:
+def check_same(target: Target, partition: int, held: Entry, content: Content) -> None:
     """Raise RerunDiffersError unless a rerun begins with the records that are in."""
     if content.records == held.records and (not held.records or content.digest() == held.digest):
         return

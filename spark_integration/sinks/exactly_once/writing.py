@@ -14,7 +14,7 @@ import confluent_kafka  # the module, since its classes cannot be pickled
 import pyarrow as pa
 
 from partitioning.clients.delivery import Deliveries, why_failed
-from partitioning.clients.ledger import FORMAT, Entry, ledger_group, transactional_id
+from partitioning.clients.ledger import Entry, transactional_id
 from partitioning.errors import DeliveryError, FencedError
 from spark_integration.errors import RoutingError
 from spark_integration.sinks.delivery import send
@@ -31,13 +31,18 @@ from spark_integration.sinks.exactly_once.faults import (
     patiently,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, end_dropped, end_elsewhere, end_half_done
-from spark_integration.sinks.exactly_once.partitions import admin_client, ledger_entries, may_hold_records
+from spark_integration.sinks.exactly_once.partitions import (
+    admin_client,
+    committed_reader,
+    ledger_entries,
+    may_hold_records,
+)
 from spark_integration.sinks.exactly_once.target import (
     Content,
-    Standing,
     Target,
     check_begins,
     check_same,
+    none_of,
     standing,
 )
 from spark_integration.sinks.records import records
@@ -70,7 +75,7 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
         DeliveryError: the brokers did not take a record, or do not answer.
     """
     _check_task(target, partition)
-    content, held = Content(), Standing()
+    content, held = Content(), none_of(target)
     rows = _cut(_of_partition(batches, target, partition), lambda: held.records)
     attempt = _Attempt(target, partition, content)
     try:
@@ -112,7 +117,7 @@ class _Attempt:
         self._target = target
         self._partition = partition
         self._content = content
-        self._before = 0
+        self._held = none_of(target)
         self._lock = Lock()
         self._failed: BaseException | None = None
         self._stuck = False
@@ -121,8 +126,6 @@ class _Attempt:
         self._begun_at = 0
         self._since = -1
         self._last: Entry | None = None
-        # Warnings would be about settings that are a producer's own.
-        group = {"group.id": ledger_group(target.app_id), "enable.auto.commit": False, "log_level": 3}
         self._deliveries = Deliveries(target.config, "or more records")
         own = {
             "transactional.id": transactional_id(target.app_id, target.topic, partition),
@@ -130,20 +133,19 @@ class _Attempt:
             "on_delivery": self._deliveries.report,
         }
         self._producer = confluent_kafka.Producer({**target.config, **own})
-        self._group = confluent_kafka.Consumer({**target.config, **group})
+        self._group = committed_reader(target)
 
-    def begin(self) -> Standing:
+    def begin(self) -> Entry:
         """Fence who wrote here before, and see how far that came."""
         admin = admin_client(self._target)  # it connects while the producer waits for its id
         self._target = replace(self._target, actual=begin(self._producer, self._target.topic))
-        held = self._standing(mend=True)
-        if not held.done:
+        self._held = self._standing(mend=True)
+        if not self._held.done:
             end_dropped(admin, self._target, self._partition, self._producer, self._last)
         if self._last is None:
             holds = partial(may_hold_records, admin, self._target, self._partition)
             check_begins(self._target, self._partition, partial(holds, fenced=True))
-        self._before = held.before
-        return held
+        return self._held
 
     @contextmanager
     def underway(self) -> Iterator[None]:
@@ -175,15 +177,11 @@ class _Attempt:
         if self._timer is None:
             self._open(self._content.records)
         target, content = self._target, self._content
-        entry = Entry(
-            version=target.version,
+        entry = replace(
+            self._held,
             records=content.records,
             digest=content.digest(),
             done=done,
-            partitions=target.partitions,
-            before=self._before,
-            topic_id=target.topic_id,
-            format=FORMAT,
             since=self._since,
             added=content.records - self._begun_at,
         )
@@ -226,9 +224,9 @@ class _Attempt:
         """Raise for a record that was not delivered, which a failed transaction does not name."""
         self._deliveries.check()
 
-    def await_the_other(self, fenced: Exception) -> Standing:
+    def await_the_other(self, fenced: Exception) -> Entry:
         """What stands in the partition once whoever fenced this one has finished."""
-        before, patience_ends = Standing(), time.monotonic() + STANDSTILL_S
+        before, patience_ends = none_of(self._target), time.monotonic() + STANDSTILL_S
         while time.monotonic() < patience_ends:
             now = self._standing()
             if now.done:
@@ -256,7 +254,7 @@ class _Attempt:
         self._group.close()
         close(self._producer)
 
-    def _standing(self, *, mend: bool = False) -> Standing:
+    def _standing(self, *, mend: bool = False) -> Entry:
         self._last = entry = self._entry(self._partition, mend=mend)
         anchor = None
         if entry is None and self._partition:

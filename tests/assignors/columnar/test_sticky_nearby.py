@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.columnar.racks import Racks
+from assignors.columnar.numbering import Racks
 from assignors.columnar.sticky import Seats, assign_nearby
 
 RACKS = 3

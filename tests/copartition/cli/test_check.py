@@ -42,8 +42,8 @@ def cluster(monkeypatch):
     """A cluster with these topics."""
 
     @contextmanager
-    def read(topic, _config, selection, *, committed):
-        assert not committed
+    def read(topic, _config, selection):
+        assert not selection.committed
         yield Reading(TOPICS[topic], selection)
 
     monkeypatch.setattr("copartition.topics.cluster.Reading", read)

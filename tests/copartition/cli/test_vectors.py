@@ -87,11 +87,21 @@ def streams_answer(strategy, case):
             standby=tasks(each.get("standby", ())),
             offsets=offsets(each.get("offsets", ())),
             tags=each.get("tags", {}),
+            rack=each.get("rack"),
         )
         for each in case["members"]
     ]
+    subtopologies = [
+        Subtopology(
+            **{
+                key: [Topic(**topic) for topic in value] if "topics" in key else value
+                for key, value in each.items()
+            }
+        )
+        for each in case["subtopologies"]
+    ]
     group = StreamsGroup(
-        [Subtopology(**each) for each in case["subtopologies"]],
+        subtopologies,
         members,
         standby_replicas=case["standby_replicas"],
         end_offsets=offsets(case.get("end_offsets", ())),
@@ -105,7 +115,8 @@ STREAMS = {
     "streams-high-availability": StreamsHighAvailabilityAssignor,
     "streams-classic-sticky": StreamsClassicStickyAssignor,
 }
-SETTINGS = ("max_warmup_replicas", "acceptable_recovery_lag", "rack_aware_assignment_tags")
+RACK_SETTINGS = [f"rack_aware_assignment_{name}" for name in ("strategy", "traffic_cost", "non_overlap_cost")]
+SETTINGS = (*RACK_SETTINGS, "max_warmup_replicas", "acceptable_recovery_lag", "rack_aware_assignment_tags")
 
 
 class Exits(MuteAssignor):
@@ -166,6 +177,17 @@ def test_a_case_of_streams_says_all_that_its_answer_follows_from(strategy):
         assert streams_answer(strategy, case) == as_lists(case["answer"])
     assert any(mine for case in cases for mine in case["answer"]["standby"].values())
     assert any("offsets" in member for case in cases for member in case["members"])
+
+
+@pytest.mark.parametrize("strategy", ["streams-high-availability", "streams-classic-sticky"])
+def test_racks_move_tasks_in_some_cases(strategy):
+    cases = [case for case in make_vectors(strategy, 120, seed=3) if "rack_aware_assignment_strategy" in case]
+    without = [{name: value for name, value in case.items() if name not in RACK_SETTINGS} for case in cases]
+    moved = [
+        streams_answer(strategy, case) != streams_answer(strategy, plain)
+        for case, plain in zip(cases, without, strict=True)
+    ]
+    assert sum(moved) >= 10
 
 
 def as_lists(answer):

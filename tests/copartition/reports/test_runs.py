@@ -483,7 +483,7 @@ def test_causes_that_cost_little_are_one_row_where_there_are_many(crash):
     *rows, rest = outage_rows(replace(crash, outages=outages))
     assert [row.cause for row in rows] == [f"worker-{number} left" for number in range(80, 100)]
     assert len(rows) == CAUSES
-    assert (rest.cause, rest.total_ms, rest.catch_up_ms) == ("80 other causes", sum(range(80)), 400)
+    assert (rest.cause, rest.pause_ms, rest.catch_up_ms) == ("80 other causes", sum(range(80)), 400)
 
 
 def test_the_page_tells_pauses_by_cause_and_phase(crash):

@@ -6,9 +6,14 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
-from partitioning.clients.contact import cluster_metadata, connected_metadata, list_offsets
+from partitioning.clients.contact import (
+    cluster_metadata,
+    committed_offsets,
+    connected_metadata,
+    list_offsets,
+)
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
 
@@ -99,10 +104,10 @@ def test_a_bootstrap_address_that_answers_is_asked_again(brokers, kept):
     assert not left
 
 
-def answer(offset=None, error=None):
+def answer(error=None, **attributes):
     future = Future()
     if error is None:
-        future.set_result(SimpleNamespace(offset=offset))
+        future.set_result(SimpleNamespace(**attributes))
     else:
         future.set_exception(KafkaException(KafkaError(error)))
     return future
@@ -115,23 +120,62 @@ class Leaders:
         self.questions = []
 
     def list_offsets(self, specs, **_):
-        self.questions.append([*specs])
-        new = {0: answer(7), 1: answer(error=KafkaError.UNKNOWN_LEADER_EPOCH), 2: answer(error=29)}
-        return {place: answer(9) if len(self.questions) > 1 and place == 1 else new[place] for place in specs}
+        self.questions.append([place.partition for place in specs])
+        new = {0: answer(offset=7), 1: answer(error=KafkaError.UNKNOWN_LEADER_EPOCH), 2: answer(error=29)}
+        if len(self.questions) > 1:
+            new[1] = answer(offset=9)
+        return {place: new[place.partition] for place in specs}
+
+
+PLACES = [("t", partition) for partition in range(3)]
+LATEST = {"which": "latest", "committed": False}
 
 
 def test_a_leader_that_is_new_is_asked_for_offsets_again(monkeypatch):
     monkeypatch.setattr("partitioning.clients.contact.time.sleep", lambda _: None)
     leaders = Leaders()
-    offsets, errors = list_offsets(leaders, dict.fromkeys(range(3)), None, 60)
-    assert offsets == {0: 7, 1: 9}
+    offsets, errors = list_offsets(leaders, PLACES, **LATEST, within_s=60)
+    assert offsets == {("t", 0): 7, ("t", 1): 9}
     assert [(place, error.args[0].name()) for place, error in errors.items()] == [
-        (2, "TOPIC_AUTHORIZATION_FAILED")
+        (("t", 2), "TOPIC_AUTHORIZATION_FAILED")
     ]
     assert leaders.questions == [[0, 1, 2], [1, 2]]
 
 
 def test_a_leader_that_stays_away_is_asked_no_longer_than_the_limit():
     leaders = Leaders()
-    offsets, errors = list_offsets(leaders, dict.fromkeys([1]), None, 0)
-    assert (offsets, [*errors], leaders.questions) == ({}, [1], [[1]])
+    offsets, errors = list_offsets(leaders, PLACES[1:2], **LATEST, within_s=0)
+    assert (offsets, [*errors], leaders.questions) == ({}, [("t", 1)], [[1]])
+
+
+def test_nobody_is_asked_for_the_offsets_of_no_partition():
+    leaders = Leaders()
+    assert list_offsets(leaders, [], **LATEST, within_s=60) == ({}, {})
+    assert not leaders.questions
+
+
+class Coordinator:
+    """A group's coordinator, which answers once it was asked to describe the group, with an error or not."""
+
+    def __init__(self, error=None):
+        self.error = error
+        self.described = False
+
+    def describe_consumer_groups(self, groups, **_):
+        self.described = True
+        return {groups[0]: answer(self.error)}
+
+    def list_consumer_group_offsets(self, questions, **_):
+        assert self.described, "librdkafka would end the process"
+        assert questions[0].topic_partitions == [TopicPartition("t", 0)]
+        return {questions[0].group_id: answer(topic_partitions="offsets")}
+
+
+@pytest.mark.parametrize("error", [None, KafkaError.GROUP_ID_NOT_FOUND])
+def test_a_group_is_described_before_its_offsets_are_read(error):
+    assert committed_offsets(Coordinator(error), "g", PLACES[:1], within_s=1) == "offsets"
+
+
+def test_a_coordinator_that_is_not_there_is_not_asked_for_offsets():
+    with pytest.raises(KafkaException, match="COORDINATOR_NOT_AVAILABLE"):
+        committed_offsets(Coordinator(KafkaError.COORDINATOR_NOT_AVAILABLE), "g", within_s=1)

@@ -7,7 +7,8 @@ from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from copartition.topics.audit import reader, topic_state
-from copartition.topics.audit.reader import Messages, Reading, Selection
+from copartition.topics.audit.reader import Messages, Reading
+from copartition.topics.audit.selection import Selection
 from copartition.topics.audit.topic_audit import Records
 from copartition.topics.cluster import audit_topic
 from partitioning import partition_batch
@@ -39,10 +40,8 @@ def written(servers: str, topic: str, keys: list[bytes | None], **config: str) -
     assert producer.flush(60) == 0
 
 
-def read(
-    topic: str, servers: str, *selection: Selection, **how: bool
-) -> tuple[list[Records], reader.Reading]:
-    with Reading(topic, {"bootstrap.servers": servers}, *selection, **how) as found:
+def read(topic: str, servers: str, *selection: Selection) -> tuple[list[Records], reader.Reading]:
+    with Reading(topic, {"bootstrap.servers": servers}, *selection) as found:
         return list(found), found
 
 
@@ -196,7 +195,7 @@ def test_compacted_topics_tombstones_and_transactions_are_no_surprise(broker: Ka
         assert producer.flush(60) == 0  # else what is aborted was never sent
         producer.abort_transaction(30) if aborted else producer.commit_transaction(30)
     for committed, rows in ((True, 600), (False, 900)):
-        audit = audit_topic(topic, {"bootstrap.servers": servers}, committed=committed)
+        audit = audit_topic(topic, {"bootstrap.servers": servers}, Selection(committed=committed))
         assert (audit.certainty, audit.coverage.read, audit.compacted) == ("sure", rows, True)
         assert ("aborted transactions wrote is left out" in audit.coverage.text) == committed
     admin.delete_topics([topic])[topic].result(30)

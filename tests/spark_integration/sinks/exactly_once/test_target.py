@@ -1,7 +1,7 @@
 """What a ledger allows to be written, without a cluster."""
 
 from dataclasses import replace
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -11,8 +11,8 @@ from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import InvalidConfigError, TopicChangedError
 from spark_integration import ColumnError, LedgerMissingError, RoutingError
 from spark_integration.columns import LANES, PARTITIONS
-from spark_integration.sinks.exactly_once import driver, faults, half_done
-from spark_integration.sinks.exactly_once.target import Standing, Target, check_begins, standing, target_of
+from spark_integration.sinks.exactly_once import faults, half_done
+from spark_integration.sinks.exactly_once.target import Target, check_begins, standing, target_of
 from spark_integration.sinks.options import read_options
 
 pytestmark = pytest.mark.needs("time")
@@ -25,21 +25,27 @@ BEGUN = Entry(7, 10, "digest", False, partitions=4, before=4, topic_id="id")
 @pytest.mark.parametrize(
     ("target", "partition", "entry", "anchor", "expected"),
     [
-        (replace(TARGET, version=0), 2, None, None, Standing()),
-        (replace(TARGET, version=0), 2, None, replace(BEGUN, version=0, before=0), Standing()),
-        (TARGET, 2, BEFORE, None, Standing(before=4)),
-        (TARGET, 2, replace(BEFORE, version=2), None, Standing(before=4)),
-        (TARGET, 2, BEGUN, None, Standing(10, "digest", False, 4)),
-        (TARGET, 2, replace(BEGUN, done=True), None, Standing(10, "digest", True, 4)),
+        (replace(TARGET, version=0), 2, None, None, (0, "", False, 0)),
+        (replace(TARGET, version=0), 2, None, replace(BEGUN, version=0, before=0), (0, "", False, 0)),
+        (TARGET, 2, BEFORE, None, (0, "", False, 4)),
+        (TARGET, 2, replace(BEFORE, version=2), None, (0, "", False, 4)),
+        (TARGET, 2, BEGUN, None, (10, "digest", False, 4)),
+        (TARGET, 2, replace(BEGUN, done=True), None, (10, "digest", True, 4)),
         # Partitions that the topic has got since version 6, before and after partition 0 has begun version 7.
-        (TARGET, 2, None, replace(BEFORE, partitions=2), Standing(before=2)),
-        (TARGET, 2, None, replace(BEGUN, before=2), Standing(before=2)),
+        (TARGET, 2, None, replace(BEFORE, partitions=2), (0, "", False, 2)),
+        (TARGET, 2, None, replace(BEGUN, before=2), (0, "", False, 2)),
     ],
 )
 def test_a_version_goes_on_where_the_ledger_says(
-    target: Target, partition: int, entry: Entry | None, anchor: Entry | None, expected: Standing
+    target: Target,
+    partition: int,
+    entry: Entry | None,
+    anchor: Entry | None,
+    expected: tuple[int, str, bool, int],
 ) -> None:
-    assert standing(target, partition, entry, anchor) == expected
+    held = standing(target, partition, entry, anchor)
+    assert (held.records, held.digest, held.done, held.before) == expected
+    assert (held.version, held.partitions, held.topic_id) == (target.version, 4, "id")
 
 
 @pytest.mark.parametrize("anchor", [None, BEFORE, BEGUN])
@@ -73,28 +79,11 @@ def test_records_of_which_no_ledger_tells_are_refused_unless_a_fresh_start_is_me
 
 def test_a_coordinator_that_loads_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults.time, "sleep", lambda _: None)
-    place = TopicPartition("t", 0)
     loading = KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
-    asked = Mock(**{"result.side_effect": [loading, Mock(topic_partitions=[place])]})
-    admin = Mock(**{"list_consumer_group_offsets.return_value": {ledger_group("app"): asked}})
-    assert not half_done._is_open(admin, TARGET, place)
+    asked = Mock(**{"result.side_effect": [loading, Mock(topic_partitions=[TopicPartition("t", 0)])]})
+    admin = MagicMock(**{"list_consumer_group_offsets.return_value": {ledger_group("app"): asked}})
+    assert not half_done._is_open(admin, TARGET, 0)
     assert asked.result.call_count == 2
-
-
-def test_a_new_group_is_described_before_its_offsets_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    group, places = ledger_group("app"), [TopicPartition("t", number) for number in range(4)]
-    described = Mock(**{"result.return_value": Mock(members=[], authorized_operations=None)})
-    offsets = Mock(**{"result.return_value": Mock(topic_partitions=places)})
-    admin = Mock()
-    admin.describe_consumer_groups.return_value = {group: described}
-    admin.list_consumer_group_offsets.return_value = {group: offsets}
-    monkeypatch.setattr(driver, "_admin", lambda _: admin)
-    monkeypatch.setattr(driver, "look_up", lambda target, _: target)
-    assert driver.place_for(TARGET) == 4
-    assert [name for name, *_ in admin.method_calls] == [
-        "describe_consumer_groups",
-        "list_consumer_group_offsets",
-    ]
 
 
 def test_fencing_ends_with_the_wave_in_which_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,7 +269,7 @@ def test_a_finished_version_is_compared_by_the_count_it_was_placed_for(broker: K
 
 
 def test_a_half_version_of_another_format_is_refused(first: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "FORMAT", 0)
+    monkeypatch.setattr("spark_integration.sinks.exactly_once.target.FORMAT", 0)
     write_partition(batches(range(3)), first, 0)
     monkeypatch.undo()
     with pytest.raises(HalfWrittenError, match="noted in format 0 by another release"):

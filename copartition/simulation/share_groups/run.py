@@ -1,16 +1,14 @@
 """Members of a share group, and what becomes of the records that they poll and acknowledge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
-from math import inf
+from math import ceil, inf
 from typing import Literal, NamedTuple
 
-from benchmarks.share_groups.model.partition import (
+from copartition.simulation.share_groups.partition import (
     ACCEPTED,
     ACQUIRED,
     ARCHIVED,
@@ -26,7 +24,10 @@ _STATES = {"release": AVAILABLE, "reject": REJECTED}
 _OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
 _AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
 """What numbers may be; the others are positive."""
-_WORTH = 0.5
+_WORTH, _POLLS = 0.5, 10
+
+MOST_MEMBERS = 64
+"""With how many members a group is tried at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,15 +133,50 @@ def lock_that_suffices(group: ShareGroup) -> float:
     return simulate_share(replace(group, lock_ms=inf)).longest_hold_ms
 
 
-def members_that_help(group: ShareGroup, most: int = 64) -> list[ShareResult]:
-    """The group with one member, two and so on, while another brings at least half of what the first does."""
-    results = [simulate_share(replace(group, members=1, killed={}, stopped={}))]
-    for members in range(2, most + 1):
-        result = simulate_share(replace(results[0].group, members=members))
-        if result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
+def members_that_help(group: ShareGroup) -> list[ShareResult]:
+    """The group with one member, two and so on, while another brings at least half of what the first does.
+
+    There are as many records as give each member that the locks leave room for ten polls.
+    """
+    poll = ceil(group.max_poll_records / group.batch_records) * group.batch_records
+    results: list[ShareResult] = []
+    for members in range(1, MOST_MEMBERS + 1):
+        records = _POLLS * min(members * poll, group.max_locks)
+        group = replace(group, members=members, records=records, killed={}, stopped={})
+        result = simulate_share(group)
+        if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
             break
         results.append(result)
     return results
+
+
+class ShareAssessment(NamedTuple):
+    """What becomes of a share group's records, and what could be better.
+
+    Attributes:
+        result: of the group as it is.
+        lock_ms: what `group.share.record.lock.duration.ms` has to exceed, see `lock_that_suffices`.
+        by_members: of the group without its special records, with one member up to as many as help.
+        healthy: of the group without its special records.
+    """
+
+    result: ShareResult
+    lock_ms: float
+    by_members: tuple[ShareResult, ...]
+    healthy: ShareResult
+
+
+def assess_share(group: ShareGroup) -> ShareAssessment:
+    """A group as it is, the lock that suffices, how many members help, and what special records cost.
+
+    >>> assess_share(ShareGroup(members=2, records=100, max_poll_records=10, process_ms=20)).lock_ms
+    205.0
+    """
+    healthy = replace(group, special={})
+    by_members = tuple(members_that_help(healthy))
+    return ShareAssessment(
+        simulate_share(group), lock_that_suffices(group), by_members, simulate_share(healthy)
+    )
 
 
 @dataclass(slots=True, eq=False)

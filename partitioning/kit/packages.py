@@ -1,9 +1,14 @@
-"""Packages whose public names are loaded when one of them is asked for: a command's `--help` needs none."""
+"""Packages: names loaded at first use, as `--help` needs none; optional ones; data files beside modules."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from pkgutil import get_data
 from types import ModuleType
 from typing import Any
+
+from partitioning.errors import MissingDependencyError
 
 
 def version() -> str:
@@ -48,3 +53,28 @@ class LazyPackage(ModuleType):
 def load_lazily(package: str) -> None:
     """Make a package lazy; type checkers see its names by `from PACKAGE.api import *`."""
     sys.modules[package].__class__ = LazyPackage
+
+
+@contextmanager
+def needs(what: str, extra: str) -> Iterator[None]:
+    """Raise a MissingDependencyError that says which extra to install where an import in the block fails."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"{what} needs the package {error.name}; install it with: pip install 'copartition[{extra}]'"
+        ) from error
+
+
+def read_data(package: str, name: str) -> str:
+    """The text of a file that stands beside the modules of a package."""
+    content = get_data(package, name)
+    assert content is not None, f"{package} has no loader that reads files"
+    return content.decode()
+
+
+def read_toml(package: str, name: str) -> dict[str, Any]:
+    """The content of a TOML file of a package."""
+    import tomllib  # noqa: PLC0415 - to place a key takes no TOML
+
+    return tomllib.loads(read_data(package, name))
