@@ -66,11 +66,10 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
     Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide,
     "librdkafka-cooperative-sticky", which is what clients on librdkafka do under the name
-    "cooperative-sticky", likewise "kafka-python-range", "kafka-python-roundrobin", "kafka-python-sticky" and
-    "kafka-python-cooperative-sticky", and, better than any of these, "optimal", "cooperative-optimal",
-    "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform", "broker-range". Of Kafka Connect's
-    workers: "connect-eager", "connect-incremental". And those of installed packages (entry points
-    `copartition.assignors`).
+    "cooperative-sticky", "kafka-python-range" and three more likewise, and, better than any of these,
+    "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
+    "broker-range". Of Kafka Connect's workers: "connect-eager", "connect-incremental". And those of installed
+    packages (entry points `copartition.assignors`).
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> get_assignor("range").assign(group)["b"]

@@ -18,7 +18,7 @@ from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtoco
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_sticky_user_data
 from assignors.reasons import Recorder
-from assignors.rules import cooperative_sticky, sticky
+from assignors.rules import cooperative_sticky, kafka_python, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.connect import (
     ConnectMemory,
@@ -27,12 +27,6 @@ from assignors.rules.connect import (
     assign_connect_incremental,
 )
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
-from assignors.rules.kafka_python import (
-    assign_kafka_python_cooperative_sticky,
-    assign_kafka_python_range,
-    assign_kafka_python_round_robin,
-    assign_kafka_python_sticky,
-)
 from assignors.rules.librdkafka_sticky import assign_librdkafka_cooperative_sticky
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
@@ -145,6 +139,7 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
 class _ByRule:
     """What the strategies of other clients than Java's share, which have no columns."""
 
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
@@ -164,7 +159,7 @@ class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     """
 
     name: ClassVar[str] = "librdkafka-cooperative-sticky"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _COOPERATIVE
+    protocols = _COOPERATIVE
     rule = staticmethod(assign_librdkafka_cooperative_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
@@ -176,31 +171,29 @@ class KafkaPythonRangeAssignor(_ByRule):
     """What kafka-python does as "range": racks are ignored; where static members mix, some get nothing."""
 
     name: ClassVar[str] = "kafka-python-range"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
-    rule = staticmethod(assign_kafka_python_range)
+    rule = staticmethod(kafka_python.assign_range)
 
 
 class KafkaPythonRoundRobinAssignor(_ByRule):
     """What kafka-python does as "roundrobin": it fails where a member whose turn it is does not subscribe."""
 
     name: ClassVar[str] = "kafka-python-roundrobin"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
-    rule = staticmethod(assign_kafka_python_round_robin)
+    rule = staticmethod(kafka_python.assign_round_robin)
 
 
 class KafkaPythonStickyAssignor(EagerMemory, _ByRule):
     """What kafka-python does as "sticky": as even as Java's, placed otherwise."""
 
     name: ClassVar[str] = "kafka-python-sticky"
-    rule = staticmethod(assign_kafka_python_sticky)
+    rule = staticmethod(kafka_python.assign_sticky)
 
 
 class KafkaPythonCooperativeStickyAssignor(_ByRule):
     """What kafka-python does as "cooperative-sticky": as its "sticky", but what moves waits a round."""
 
     name: ClassVar[str] = "kafka-python-cooperative-sticky"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = _COOPERATIVE
-    rule = staticmethod(assign_kafka_python_cooperative_sticky)
+    protocols = _COOPERATIVE
+    rule = staticmethod(kafka_python.assign_cooperative_sticky)
 
 
 class UniformAssignor(_Stateless):

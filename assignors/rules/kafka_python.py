@@ -23,13 +23,13 @@ from operator import attrgetter
 from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.protocol import decode_sticky_user_data
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.librdkafka_sticky import Leader, Lists
+from assignors.rules.librdkafka_sticky import Leader, Lists, hand_over
 from assignors.rules.sticky_structures import PartitionMovements
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 
 
-def assign_kafka_python_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
     """Each topic is cut into ranges, one a subscriber; the first ones are longer where it does not divide."""
     subscribers: dict[str, list[Member]] = defaultdict(list)
     for member in group.members:
@@ -48,7 +48,7 @@ def assign_kafka_python_range(group: Group, record: Recorder = unrecorded) -> As
     return Assignment.for_group(group, lists)
 
 
-def assign_kafka_python_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
     """Partitions are handed out one by one, topic after topic, to the members in a circle.
 
     Quirk: it fails where the member whose turn it is does not subscribe to the topic (KeyError).
@@ -80,31 +80,23 @@ def _in_order(members: Iterable[Member]) -> list[Member]:
     return static + sorted(runs.get(False, ()), key=attrgetter("id"))
 
 
-def assign_kafka_python_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     """The assignment by what members remember in user data."""
     leader = _Leader(group, record, [_recall(member) for member in group.members])
     leader.decide()
     return Assignment.for_group(group, {name: sorted(mine) for name, mine in leader.current.items()})
 
 
-def assign_kafka_python_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+def assign_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     """This round's assignment by what members own; what waits for the next one is in its `transferring`.
 
     Quirk: who claims a partition last in the order of JoinGroup owns it, in whatever generation.
     """
     leader = _Leader(group, record, group.members)
     leader.decide()
-    owner = {partition: name for name in leader.members for partition in leader.owned[name]}
-    lists: Lists = {name: [] for name in leader.members}
-    transferring = {}
-    for name, partitions in leader.current.items():
-        for partition in sorted(partitions):
-            if owner.get(partition, name) == name:
-                lists[name].append(partition)
-            else:
-                transferring[partition] = name
-                record(partition, Reason.HELD_BACK, name)
-    return Assignment.for_group(group, lists, transferring=transferring)
+    lists, transferring = hand_over(leader, record)
+    assigned = {name: sorted({*mine}.intersection(leader.current[name])) for name, mine in lists.items()}
+    return Assignment.for_group(group, assigned, transferring=transferring)
 
 
 def _recall(member: Member) -> Member:

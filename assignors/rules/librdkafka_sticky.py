@@ -39,9 +39,7 @@ def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unreco
     """
     leader = Leader(group, record, [member for member in group.members if member.topics])
     leader.decide()
-    lists, transferring = _hand_over(leader)
-    for partition, consumer in transferring.items():
-        record(partition, Reason.HELD_BACK, consumer)
+    lists, transferring = hand_over(leader, record)
     return Assignment.for_group(group, lists, transferring=transferring)
 
 
@@ -408,7 +406,7 @@ def _key(partition: TopicPartition) -> tuple[bytes, int]:
 # 5. Hand over ------------------------------------------------------------------------------------------
 
 
-def _hand_over(leader: Leader) -> tuple[Lists, dict[TopicPartition, str]]:
+def hand_over(leader: Leader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
     """What each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
 
     Each list has what the member keeps, then what nobody owns, then what it owns and nobody was assigned.
@@ -423,6 +421,7 @@ def _hand_over(leader: Leader) -> tuple[Lists, dict[TopicPartition, str]]:
             lists[name].append(partition)
         elif partition in owner:
             transferring[partition] = name
+            record(partition, Reason.HELD_BACK, name)
     for partition, name in assigned.items():
         if partition not in owner:
             lists[name].append(partition)
