@@ -128,7 +128,9 @@ class _Leader(Leader):
         return len({tuple(filter(counts.get, member.topics)) for member in self.members.values()}) == 1
 
     def _has_fewer(self, other: str, size: int) -> bool:
-        """Quirk: one that takes no part counts as if it had nothing."""
+        """Quirk: one that takes no part counts as if it had nothing, from then on in the score, too."""
+        if other not in self.current and not self._is_balanced():
+            self._idle.add(other)
         return len(self.current.get(other, ())) + 1 < size
 
     def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:

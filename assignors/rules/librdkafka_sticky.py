@@ -77,6 +77,7 @@ class Leader:
         self._order: list[tuple[int, bytes, str]] = []
         self._movements = _Movements()
         self._moved: dict[TopicPartition, None] = {}
+        self._idle: set[str] = set()  # members that take no part and count in the score, with nothing
         self._doubled = False  # whether a partition is with two members
 
     def decide(self) -> None:
@@ -234,7 +235,8 @@ class Leader:
             self._perform([partition for partition in unassigned if self._can_move(partition)])
         performed = self._perform([partition for partition in order if self._can_move(partition)])
         # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
-        score, score_before = (balance_score(map(len, each.values())) for each in (self.current, before))
+        score = balance_score([*map(len, self.current.values()), *(0 for _ in self._idle)])
+        score_before = balance_score(map(len, before.values()))
         if performed and not initializing and score >= score_before:
             self.current, self._consumer_of = before, consumer_before
             for partition in self._moved:

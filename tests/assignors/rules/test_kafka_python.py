@@ -36,7 +36,7 @@ THEIRS = {
     "cooperative-sticky": CooperativeStickyAssignor,
 }
 STICKY = ["sticky", "cooperative-sticky"]
-NOTHING_TO_LOSE = 686, 1283
+NOTHING_TO_LOSE = 686, 1283, 2986
 """Seeds of groups in which what one owns alone, and another one claims that takes no part, does not move."""
 BOTH_UNDONE = 347
 """The seed of a group in which two partitions that moved before go back where they were."""
@@ -220,7 +220,7 @@ def _claiming(
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_it_answers_as_the_package_does(name: str) -> None:
-    for seed in (*NOTHING_TO_LOSE, *range(examples(4_000))):
+    for seed in (*NOTHING_TO_LOSE, *range(examples(2_000))):
         random = Random(f"{name} {seed}")
         group = drawn(random)
         for _ in range(4 if name in STICKY else 1):
