@@ -1,4 +1,4 @@
-"""Tells which tool printed a text, and hands it to who reads that; the status of Kafka Connect is read here."""
+"""Tells which tool printed a text, and hands it to who reads that; Kafka Connect's status is read here."""
 
 import re
 from collections import Counter
