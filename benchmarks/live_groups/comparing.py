@@ -143,6 +143,11 @@ CAUSES = {
         "`poll`, until its session ended at 202.94 s. Its partitions had no reader, and the run ended 2 s "
         "later, in the rebalance that followed."
     ),
+    ("cooperative-sticky-static", "join c2"): (
+        "which partition moves, which the prediction is not told. There it is one of c0, a consumer of "
+        "kafka-python, which reads nothing of it from its JoinGroup on, 2 s before the answer. In fact it "
+        "was one of c1, of librdkafka, which read it until the answer."
+    ),
     **{("sticky-or-range", event): JOINS_TWICE for event in ("kill c3", "grow", "leave c3", "leave c0")},
 }
 """Why events miss."""

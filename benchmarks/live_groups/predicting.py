@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from assignors import Topic
 from benchmarks.live_groups.groups import GROWN, PARTITIONS
 from benchmarks.live_groups.owning import windows
-from benchmarks.rebalances.measure import Reading, outages
+from benchmarks.rebalances.measure import Reading, outages, without_joining
 from benchmarks.rebalances.predicting import COSTS, TOPIC, event_of, told
 from benchmarks.rebalances.scenarios import METADATA_MS, SESSION_MS
 from copartition.simulation import Consumer, Failover, Join, Scenario, Settings, simulate
@@ -48,6 +48,8 @@ def measured(run: Run) -> list[Recovery]:
         for partition, rows in run["reading"].items()
         for process, start, end in rows
     ]
+    theirs = [row for row in run["requests"] if run["clients"][row[2].partition(".")[0]] == "kafka-python"]
+    read = without_joining(read, theirs, run["ends"])
     exist = dict.fromkeys(range(PARTITIONS), 0.0)
     if run["grown"] is not None:
         exist |= dict.fromkeys(range(PARTITIONS, GROWN), run["grown"])
@@ -79,7 +81,8 @@ def scenario_of(run: Run, at: float, until: float, draw: int) -> Scenario:
     """What happened from one event to the next, to the group as it was then.
 
     Which of its partitions a member has is the assignor's fresh answer; how long nobody reads one does not
-    depend on that. Where in its interval a leader's next look at the metadata falls is drawn.
+    depend on that, unless a member of kafka-python gives it up. Where in its interval a leader's next look at
+    the metadata falls is drawn.
     """
     consumers = {
         name: Consumer(

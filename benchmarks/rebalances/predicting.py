@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors import Topic
+from benchmarks.rebalances.measure import Reading, outages, without_joining
 from benchmarks.rebalances.scenarios import GROWN, MEMBERS, PARTITIONS, SESSION_MS
 from copartition.simulation import (
     Consumer,
@@ -59,8 +60,16 @@ class Outcome(NamedTuple):
 
 
 def measured(run: Run) -> Outcome:
-    """What was measured."""
-    return Outcome(run["partition_seconds"], run["longest"], run["rounds"])
+    """What was measured; of kafka-python, what its members did not read while they rejoined counts, too."""
+    was = Outcome(run["partition_seconds"], run["longest"], run["rounds"])
+    if run.get("client") != "kafka-python":
+        return was
+    read = [Reading(int(partition), *row) for partition, rows in run["reading"].items() for row in rows]
+    exist = dict.fromkeys(range(PARTITIONS), 0.0)
+    if run["grown"] is not None:
+        exist |= dict.fromkeys(range(PARTITIONS, GROWN), run["grown"])
+    unread = outages(without_joining(read, run["requests"], run["ends"]), exist, run["ends"])
+    return was._replace(partition_seconds=unread.partition_seconds, longest=unread.longest)
 
 
 def predicted(run: Run) -> Outcome:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from assignors.partition_list import PartitionList
 from copartition.reports.page import DEPTHS, WIDTH, Window
 from copartition.simulation import Phase, Timeline
+from copartition.simulation.outcome.timeline import PHASE_NAMES
 from copartition.words import clock, count, duration, partition_ranges
 
 
@@ -120,15 +121,8 @@ _NAMED = 40
 _LEAST = 1e-7
 """Parts of a partition in a cell that are nothing but rounding."""
 
-STYLES = {
-    Phase.COMPUTING: "compute",
-    Phase.HANDOVER: "handover",
-    Phase.PAUSED: "barrier",
-    Phase.UNNOTICED: "detection",
-}
-"""Every phase in which a partition stands still, as the style sheet calls it; where all of them fit into a
-pixel, the last of them is seen."""
-PHASES = tuple(STYLES)
+PHASES = (Phase.COMPUTING, Phase.HANDOVER, Phase.PAUSED, Phase.UNNOTICED)
+"""Phases in which a partition stands still; where all of them fit into a pixel, the last of them is seen."""
 
 
 class Shape(NamedTuple):
@@ -185,9 +179,9 @@ class Lanes:
         blocks = merge(window.grain, lane, start, end, life.phase[rows], life.cause[rows])
         if not self._exact(blocks, most):
             return self._shares(window, rows, most)
-        shapes: dict[str, list[Shape]] = {STYLES[phase]: [] for phase in PHASES}
+        shapes: dict[str, list[Shape]] = {PHASE_NAMES[phase]: [] for phase in PHASES}
         for top, bottom, since, until, row in blocks.rows():
-            style, cause = STYLES[Phase(life.phase[rows[row]])], life.cause[rows[row]]
+            style, cause = PHASE_NAMES[Phase(life.phase[rows[row]])], life.cause[rows[row]]
             because = f", {life.causes[cause]}" if cause >= 0 else ""
             thinnest = _HAIRLINE if style == "compute" else _THINNEST
             shapes[style].append(
@@ -268,7 +262,7 @@ class Lanes:
             area = (slice(top, bottom + 1), slice(int(since), int(until)))
             cause_here = int(example[area].max())
             because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
-            style = STYLES[PHASES[phase]]
+            style = PHASE_NAMES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
             average = standing[:, *area].sum() / existing[area].sum()
             # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.

@@ -26,6 +26,7 @@ from copartition.simulation import (
     Timeline,
     Uniform,
 )
+from copartition.simulation.outcome.timeline import PHASE_NAMES
 from copartition.words import duration, first_of
 from partitioning.kit.packages import read_toml
 
@@ -104,8 +105,6 @@ CAUSES = 20
 REBALANCES = 100
 """The most rebalances that have one."""
 _CAUSES_EACH = 4
-PHASES = ("detection", "barrier", "compute", "handover")
-"""What partitions wait for, in the order in which they do."""
 
 
 def outage_rows(result: SimulationResult) -> list[Outage]:
@@ -116,7 +115,7 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
     longest = sorted(range(len(outages)), key=lambda number: -outages[number].pause_ms)
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]
-    lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASES}
+    lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASE_NAMES.values()}
     behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
     others = Outage(f"{len(rest):,} other causes", 0, **lasted, catch_up_ms=sum(behind) if behind else None)
     return [*shown, others]
@@ -124,7 +123,7 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
 
 def phases(outage: Outage) -> dict[str, float]:
     """How long partitions were not read for one cause, by what they waited for."""
-    return {name: getattr(outage, f"{name}_ms") for name in PHASES}
+    return {name: getattr(outage, f"{name}_ms") for name in PHASE_NAMES.values()}
 
 
 def causes(names: Sequence[str]) -> str:

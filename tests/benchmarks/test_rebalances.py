@@ -18,6 +18,7 @@ from benchmarks.rebalances.measure import (
     rounds,
     says_nothing,
     told,
+    without_joining,
 )
 from benchmarks.rebalances.record import record
 from benchmarks.rebalances.scenarios import PARTITIONS, Scenario
@@ -109,6 +110,32 @@ def test_when_a_partition_has_no_reader(
 ) -> None:
     found = outages([Reading(7, "c0", *times) for times in read], {7: 1.0}, until=10)
     assert found.gaps.get(7, []) == gaps
+
+
+@pytest.mark.parametrize(
+    ("joins", "expected"),
+    [
+        ([(3, 5)], [(0, 3), (5, 9)]),
+        ([(3, 5), (5.5, 6)], [(0, 3), (5, 5.5), (6, 9)]),
+        ([(-2, -1), (8, 12)], [(0, 8)]),
+        ([(-2, 1), (9, 12)], [(1, 9)]),
+        ([(3, None)], [(0, 3)]),
+    ],
+)
+def test_kafka_python_reads_nothing_while_it_joins(
+    joins: list[tuple[float, float | None]], expected: list[tuple[float, float]]
+) -> None:
+    requests: list[list[Any]] = [[4, 4.1, "c1.1", "JOIN_GROUP", None, 0]]  # another one's
+    for at, answered in joins:  # refused the first time
+        requests += [
+            [at, at + 0.1, "c0.1", "JOIN_GROUP", None, 79],
+            [at + 0.1, 9, "c0.1", "JOIN_GROUP", None, 0],
+        ]
+        requests.append([at + 0.2, at + 0.2, "c0.1", "SYNC_GROUP", 3, 27])
+        if answered is not None:
+            requests.append([answered - 0.1, answered, "c0.1", "SYNC_GROUP", 3, 0])
+    found = without_joining([Reading(7, "c0.1", 0, 9)], requests, 20)
+    assert found == [Reading(7, "c0.1", *each) for each in expected]
 
 
 def test_partition_seconds_and_the_longest_gap() -> None:

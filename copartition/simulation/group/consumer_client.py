@@ -71,9 +71,10 @@ class Client:
         return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
 
     def start(self, now_ms: float) -> None:
-        """Find the coordinator, and join."""
+        """Find the coordinator and join, a dynamic member of the classic protocol twice (KIP-394)."""
         self.stands_ms = now_ms
-        self.joins_ms = now_ms + 1.5 * self._costs.network_ms
+        rounds = 2.5 if self.classic and not self.configured.static else 1.5
+        self.joins_ms = now_ms + rounds * self._costs.network_ms
         self._plan(self.joins_ms, self._arrive)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
@@ -109,7 +110,7 @@ class Client:
         partitions = self._world.partitions
         if not self._is_member or self._asleep:
             return
-        self._forget(self._plans)
+        self._forget()
         cause = partitions.cause(f"{self.configured.name} was busy")
         partitions.stop(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self.busy_ms = until_ms
@@ -402,17 +403,16 @@ class Client:
     def _forget_plans(self) -> None:
         self._beat.cancel()
         self._forget_step()
-        self._forget(self._plans)
+        self._forget()
 
     def _forget_step(self) -> None:
         self._step.cancel()
         self._reconciling = self._polled = False
 
-    @staticmethod
-    def _forget(plans: list[Timer]) -> None:
-        for timer in plans:
+    def _forget(self) -> None:
+        for timer in self._plans:
             timer.cancel()
-        plans.clear()
+        self._plans.clear()
 
 
 class ClassicClient(Client):
@@ -426,18 +426,6 @@ class ClassicClient(Client):
         super().__init__(world, coordinator, timers, consumer, member)
         self._eager = any(speaks_eager(self.configured, world))
         self._revoked = False  # whether the last assignment took something away
-
-    def start(self, now_ms: float) -> None:
-        """Find the coordinator and join, a dynamic one twice (KIP-394)."""
-        self.stands_ms = now_ms
-        rounds = 1 if self.configured.static else 2
-        self.joins_ms = now_ms + (rounds + 0.5) * self._costs.network_ms
-        self._plan(self.joins_ms, self._arrive)
-
-    def beat(self) -> None:
-        """Ask whether it must join again."""
-        self._beat.cancel()
-        self._send(lambda: self._coordinator.ask(self), self._hear)
 
     def go_on(self, process: Process) -> None:
         """It was a member of a classic group until now."""

@@ -118,15 +118,6 @@ class GroupCoordinator:
             self._downgrade(None)
         return answer
 
-    def ask(self, client: Client) -> Answer | Error:
-        """A heartbeat of the classic protocol."""
-        member = self.group.members.get(client.member)
-        if member is None:
-            return Error.UNKNOWN_MEMBER_ID
-        error = self.group.classic_heartbeat(client.member, member.epoch, self._world.now_ms)
-        self._follow("", None, client.member)
-        return error or Answer(member.epoch, None)
-
     def sync(self, client: Client) -> Answer | Error:
         """SyncGroup: what a member of the classic protocol may have; None: it must join again."""
         member = self.group.members.get(client.member)
@@ -148,12 +139,17 @@ class GroupCoordinator:
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
-        """A member is alive, or has reached its assignment."""
-        member = self.group.members.get(client.member)
+        """A member is alive, or has reached its assignment; a classic one hears whether to join again."""
+        group, number, now_ms = self.group, client.member, self._world.now_ms
+        member = group.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
-        answer = self.group.heartbeat(client.member, member.epoch, owned, self._world.now_ms)
-        self._follow("", None, client.member)
+        answer: Answer | Error
+        if client.classic:
+            answer = group.classic_heartbeat(number, member.epoch, now_ms) or Answer(member.epoch, None)
+        else:
+            answer = group.heartbeat(number, member.epoch, owned, now_ms)
+        self._follow("", None, number)
         return answer
 
     def leave(self, member: int, text: str, cause: int) -> None:

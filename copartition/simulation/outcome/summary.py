@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copartition.simulation.group.leader import subscription
 from copartition.simulation.group.partitions import Partitions
@@ -13,7 +14,7 @@ from copartition.simulation.group.world import World
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import KINDS
 from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult, check, percentile
-from copartition.simulation.outcome.timeline import Phase
+from copartition.simulation.outcome.timeline import PHASE_NAMES, Phase
 from copartition.simulation.records.flow import RecordsResult
 from copartition.words import count
 
@@ -37,10 +38,7 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         member_pause_ms=float(world.member_pause_ms),
         partition_pause_ms=float(by_phase.sum()),
         longest_pause_ms=math.inf if forsaken else partitions.now.longest_ms,
-        detection_ms=float(by_phase[Phase.UNNOTICED]),
-        barrier_ms=float(by_phase[Phase.PAUSED]),
-        compute_ms=float(by_phase[Phase.COMPUTING]),
-        handover_ms=float(by_phase[Phase.HANDOVER]),
+        **_by_name(by_phase),
         moved_partitions=sum(rebalance.moved for rebalance in rebalances),
         unassigned_partitions=partitions.now.unread,
         double_read_ms=double_read_ms,
@@ -50,15 +48,7 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         lost=None if records is None else float(records.lost.sum()),
     )
     outages = tuple(
-        Outage(
-            cause,
-            touched,
-            detection_ms=parts[Phase.UNNOTICED],
-            barrier_ms=parts[Phase.PAUSED],
-            compute_ms=parts[Phase.COMPUTING],
-            handover_ms=parts[Phase.HANDOVER],
-            catch_up_ms=caught_up,
-        )
+        Outage(cause, touched, **_by_name(parts), catch_up_ms=caught_up)
         for cause, touched, parts, caught_up in zip(
             partitions.causes,
             partitions.now.touched.tolist(),
@@ -80,6 +70,11 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
         tuple(world.log),
         tuple(unmet),
     )
+
+
+def _by_name(spent: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
+    """Milliseconds by phase as the fields of a summary or an outage."""
+    return {f"{name}_ms": float(spent[phase]) for phase, name in PHASE_NAMES.items()}
 
 
 def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[float] | list[None]:

@@ -25,6 +25,14 @@ class Phase(IntEnum):
     """Its next owner knows, and runs callbacks, opens it, fetches the first records."""
 
 
+PHASE_NAMES = {
+    Phase.UNNOTICED: "detection",
+    Phase.PAUSED: "barrier",
+    Phase.COMPUTING: "compute",
+    Phase.HANDOVER: "handover",
+}
+"""Every phase in which a partition stands still, in their order, as outages and reports call it."""
+
 Rows = list[tuple["NDArray[Any]", ...]]
 """Parts of a timeline as columns: partition, start, phase, and who reads, or the cause that nobody does."""
 
