@@ -46,13 +46,9 @@ class _Rows(NamedTuple):
     at: NDArray[np.float64]
     kind: NDArray[np.intp]
 
-    def take(self, which: NDArray[np.bool_]) -> _Rows:
-        """Some of the partitions."""
-        return _Rows(self.partition[which], self.consumer[which], self.at[which], self.kind[which])
-
 
 class Calls:
-    """What is to happen when its time comes.
+    """What has happened and nobody has looked at yet.
 
     Consumers affect each other only through partitions that one gives up and another reads. So calls about
     different consumers can happen together, stops before reads, and in the order in which they came if that
@@ -60,8 +56,8 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[float, Round | _Rows]] = []  # each with the last of its times
-        self._sorted = True  # whether these are all rounds, told in the order of time
+        self._waiting: list[Round | _Rows] = []
+        self._sorted = True  # whether these are all rounds, in the order of time
         self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
         # By consumer: the latest time of a call, the round it was in last, when, and with what.
         self._latest = np.zeros(64)
@@ -89,8 +85,7 @@ class Calls:
         if turn is not None:
             self._out_of_turn.append((partition, consumers, times, np.full(len(partition), kind), turn))
             return
-        last = float(at.max()) if isinstance(at, np.ndarray) else at
-        self._waiting.append((last, Round(partition, consumers, times, kind)))
+        self._waiting.append(Round(partition, consumers, times, kind))
         self._sorted = self._sorted and self._follows(consumers, times)
 
     def put_in_turn(self) -> None:
@@ -101,30 +96,17 @@ class Calls:
         self._out_of_turn = []
         # A consumer that stops has begun before to read what it had opened by then.
         order = np.lexsort((calls[-1] != READ, turn))
-        rows = _Rows(*(column[order] for column in calls))
-        self._waiting.append((float(rows.at.max()), rows))
+        self._waiting.append(_Rows(*(column[order] for column in calls)))
         self._sorted = False
 
-    def until(self, at: float) -> Iterator[Round]:
-        """Everything up to then, in rounds."""
-        due = []
-        later = []
-        for last, calls in self._waiting:
-            if last <= at:
-                due.append(calls)
-                continue
-            now = calls.at <= at
-            if now.any():
-                due.append(calls.take(now))
-                later.append((last, calls.take(~now)))
-            else:
-                later.append((last, calls))
-        self._waiting = later
+    def take(self) -> Iterator[Round]:
+        """All of it, in rounds."""
+        calls, self._waiting = self._waiting, []
         if self._sorted:
-            yield from self._together(cast("list[Round]", due))
-        elif due:
-            yield from _sort(due)
-        self._sorted |= not later
+            yield from self._together(cast("list[Round]", calls))
+        else:
+            yield from _sort(calls)
+        self._sorted = True
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
         """Whether consumers have one time here, and none that is earlier than one they had before."""
