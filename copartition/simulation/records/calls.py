@@ -38,13 +38,8 @@ class Round(NamedTuple):
         return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
 
 
-class _Rows(NamedTuple):
-    """Different things happen to these partitions, in this order."""
-
-    partition: NDArray[np.intp]
-    consumer: NDArray[np.intp]
-    at: NDArray[np.float64]
-    kind: NDArray[np.intp]
+_Rows = tuple[Slots, Slots, Floats, int | Slots]
+"""A round, or rows of the same columns to which different things happen in their order."""
 
 
 class Calls:
@@ -56,7 +51,7 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Round | _Rows] = []
+        self._waiting: list[_Rows] = []
         self._sorted = True  # whether these are all rounds, in the order of time
         self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
         # By consumer: the latest time of a call, the round it was in last, when, and with what.
@@ -96,7 +91,8 @@ class Calls:
         self._out_of_turn = []
         # A consumer that stops has begun before to read what it had opened by then.
         order = np.lexsort((calls[-1] != READ, turn))
-        self._waiting.append(_Rows(*(column[order] for column in calls)))
+        partition, consumer, at, kind = (column[order] for column in calls)
+        self._waiting.append((partition, consumer, at, kind))
         self._sorted = False
 
     def take(self) -> Iterator[Round]:
@@ -157,10 +153,10 @@ def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
             yield Round(partition, consumer, at, kind)
 
 
-def _sort(calls: list[Round | _Rows]) -> Iterator[Round]:
+def _sort(calls: list[_Rows]) -> Iterator[Round]:
     """Rounds in the order of time, as long as no consumer comes to a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*calls, strict=True))[:3])
-    kind = np.concatenate([np.broadcast_to(call.kind, call.at.shape) for call in calls])
+    kind = np.concatenate([np.broadcast_to(kind, at.shape) for _, _, at, kind in calls])
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)
