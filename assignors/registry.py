@@ -9,6 +9,10 @@ from assignors.strategies import (
     ConnectEagerAssignor,
     ConnectIncrementalAssignor,
     CooperativeStickyAssignor,
+    KafkaPythonCooperativeStickyAssignor,
+    KafkaPythonRangeAssignor,
+    KafkaPythonRoundRobinAssignor,
+    KafkaPythonStickyAssignor,
     LibrdkafkaCooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
@@ -38,12 +42,22 @@ _CONNECT: dict[str, type[Assignor]] = {
     "connect-incremental": ConnectIncrementalAssignor,
 }
 
+_KAFKA_PYTHON: dict[str, type[Assignor]] = {
+    "kafka-python-range": KafkaPythonRangeAssignor,
+    "kafka-python-roundrobin": KafkaPythonRoundRobinAssignor,
+    "kafka-python-sticky": KafkaPythonStickyAssignor,
+    "kafka-python-cooperative-sticky": KafkaPythonCooperativeStickyAssignor,
+}
+
+_OURS = {**_BUILT_IN, **_CONNECT, **_KAFKA_PYTHON}
+
 _REGISTRY: Registry[Assignor] = Registry(
     "assignor",
     "copartition.assignors",
     Assignor,
-    {**_BUILT_IN, **_CONNECT},
-    dict.fromkeys(_CONNECT, "built-in, of Kafka Connect"),
+    _OURS,
+    dict.fromkeys(_CONNECT, "built-in, of Kafka Connect")
+    | dict.fromkeys(_KAFKA_PYTHON, "built-in, of kafka-python"),
 )
 
 
@@ -52,10 +66,10 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
     Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide,
     "librdkafka-cooperative-sticky", which is what clients on librdkafka do under the name
-    "cooperative-sticky", and, better than any of these, "optimal", "cooperative-optimal", "weighted",
-    "cooperative-weighted". Broker side (KIP-848): "uniform", "broker-range". Of Kafka Connect's workers:
-    "connect-eager", "connect-incremental". And those of installed packages (entry points
-    `copartition.assignors`).
+    "cooperative-sticky", "kafka-python-range" and three more likewise, and, better than any of these,
+    "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
+    "broker-range". Of Kafka Connect's workers: "connect-eager", "connect-incremental". And those of installed
+    packages (entry points `copartition.assignors`).
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> get_assignor("range").assign(group)["b"]
@@ -97,7 +111,7 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
 
 def is_built_in(assignor: Assignor) -> bool:
     """Whether it is one of ours, unchanged."""
-    return type(assignor) in {*_BUILT_IN.values(), *_CONNECT.values()}
+    return type(assignor) in _OURS.values()
 
 
 def check_for_consumers(names: Iterable[str], error: Callable[[str], CopartitionError]) -> None:

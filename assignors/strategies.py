@@ -18,7 +18,7 @@ from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtoco
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_sticky_user_data
 from assignors.reasons import Recorder
-from assignors.rules import cooperative_sticky, sticky
+from assignors.rules import cooperative_sticky, kafka_python, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.connect import (
     ConnectMemory,
@@ -38,6 +38,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _EAGER = frozenset({RebalanceProtocol.EAGER})
+_COOPERATIVE = frozenset({RebalanceProtocol.COOPERATIVE})
 
 
 def _through_the_gate(
@@ -135,29 +136,64 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
     member_data = staticmethod(cooperative_sticky.member_data)
 
 
-class LibrdkafkaCooperativeStickyAssignor:
-    """What confluent-kafka and others on librdkafka do as "cooperative-sticky": as even, placed otherwise.
+class _ByRule:
+    """What the strategies of other clients than Java's share, which have no columns."""
 
-    It depends on the order in which the broker lists topics to the leader: that of `Group.topics`.
-    """
-
-    name: ClassVar[str] = "librdkafka-cooperative-sticky"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.COOPERATIVE})
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
+    rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """The assignment in the order of librdkafka's lists.
-
-        Raises AssignorError where librdkafka aborts or reads memory that it has freed.
-        """
-        return assign_librdkafka_cooperative_sticky(group)
+        """The assignment in the order of the client's lists; AssignorError where the client fails."""
+        return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         """As `assign`, telling each step."""
-        return assign_librdkafka_cooperative_sticky(group, record)
+        return type(self).rule(group, record)
+
+
+class LibrdkafkaCooperativeStickyAssignor(_ByRule):
+    """What confluent-kafka and others on librdkafka do as "cooperative-sticky": as even, placed otherwise.
+
+    It depends on the order in which the broker lists topics to the leader: that of `Group.topics`. It fails
+    where librdkafka aborts or reads memory that it has freed.
+    """
+
+    name: ClassVar[str] = "librdkafka-cooperative-sticky"
+    protocols = _COOPERATIVE
+    rule = staticmethod(assign_librdkafka_cooperative_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """What librdkafka sends, and does not read: nothing before the first assignment, then all of it."""
         return encode_sticky_user_data(owned, generation) if generation >= 0 else b""
+
+
+class KafkaPythonRangeAssignor(_ByRule):
+    """What kafka-python does as "range": racks are ignored; where static members mix, some get nothing."""
+
+    name: ClassVar[str] = "kafka-python-range"
+    rule = staticmethod(kafka_python.assign_range)
+
+
+class KafkaPythonRoundRobinAssignor(_ByRule):
+    """What kafka-python does as "roundrobin": it fails where a member whose turn it is does not subscribe."""
+
+    name: ClassVar[str] = "kafka-python-roundrobin"
+    rule = staticmethod(kafka_python.assign_round_robin)
+
+
+class KafkaPythonStickyAssignor(EagerMemory, _ByRule):
+    """What kafka-python does as "sticky": as even as Java's, placed otherwise."""
+
+    name: ClassVar[str] = "kafka-python-sticky"
+    rule = staticmethod(kafka_python.assign_sticky)
+
+
+class KafkaPythonCooperativeStickyAssignor(_ByRule):
+    """What kafka-python does as "cooperative-sticky": as its "sticky", but what moves waits a round."""
+
+    name: ClassVar[str] = "kafka-python-cooperative-sticky"
+    protocols = _COOPERATIVE
+    rule = staticmethod(kafka_python.assign_cooperative_sticky)
 
 
 class UniformAssignor(_Stateless):

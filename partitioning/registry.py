@@ -41,7 +41,7 @@ class StrategyInfo:
 
     Attributes:
         name: what to ask for.
-        origin: "built-in", "built-in, of Kafka Connect", "registered", or the distribution it comes from.
+        origin: "built-in", "built-in, of" somebody, "registered", or the distribution it comes from.
         summary: one line on what it does.
         fault: why it cannot be used; None where it can.
     """

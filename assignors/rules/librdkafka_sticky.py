@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from assignors.group import Assignment, Group
+from assignors.group import Assignment, Group, Member
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.sticky_structures import RackInfo, balance_score
@@ -37,22 +37,24 @@ def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unreco
     member that subscribes to nothing is left out by the leader, what it owns included. Raises AssignorError
     where librdkafka would abort or read freed memory, or no member subscribes to anything.
     """
-    leader = _Leader(group, record)
-    leader.settle_claims()
-    order = leader.sort_partitions()
-    unassigned, revocation_required = leader.keep_valid(order)
-    leader.balance(order, unassigned, revocation_required=revocation_required)
-    lists, transferring = _hand_over(leader)
-    for partition, consumer in transferring.items():
-        record(partition, Reason.HELD_BACK, consumer)
+    leader = Leader(group, record, [member for member in group.members if member.topics])
+    leader.decide()
+    lists, transferring = hand_over(leader, record)
     return Assignment.for_group(group, lists, transferring=transferring)
 
 
-class _Leader:
-    """A leader at work; its members, who subscribe to something, are in the order of JoinGroup."""
+class Leader:
+    """A leader at work for these members of its group, in the order of JoinGroup.
 
-    def __init__(self, group: Group, record: Recorder) -> None:
-        self.members = {member.id: member for member in group.members if member.topics}
+    That of kafka-python (`assignors.rules.kafka_python`) differs in what it has itself.
+    """
+
+    # Whether members' partitions are looked at from the one that each got last, and what nobody owns from
+    # the first one on; else what each has from the first one on, and what nobody owns from the last.
+    from_the_last: ClassVar[bool] = False
+
+    def __init__(self, group: Group, record: Recorder, members: Sequence[Member]) -> None:
+        self.members = {member.id: member for member in members}
         if not self.members:
             raise AssignorError("the group has no member with a subscription; add one")
         self.owned = {name: PartitionList.of(member.owned) for name, member in self.members.items()}
@@ -74,7 +76,16 @@ class _Leader:
         self._previous: dict[TopicPartition, str] = {}
         self._order: list[tuple[int, bytes, str]] = []
         self._movements = _Movements()
+        self._moved: dict[TopicPartition, None] = {}
+        self._idle: set[str] = set()  # members that take no part and count in the score, with nothing
         self._doubled = False  # whether a partition is with two members
+
+    def decide(self) -> None:
+        """Steps 1 to 4."""
+        self.settle_claims()
+        order = self.sort_partitions()
+        unassigned, revocation_required = self.keep_valid(order)
+        self.balance(order, unassigned, revocation_required=revocation_required)
 
     # 1. Claims -----------------------------------------------------------------------------------------
 
@@ -85,14 +96,9 @@ class _Leader:
         generation, so that balancing can take the partition from somebody who does not have it.
         Quirk: two claims of one generation spoil a later one, too.
         """
-        claims: dict[TopicPartition, list[tuple[int, str]]] = {}
-        for name, member in self.members.items():
-            generation = -1 if member.generation is None else member.generation
-            for partition in self.owned[name]:
-                claims.setdefault(partition, []).append((generation, name))
-                self._consumer_of[partition] = name
-        for partition in reversed(claims):  # librdkafka's maps give back first what came last
-            claimants = sorted(claims[partition], key=lambda claim: claim[0])
+        for partition, claims in self._claims().items():
+            self._consumer_of[partition] = claims[-1][1]
+            claimants = sorted(claims, key=lambda claim: claim[0])
             if len({generation for generation, _ in claimants}) < len(claimants):
                 del self._consumer_of[partition]
                 for _, name in claimants:
@@ -104,6 +110,15 @@ class _Leader:
                 self._previous[partition] = outdated[-1][1]
             for _, name in outdated:
                 self._record(partition, Reason.OUTDATED, name)
+
+    def _claims(self) -> dict[TopicPartition, list[tuple[int, str]]]:
+        """Who claims each partition in which generation; librdkafka's maps give back first what came last."""
+        claims: dict[TopicPartition, list[tuple[int, str]]] = {}
+        for name, member in self.members.items():
+            generation = -1 if member.generation is None else member.generation
+            for partition in self.owned[name]:
+                claims.setdefault(partition, []).append((generation, name))
+        return dict(reversed(claims.items()))
 
     # 2. Sort -------------------------------------------------------------------------------------------
 
@@ -123,8 +138,10 @@ class _Leader:
             )
         left: list[tuple[int, bytes, list[TopicPartition]]] = []
         for name, partitions in self.current.items():
-            partitions.sort(key=_key)
-            valid = [partition for partition in partitions if self._exists(partition)]
+            if not self.from_the_last:
+                partitions.sort(key=_key)
+            in_turn = reversed(partitions) if self.from_the_last else partitions
+            valid = [partition for partition in in_turn if self._exists(partition)]
             if valid:  # what is taken first comes last
                 valid.sort(key=lambda partition: partition not in self._previous)
                 insort(left, (len(valid), name.encode(), valid[::-1]))
@@ -136,7 +153,8 @@ class _Leader:
                 insort(left, (size - 1, name_bytes, partitions))
         if not order:
             return sorted(everything, key=_key)
-        order.update(dict.fromkeys(reversed(everything)))
+        rest = sorted(everything, key=_key) if self.from_the_last else reversed(everything)
+        order.update(dict.fromkeys(rest))
         return list(order)
 
     def _subscriptions_identical(self) -> bool:
@@ -217,10 +235,11 @@ class _Leader:
             self._perform([partition for partition in unassigned if self._can_move(partition)])
         performed = self._perform([partition for partition in order if self._can_move(partition)])
         # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
-        score, score_before = (balance_score(map(len, each.values())) for each in (self.current, before))
+        score = balance_score([*map(len, self.current.values()), *(0 for _ in self._idle)])
+        score_before = balance_score(map(len, before.values()))
         if performed and not initializing and score >= score_before:
             self.current, self._consumer_of = before, consumer_before
-            for partition in self._movements.of:
+            for partition in self._moved:
                 self._record(partition, Reason.UNDONE, self._consumer_of[partition])
         self.current |= fixed
 
@@ -248,7 +267,7 @@ class _Leader:
             size = len(self.current[name])
             subscribers = self._potential[partition.topic]
             target, reason = self._previous.get(partition), Reason.STOLEN_BACK
-            if target is None or (target in self.current and not self._has_fewer(target, size)):
+            if target is None or not self._has_fewer(target, size):
                 if not any(self._has_fewer(other, size) for other in subscribers):
                     continue
                 # Quirk: whoever has fewer, near or not, the first one in order gets it.
@@ -262,7 +281,8 @@ class _Leader:
             if target not in self.current:
                 raise AssignorError(
                     f"member {target!r} takes no part in balancing, but {partition} could go to it: "
-                    "librdkafka crashes here; drop what the member claims from an earlier generation"
+                    "librdkafka and kafka-python crash here; drop what the member claims from an earlier "
+                    "generation"
                 )
             moved = self._move(partition, name, target)
             self._record(moved, reason if moved == partition else Reason.SWAPPED, target)
@@ -270,7 +290,8 @@ class _Leader:
         return modified
 
     def _has_fewer(self, other: str, size: int) -> bool:
-        return len(self.current[other]) + 1 < size
+        """Whether another one has at least two partitions less; one that takes no part counts so."""
+        return other not in self.current or len(self.current[other]) + 1 < size
 
     def _is_balanced(self) -> bool:
         """Whether nobody who can have more could take a partition from somebody with more (`isBalanced`)."""
@@ -296,6 +317,7 @@ class _Leader:
         else:
             self._doubled = True
         self._consumer_of[moved] = target
+        self._moved[moved] = None
         self._sort()
         return moved
 
@@ -386,7 +408,7 @@ def _key(partition: TopicPartition) -> tuple[bytes, int]:
 # 5. Hand over ------------------------------------------------------------------------------------------
 
 
-def _hand_over(leader: _Leader) -> tuple[Lists, dict[TopicPartition, str]]:
+def hand_over(leader: Leader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
     """What each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
 
     Each list has what the member keeps, then what nobody owns, then what it owns and nobody was assigned.
@@ -401,6 +423,7 @@ def _hand_over(leader: _Leader) -> tuple[Lists, dict[TopicPartition, str]]:
             lists[name].append(partition)
         elif partition in owner:
             transferring[partition] = name
+            record(partition, Reason.HELD_BACK, name)
     for partition, name in assigned.items():
         if partition not in owner:
             lists[name].append(partition)

@@ -1,8 +1,10 @@
 """One consumer in a process of its own, that says on stdout what happens to it: one JSON object a line.
 
 `python consumer.py '{"topics": [...], "config": {...}}'` waits for commands on stdin: `start`, `busy SECONDS`
-(the application does not poll for so long) and `close`. Times are `time.monotonic()`, which all processes of
-a Linux machine share. Nothing is imported that is not needed, as many of these start at once.
+(the application does not poll for so long), `unsubscribe`, `subscribe` and `close`. Partitions of a topic in
+`"first"`, which is optional, are numbered from the number that stands there. Times are `time.monotonic()`,
+which all processes of a Linux machine share. Nothing is imported that is not needed, as many of these start
+at once.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ def commands() -> SimpleQueue[str]:
     return lines
 
 
-def told(event: str) -> Any:
+def told(event: str, first: dict[str, int]) -> Any:
     """A rebalance callback that says which partitions it was called with."""
 
     def callback(_: Consumer, partitions: list[TopicPartition]) -> None:
-        say(event, partitions=sorted(partition.partition for partition in partitions))
+        say(event, partitions=sorted(each.partition + first.get(each.topic, 0) for each in partitions))
 
     return callback
 
@@ -48,7 +50,7 @@ def committed(error: KafkaError | None, _: list[TopicPartition]) -> None:
     say("commit", error=error.name() if error else None)
 
 
-def read(consumer: Consumer) -> None:
+def read(consumer: Consumer, numbers_from: dict[str, int]) -> None:
     """Take what there is, and say which offsets they were."""
     first = consumer.poll(0.1)
     if first is None:
@@ -58,10 +60,11 @@ def read(consumer: Consumer) -> None:
         if (error := message.error()) is not None:
             say("error", error=error.name())
         else:
-            partition, offset = message.partition(), message.offset()
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            assert topic is not None
             assert partition is not None
             assert offset is not None
-            offsets.setdefault(partition, [offset, offset])[1] = offset
+            offsets.setdefault(partition + numbers_from.get(topic, 0), [offset, offset])[1] = offset
     if offsets:
         say("read", offsets=offsets)
 
@@ -74,22 +77,32 @@ def main() -> None:
         return
     say("start")
     consumer = Consumer({**settings["config"], "on_commit": committed})
-    consumer.subscribe(
-        settings["topics"], on_assign=told("assign"), on_revoke=told("revoke"), on_lost=told("lost")
-    )
+    first = settings.get("first", {})
+
+    def subscribe() -> None:
+        callbacks = {f"on_{event}": told(event, first) for event in ("assign", "revoke", "lost")}
+        consumer.subscribe(settings["topics"], **callbacks)
+
+    subscribe()
     while True:
         try:
             command, _, argument = lines.get_nowait().partition(" ")
         except Empty:
-            read(consumer)
+            read(consumer, first)
             continue
         say(command)
-        if command == "close":
-            consumer.close()
-            say("closed")
-            return
-        time.sleep(float(argument))
-        say("free")
+        match command:
+            case "close":
+                consumer.close()
+                say("closed")
+                return
+            case "unsubscribe":
+                consumer.unsubscribe()
+            case "subscribe":
+                subscribe()
+            case _:
+                time.sleep(float(argument))
+                say("free")
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ CAUSES = {
         "later, in the rebalance that followed."
     ),
     ("cooperative-sticky-static", "join c2"): (
-        "which partition moves, which the prediction is not told. There it is one of c0, a consumer of "
+        "which partition moves, which the prediction is not told. There it is one of c3, a consumer of "
         "kafka-python, which reads nothing of it from its JoinGroup on, 2 s before the answer. In fact it "
         "was one of c1, of librdkafka, which read it until the answer."
     ),

@@ -1,4 +1,4 @@
-"""Real consumers through twelve disturbances on a real broker: `python -m benchmarks.rebalances --runs 3`.
+"""Real consumers through many disturbances on a real broker: `python -m benchmarks.rebalances --runs 3`.
 
 Some groups run side by side, each on its own topic and in processes of its own. Results go to `measured.json`
 after every run; those of cells that were run replace the ones of the file. With `--compare` nothing is run,
@@ -18,7 +18,7 @@ from benchmarks.rebalances.cell import Cell, run_all
 from benchmarks.rebalances.comparing import compare, page
 from benchmarks.rebalances.measure import GROUP_APIS
 from benchmarks.rebalances.record import record
-from benchmarks.rebalances.scenarios import PROTOCOLS, SCENARIOS
+from benchmarks.rebalances.scenarios import PROTOCOLS, SCENARIOS, protocols
 
 MEASURED = Path(__file__).parent / "measured.json"
 COMPARED = Path(__file__).parents[1] / "rebalances.md"
@@ -49,7 +49,7 @@ def measured(names: list[str], number: int, at_a_time: int) -> Runs:
     """One run of these scenarios under each protocol, on a broker of its own."""
     cells = {}
     for name in names:
-        for protocol in PROTOCOLS:
+        for protocol in protocols(name):
             drawn = SCENARIOS[name](Random(f"{name}/{protocol}/{number}"))
             cells[name, protocol] = Cell(f"{name.replace(' ', '-')}-{protocol}", protocol, drawn)
     ran, log = run_all(list(cells.values()), at_a_time, GROUP_APIS)
@@ -67,10 +67,8 @@ def saved() -> Runs:
 def _save(runs: Runs) -> None:
     """Write a run a line, so that a changed run is a changed line."""
     order = {name: position for position, name in enumerate(SCENARIOS)}
-    protocols = list(PROTOCOLS)
-    runs = sorted(
-        runs, key=lambda run: (order[run["scenario"]], protocols.index(run["protocol"]), run["run"])
-    )
+    names = list(PROTOCOLS)
+    runs = sorted(runs, key=lambda run: (order[run["scenario"]], names.index(run["protocol"]), run["run"]))
     lines = ",\n".join(json.dumps(run, separators=(",", ":")) for run in runs)
     MEASURED.write_text(f'{{"runs": [\n{lines}\n]}}\n')
 
@@ -79,7 +77,7 @@ def _summary(runs: Runs, names: list[str]) -> list[str]:
     """The medians of each cell."""
     lines = []
     for name in names:
-        for protocol in PROTOCOLS:
+        for protocol in protocols(name):
             cells = [run for run in runs if (run["scenario"], run["protocol"]) == (name, protocol)]
             seconds = median(run["partition_seconds"] for run in cells)
             longest = median(run["longest"] for run in cells)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.consumers.clients import LIBRDKAFKA, Client
+from benchmarks.consumers.clients import Client
 from benchmarks.consumers.process import Member
 from benchmarks.rebalances.broker_log import read_log, recording_broker
 from benchmarks.rebalances.producer import SteadyProducer
-from benchmarks.rebalances.scenarios import PROTOCOLS, Scenario
+from benchmarks.rebalances.scenarios import PROTOCOLS, Scenario, is_static
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
@@ -30,19 +30,17 @@ class Cell:
         name: of the group; its members' client ids begin with it.
         protocol: eager, cooperative or kip848.
         scenario: what is done.
-        client: which client its consumers are.
-        consumers: those of another client, or with settings of their own, by name.
+        consumers: those of another client than the scenario's, or with settings of their own, by name.
     """
 
     name: str
     protocol: str
     scenario: Scenario
-    client: Client = LIBRDKAFKA
     consumers: Mapping[str, tuple[Client, dict[str, str | int]]] = field(default_factory=dict)
 
     def consumer(self, name: str) -> tuple[Client, dict[str, str | int]]:
         """A consumer's client, and the settings that only that consumer has."""
-        return self.consumers.get(name, (self.client, {}))
+        return self.consumers.get(name, (self.scenario.client, {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +71,7 @@ def run_all(
         ThreadPoolExecutor(at_a_time) as side_by_side,
     ):
         kafka = Kafka(broker.bootstrap_servers)
+        kafka.create_coordinators(1)  # else the first consumer of all waits a second for its coordinator
         ran = list(side_by_side.map(lambda cell: run(cell, kafka, producer, Path(folder)), cells))
         return ran, list(read_log(broker.logs[0], apis))
 
@@ -93,7 +92,7 @@ def run(
         folder: where the processes write.
         restart: restarts the coordinator and tells from when to when that took; for scenarios that do.
     """
-    partitions, grows_to = cell.scenario.partitions, cell.scenario.grown
+    partitions = cell.scenario.partitions
     topic = kafka.create_topic(partitions, node=1)
     members: dict[str, Member] = {}
     current: dict[str, Member] = {}
@@ -106,10 +105,8 @@ def run(
         began = time.monotonic() + 0.5
         for step in sorted(cell.scenario.steps, key=lambda step: step.at):
             time.sleep(max(0, began + step.at - time.monotonic()))
-            if step.what == "grow":
-                kafka.grow_topic(topic, grows_to)
-                grown = time.monotonic()
-                producer.go_on(topic, grows_to)
+            if step.what in {"grow", "create"}:
+                grown = _add_partitions(step.what, topic, cell.scenario, kafka, producer)
                 continue
             if step.what == "restart":
                 assert restart is not None
@@ -121,7 +118,7 @@ def run(
             member = current[step.consumer]
             members.setdefault(member.client, member)
             match step.what:
-                case "start" | "close":
+                case "start" | "close" | "unsubscribe" | "subscribe":
                     member.tell(step.what)
                 case "busy":
                     member.tell(f"busy {step.seconds}")
@@ -129,11 +126,29 @@ def run(
                     member.signal(step.what)
         time.sleep(max(0, began + cell.scenario.ends - time.monotonic()))
         producer.stop(topic)
+        if cell.scenario.pattern:
+            producer.stop(beside(topic))
     finally:
         events = {client: member.events() for client, member in members.items()}
         for member in waiting:
             member.events()
     return Ran(began, events, grown, restarted)
+
+
+def _add_partitions(
+    what: str, topic: str, scenario: Scenario, kafka: Kafka, producer: SteadyProducer
+) -> float:
+    """Grow the topic or create one beside it, with records at once; when the partitions were there."""
+    if what == "grow":
+        kafka.grow_topic(topic, scenario.grown)
+        grown = time.monotonic()
+        producer.go_on(topic, scenario.grown)
+    else:
+        added = scenario.grown - scenario.partitions
+        kafka.create_topic(added, node=1, name=beside(topic))
+        grown = time.monotonic()
+        producer.begin(beside(topic), added)
+    return grown
 
 
 def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> list[Member]:
@@ -153,13 +168,20 @@ def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> 
             "auto.offset.reset": "earliest",
             **PROTOCOLS[cell.protocol],
             **cell.scenario.config,
-            **({"group.instance.id": name} if cell.scenario.static else {}),
+            **({"group.instance.id": name} if is_static(cell.scenario.static, name) else {}),
             **({"heartbeat.interval.ms": cell.scenario.beats[name]} if _has_beats(cell, name) else {}),
             **own,
         }
         settings = {"topics": [topic], "config": client.named(config)}
+        if cell.scenario.pattern:
+            settings |= {"topics": [f"^{topic}.*"], "first": {beside(topic): cell.scenario.partitions}}
         members.append(Member(name, settings, folder, client.command()))
     return members
+
+
+def beside(topic: str) -> str:
+    """The topic that is created beside another, and matches the same regular expression."""
+    return f"{topic}-more"
 
 
 def _has_beats(cell: Cell, name: str) -> bool:

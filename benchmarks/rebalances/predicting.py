@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from assignors import Topic
+from benchmarks.rebalances.cell import beside
 from benchmarks.rebalances.measure import Reading, outages, without_joining
-from benchmarks.rebalances.scenarios import GROWN, MEMBERS, PARTITIONS, SESSION_MS
+from benchmarks.rebalances.scenarios import GROWN, HEARTBEAT_MS, MEMBERS, PARTITIONS, SESSION_MS, is_static
 from copartition.simulation import (
     Consumer,
     Costs,
     Crash,
+    Create,
     Grow,
     Join,
     Leave,
@@ -38,6 +40,8 @@ ASSIGNORS = {"eager": "range", "cooperative": "cooperative-sticky", "kip848": "u
 COSTS = Costs(network_ms=2, first_fetch_ms=40)
 """The same for every run: a request takes 1 to 3 ms (`facts.md`), and from the assign callback to the first
 record it was 40 ms on average over `measured.json`, cold starts and delays beyond 0.6 s left out."""
+POLL_MS = {"librdkafka": 0, "kafka-python": 100}
+"""How long a call of `poll` lasts: a consumer of kafka-python rejoins when `poll(timeout_ms=100)` returns."""
 SEARCH = 1.5 * 2 / 1000
 """Seconds from a simulated consumer's start until its first request arrives; a real one looks for the
 coordinator for some 65 ms, and for seconds where the broker has just come up."""
@@ -103,26 +107,34 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
     """
     formed = bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
     consumers = _consumers(run, draw)
+    members = _members(run, consumers) if formed else ()
+    consumers |= {member.name: member for member in members}
     said = [each for each in told(run) if not formed or each[0] >= 0]
     begins = 0.0 if formed else max(0.0, -said[0][0])
     scenario = Scenario(
         topics=(Topic(TOPIC, PARTITIONS),),
-        consumers=_members(run, consumers) if formed else (),
+        consumers=members,
         events=[
             event_of(1000 * (begins + at), what, consumers.get(of), seconds) for at, what, of, seconds in said
         ],
         assignor=ASSIGNORS[run["protocol"]],
         settings=_settings(run),
         seed=draw,
-        costs=COSTS,
+        costs=replace(COSTS, poll_ms=POLL_MS[client_of(run)]),
         until_ms=1000 * (begins + run["ends"]),
     )
     return scenario, 1000 * begins
 
 
+def client_of(run: Run) -> Literal["librdkafka", "kafka-python"]:
+    """Which client its consumers were."""
+    return run.get("client", "librdkafka")
+
+
 def told(run: Run) -> list[tuple[float, str, str, float]]:
     """What was done to whom, when, in seconds since the disturbance began, and for how long."""
-    done = [(run["grown"], "grow", "", 0.0)] if run["grown"] is not None else []
+    what = "create" if run.get("pattern") else "grow"
+    done = [(run["grown"], what, "", 0.0)] if run["grown"] is not None else []
     spoke = {process: at for at, _, process, *_ in reversed(run["requests"])}
     for process, events in run["events"].items():
         over = {what: at for at, what, *_ in events if what in {"continue", "free"}}
@@ -130,20 +142,22 @@ def told(run: Run) -> list[tuple[float, str, str, float]]:
             name = process.partition(".")[0]
             if what == "start":
                 done.append((spoke[process] - SEARCH, what, name, 0.0))
-            elif what in {"close", "kill", "stop", "busy"}:
+            elif what in {"close", "kill", "stop", "busy", "unsubscribe", "subscribe"}:
                 until = over.get("continue" if what == "stop" else "free", at)
                 done.append((at, what, name, until - at))
     return sorted(done)
 
 
 def event_of(at_ms: float, what: str, consumer: Consumer | None, seconds: float, grown: int = GROWN) -> Event:
-    """One thing that was done, as an event of a scenario; without a consumer it is growth."""
+    """One thing that was done, as an event of a scenario; without a consumer it was done to a topic."""
     if consumer is None:
-        return Grow(at_ms, TOPIC, grown)
+        return (
+            Grow(at_ms, TOPIC, grown) if what == "grow" else Create(at_ms, beside(TOPIC), grown - PARTITIONS)
+        )
     match what:
-        case "start":
+        case "start" | "subscribe":
             return Join(at_ms, consumer)
-        case "close":
+        case "close" | "unsubscribe":
             return Leave(at_ms, consumer.name)
         case "kill":
             return Crash(at_ms, consumer.name)
@@ -162,17 +176,24 @@ def _consumers(run: Run, draw: int) -> dict[str, Consumer]:
     drawn = {f"c{number}": f"{random.getrandbits(64):x}" for number in range(MEMBERS)}
     return {
         name: Consumer(
-            drawn[name] if run["protocol"] == "kip848" else name, run["static"], client="librdkafka"
+            drawn[name] if run["protocol"] == "kip848" else name,
+            is_static(run["static"], name),
+            pattern=f"{TOPIC}.*" if run.get("pattern") else None,
+            client=client_of(run),
         )
         for name in drawn
     }
 
 
 def _members(run: Run, consumers: Mapping[str, Consumer]) -> tuple[Consumer, ...]:
-    """The members when the disturbance begins, each with the first heartbeat that it sends from then on."""
+    """The members when the disturbance begins, each with the first heartbeat that it sends from then on.
+
+    One that sends none any more would have sent it an interval after its last one.
+    """
     beats = [(at, process) for process, times in run["beats"].items() for at in times]
     beats += [(at, process) for at, _, process, api, *_ in run["requests"] if api == "HEARTBEAT"]
-    first = {process: at for at, process in sorted(beats, reverse=True) if at >= 0}
+    first = {process: at + HEARTBEAT_MS / 1000 for at, process in sorted(beats)}
+    first |= {process: at for at, process in sorted(beats, reverse=True) if at >= 0}
     return tuple(
         replace(consumers[process.partition(".")[0]], beat_ms=1000 * at)
         for process, at in first.items()

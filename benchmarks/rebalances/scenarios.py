@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from benchmarks.consumers.clients import KAFKA_PYTHON, LIBRDKAFKA, Client
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from random import Random
 
 MEMBERS = 6
 PARTITIONS = 24
 GROWN = 30
+"""Of the topic that grows, or of it and the topic that is created beside it."""
 RECORDS_PER_SECOND = 10
 SESSION_MS = 8_000
+HEARTBEAT_MS = 3_000
 MAX_POLL_MS = 10_000
 METADATA_MS = 10_000
 
@@ -21,12 +26,12 @@ PROTOCOLS: dict[str, dict[str, str | int]] = {
     "eager": {
         "partition.assignment.strategy": "range",
         "session.timeout.ms": SESSION_MS,
-        "heartbeat.interval.ms": 3000,
+        "heartbeat.interval.ms": HEARTBEAT_MS,
     },
     "cooperative": {
         "partition.assignment.strategy": "cooperative-sticky",
         "session.timeout.ms": SESSION_MS,
-        "heartbeat.interval.ms": 3000,
+        "heartbeat.interval.ms": HEARTBEAT_MS,
     },
     # Its session and its heartbeats are settings of the broker.
     "kip848": {"group.protocol": "consumer", "group.remote.assignor": "uniform"},
@@ -37,8 +42,8 @@ PROTOCOLS: dict[str, dict[str, str | int]] = {
 class Step:
     """One thing done.
 
-    `start`, `close`, `kill`, `stop` or `continue` a consumer, keep it `busy`, `grow` the topic, or `restart`
-    the coordinator.
+    `start`, `close`, `kill`, `stop` or `continue` a consumer, keep it `busy`, have it `unsubscribe` or
+    `subscribe` again, `grow` the topic, `create` one beside it, or `restart` the coordinator.
     """
 
     at: float
@@ -55,21 +60,30 @@ class Scenario:
         steps: what is done.
         begins: when the event begins; what happens before only forms the group.
         ends: when the run ends; long enough for the last rebalance to be over.
-        static: whether consumers have a `group.instance.id`.
+        static: whether consumers have a `group.instance.id`, or the names of those that do.
+        client: which client the consumers are.
+        pattern: whether they subscribe to a regular expression, which a topic that is created matches.
         config: settings of the client beyond its protocol's.
         beats: heartbeat.interval.ms of each consumer where they differ (classic groups only).
         partitions: of the topic.
-        grown: how many it has after `grow`.
+        grown: how many it has after `grow`, or both topics after `create`.
     """
 
     steps: list[Step]
     begins: float
     ends: float
-    static: bool = False
+    static: bool | tuple[str, ...] = False
+    client: Client = LIBRDKAFKA
+    pattern: bool = False
     config: dict[str, str | int] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
     partitions: int = PARTITIONS
     grown: int = GROWN
+
+
+def is_static(static: bool | Collection[str], consumer: str) -> bool:
+    """Whether a consumer is a static member, by `Scenario.static`."""
+    return static if isinstance(static, bool) else consumer in static
 
 
 def formed(count: int = MEMBERS, apart: float = 0.1) -> list[Step]:
@@ -120,11 +134,15 @@ def static_long(random: Random) -> Scenario:
     return Scenario(steps, begins, begins + 41, static=True)
 
 
-def rolling(random: Random) -> Scenario:
+OFF_THE_BEAT = 13.3
+"""Seconds between restarts that meet heartbeats at ever other moments: every 12 s each meets the same one."""
+
+
+def rolling(random: Random, every: float = 12) -> Scenario:
     begins = quiet(random)
     steps = formed()
     for number in range(MEMBERS):
-        at = begins + 12 * number
+        at = begins + every * number
         steps += [Step(at, "close", f"c{number}"), Step(at + 2, "start", f"c{number}")]
     return Scenario(steps, begins, steps[-1].at + 25)
 
@@ -153,6 +171,29 @@ def slow_poll(random: Random) -> Scenario:
     return Scenario(steps, begins, begins + 45, config=config)
 
 
+def rolling_mixed(random: Random) -> Scenario:
+    """Half of the consumers are static members, so that a restart of theirs moves nothing."""
+    return replace(rolling(random, OFF_THE_BEAT), static=("c0", "c2", "c4"))
+
+
+def unsubscribe(random: Random) -> Scenario:
+    begins = quiet(random)
+    steps = [*formed(), Step(begins, "unsubscribe", "c2"), Step(begins + 12, "subscribe", "c2")]
+    return Scenario(steps, begins, begins + 37)
+
+
+def created(random: Random) -> Scenario:
+    """A topic is created that matches what all subscribe to, a regular expression."""
+    begins = quiet(random)
+    config: dict[str, str | int] = {"topic.metadata.refresh.interval.ms": METADATA_MS}
+    return Scenario([*formed(), Step(begins, "create")], begins, begins + 35, config=config, pattern=True)
+
+
+def of_kafka_python(scenario: Callable[[Random], Scenario]) -> Callable[[Random], Scenario]:
+    """The same with consumers of kafka-python, which has no KIP-848."""
+    return lambda random: replace(scenario(random), client=KAFKA_PYTHON)
+
+
 def join_while_busy(random: Random) -> Scenario:
     """A consumer joins while another's application works on a batch, within `max.poll.interval.ms`."""
     begins = quiet(random)
@@ -173,5 +214,17 @@ SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
     "stall": stall,
     "growth": growth,
     "slow poll": slow_poll,
+    "rolling mixed": rolling_mixed,
+    "unsubscribe and back": unsubscribe,
+    "topic created": created,
+    "kafka-python rolling": of_kafka_python(partial(rolling, every=OFF_THE_BEAT)),
+    "kafka-python kill": of_kafka_python(kill),
+    "kafka-python growth": of_kafka_python(growth),
+    "kafka-python slow poll": of_kafka_python(slow_poll),
 }
-"""The scenarios by name, the longest first, so that several at a time end together."""
+"""The scenarios by name."""
+
+
+def protocols(scenario: str) -> list[str]:
+    """The protocols that the clients of a scenario have."""
+    return [each for each in PROTOCOLS if each != "kip848" or not scenario.startswith("kafka-python")]

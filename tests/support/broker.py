@@ -102,14 +102,15 @@ class Kafka:
         except KafkaException as error:
             raise BrokerError(f"no broker answers at {bootstrap_servers}: {error}") from error
 
-    def create_topic(self, partitions: int = 1, node: int | None = None) -> str:
+    def create_topic(self, partitions: int = 1, node: int | None = None, name: str | None = None) -> str:
         """The name of a new topic, every partition of which has a leader; it keeps records of any age.
 
         Args:
             partitions: how many.
             node: the one that holds them all; None where the cluster may choose.
+            name: what it is called; None for a name that nobody else has.
         """
-        name = f"copartition-test-{uuid.uuid4().hex[:12]}"
+        name = name or f"copartition-test-{uuid.uuid4().hex[:12]}"
         topic = NewTopic(name, partitions, config={"retention.ms": "-1"}, **_held_by(node, partitions))
         self._admin.create_topics([topic])[name].result(30)
         self._topics.append(name)

@@ -11,6 +11,7 @@ CAPTURE = "tests/copartition/groups/capture"
 REPORTS = "tests/copartition/reports"
 COMMAND = "tests/copartition/cli/test_diff_command.py"
 WATCHING = "tests/copartition/watch"
+KAFKA_PYTHON = "tests/assignors/rules/test_kafka_python.py"
 OPTIMAL = "tests/assignors/optimal"
 
 ROWS = [
@@ -41,6 +42,8 @@ ROWS = [
         GOLDEN,
     ),
     ("assignors/rules/round_robin.py", "turn = place + 1", "turn = place", GOLDEN),
+    ("assignors/rules/kafka_python.py", "dict(reversed(claimants))", "dict(claimants)", KAFKA_PYTHON),
+    ("assignors/rules/kafka_python.py", "if holder != source:", "if False:", KAFKA_PYTHON),
     (
         "assignors/rules/sticky.py",
         "if generation < other_generation:",
@@ -318,6 +321,12 @@ ROWS = [
         "copartition/simulation/outcome/phases.py",
         "self._since[partitions] < at_ms, at_ms, self",
         "self._since[partitions] <= at_ms, at_ms, self",
+        "tests/copartition/simulation/group/test_clients.py",
+    ),
+    (
+        "copartition/simulation/group/leader.py",
+        "members.staying(before, owner, now_ms)",
+        "[]",
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (

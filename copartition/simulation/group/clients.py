@@ -87,6 +87,9 @@ PROFILES = {
         refreshes_as_it_assigns=True,
         mixes_protocols=False,
         commit_late_ms=25,
+        own_assignors={
+            name: f"kafka-python-{name}" for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
+        },
     ),
     # Java's client without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),

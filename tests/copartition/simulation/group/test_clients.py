@@ -28,7 +28,7 @@ from copartition.simulation import (
     simulate_seeds,
 )
 from copartition.simulation.group.clients import draw_batches
-from partitioning.errors import ScenarioError
+from partitioning.errors import AssignorError, ScenarioError
 from tests.support import simulated
 from tests.support.simulated import ORDERS, group, said
 
@@ -430,6 +430,30 @@ def test_a_librdkafka_leader_decides_by_its_own_rule():
     named = run(group(4), Leave(5_000, "c1"), assignor="librdkafka-cooperative-sticky")
     assert planned["librdkafka"] != planned["java"]
     assert planned["librdkafka"] == {member: [*mine] for member, mine in named.steps[-1].assignment.items()}
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_a_kafka_python_leader_decides_by_its_own_rule(assignor):
+    """Who is served where static and dynamic members alternate differs, and what moves when one leaves."""
+    members = [Consumer(f"c{turn}", turn % 2 == 0) for turn in range(5)]
+    answers = [
+        [
+            {member: [*mine] for member, mine in step.assignment.items()}
+            for step in run(consumers, Leave(5_000, "c1"), assignor=name).steps
+        ]
+        for consumers, name in [
+            ([replace(members[0], client="kafka-python"), *members[1:]], assignor),
+            (members, f"kafka-python-{assignor}"),
+            (members, assignor),
+        ]
+    ]
+    assert answers[0] == answers[1] != answers[2]
+
+
+def test_roundrobin_of_kafka_python_fails_where_subscriptions_differ():
+    members = [Consumer("c0", topics=("a",), client="kafka-python"), Consumer("c1", topics=("b",))]
+    with pytest.raises(AssignorError, match="kafka-python's 'roundrobin' fails"):
+        run(members, assignor="roundrobin", topics=(Topic("a", 2), Topic("b", 2)))
 
 
 def test_a_group_does_not_begin_with_a_client_that_refuses_its_strategies():

@@ -1,0 +1,155 @@
+"""How kafka-python's own assignors decide: otherwise than Java's, under the same names.
+
+kafka-python 3.0.12, `kafka.coordinator.assignors`. Racks are nothing to them, texts are compared by code
+point, and lists are sorted.
+
+- "range" and "roundrobin" serve static members first, by instance id, then dynamic ones by member id.
+- "sticky" follows the Java clients before 2.4, as librdkafka does: the steps are those of
+  `librdkafka_sticky` where nothing else is said.
+- "cooperative-sticky" decides as "sticky", and holds back what somebody else claims.
+
+Where kafka-python raises, so that its application ends and the group has no assignment, this raises, too.
+Where its answer depends on the order of a set, which differs from process to process, this is one of those.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import cycle, groupby
+from operator import attrgetter
+
+from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.protocol import decode_sticky_user_data
+from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.rules.librdkafka_sticky import Leader, Lists, hand_over
+from assignors.rules.sticky_structures import PartitionMovements
+from partitioning.errors import AssignorError
+from partitioning.topic_partition import TopicPartition
+
+
+def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """Each topic is cut into ranges, one a subscriber; the first ones are longer where it does not divide."""
+    subscribers: dict[str, list[Member]] = defaultdict(list)
+    for member in group.members:
+        for topic_name in dict.fromkeys(member.topics):
+            subscribers[topic_name].append(member)
+    lists: Lists = {member.id: [] for member in group.members}
+    for topic in sorted(group.topics, key=attrgetter("name")):
+        members = _in_order(subscribers[topic.name])
+        least, longer = divmod(topic.partitions, len(members) or 1)
+        for place, member in enumerate(members):
+            start = place * least + min(place, longer)
+            for number in range(start, start + least + (place < longer)):
+                partition = TopicPartition(topic.name, number)
+                lists[member.id].append(partition)
+                record(partition, Reason.RANGE, member.id)
+    return Assignment.for_group(group, lists)
+
+
+def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """Partitions are handed out one by one, topic after topic, to the members in a circle.
+
+    Quirk: it fails where the member whose turn it is does not subscribe to the topic (KeyError).
+    """
+    lists: Lists = {member.id: [] for member in group.members}
+    circle = cycle(_in_order(group.members))
+    read = {topic for member in group.members for topic in member.topics}
+    for topic in sorted(group.topics, key=attrgetter("name")):
+        for number in range(topic.partitions if topic.name in read else 0):
+            member, partition = next(circle), TopicPartition(topic.name, number)
+            if topic.name not in member.topics:
+                raise AssignorError(
+                    f"it is the turn of member {member.id!r}, which does not subscribe to {topic.name!r}: "
+                    "kafka-python's 'roundrobin' fails here; let members subscribe to the same topics"
+                )
+            lists[member.id].append(partition)
+            record(partition, Reason.TURN, member.id)
+    return Assignment.for_group(group, lists)
+
+
+def _in_order(members: Iterable[Member]) -> list[Member]:
+    """Static members by instance id, then dynamic ones by member id.
+
+    Quirk: where they joined in turns, only the last ones of each kind that joined one after another are
+    served, as `itertools.groupby` makes a group of each such run.
+    """
+    runs = {static: [*run] for static, run in groupby(members, lambda member: member.instance_id is not None)}
+    static = sorted(runs.get(True, ()), key=attrgetter("instance_id", "id"))
+    return static + sorted(runs.get(False, ()), key=attrgetter("id"))
+
+
+def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """The assignment by what members remember in user data."""
+    leader = _Leader(group, record, [_recall(member) for member in group.members])
+    leader.decide()
+    return Assignment.for_group(group, {name: sorted(mine) for name, mine in leader.current.items()})
+
+
+def assign_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """This round's assignment by what members own; what waits for the next one is in its `transferring`.
+
+    Quirk: who claims a partition last in the order of JoinGroup owns it, in whatever generation.
+    """
+    leader = _Leader(group, record, group.members)
+    leader.decide()
+    lists, transferring = hand_over(leader, record)
+    assigned = {name: sorted({*mine}.intersection(leader.current[name])) for name, mine in lists.items()}
+    return Assignment.for_group(group, assigned, transferring=transferring)
+
+
+def _recall(member: Member) -> Member:
+    """The member as if it owned what it remembers in user data."""
+    data = member.user_data
+    if not isinstance(data, StickyUserData):
+        data = StickyUserData(*decode_sticky_user_data(data or b""))
+    return replace(member, owned=data.partitions, generation=data.generation)
+
+
+class _Leader(Leader):
+    """A leader of kafka-python."""
+
+    from_the_last = True
+
+    def __init__(self, group: Group, record: Recorder, members: Sequence[Member]) -> None:
+        super().__init__(group, record, [replace(member, rack=None) for member in members])
+        self.owned = {name: owned.by_topic() for name, owned in self.owned.items()}
+        self._moves = PartitionMovements()
+
+    def _claims(self) -> dict[TopicPartition, list[tuple[int, str]]]:
+        """In the order of JoinGroup, the latest generation last; of one generation the first claim counts."""
+        claims = reversed(super()._claims().items())
+        return {partition: sorted(dict(reversed(claimants)).items()) for partition, claimants in claims}
+
+    def _subscriptions_identical(self) -> bool:
+        """Quirk: two members that name the same topics in another order do not subscribe to the same."""
+        counts = self._counts
+        return len({tuple(filter(counts.get, member.topics)) for member in self.members.values()}) == 1
+
+    def _has_fewer(self, other: str, size: int) -> bool:
+        """Quirk: one that takes no part counts as if it had nothing, from then on in the score, too."""
+        if other not in self.current and not self._is_balanced():
+            self._idle.add(other)
+        return len(self.current.get(other, ())) + 1 < size
+
+    def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
+        """Moves a partition, or another one of its topic that moved the opposite way before.
+
+        Where both have moved before, both moves are undone.
+        """
+        moved = self._moves.actual_partition_to_be_moved(partition, source, target)
+        holder = self._consumer_of[moved]
+        if holder != source:
+            self._give(partition, holder)
+        self._give(moved, target)
+        return moved
+
+    def _give(self, partition: TopicPartition, target: str) -> None:
+        source = self._consumer_of[partition]
+        self._moves.move_partition(partition, source, target)
+        self.current[source].remove(partition)
+        self.current[target].append(partition)
+        self._consumer_of[partition] = target
+        self._moved[partition] = None
+        self._sort()

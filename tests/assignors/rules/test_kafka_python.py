@@ -1,0 +1,238 @@
+"""kafka-python's own assignors, held to the installed package: members, list order and failures.
+
+The package keeps partitions in sets, whose order differs from process to process. Here they are sets that
+iterate in an order that is given, so that its answer is the one that ours is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky import partition_movements, sticky_assignor
+from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
+
+from assignors import Group, Member, Topic, get_assignor
+from assignors.answers import by_topic
+from assignors.group import Assignment, StickyUserData
+from assignors.partition_list import PartitionList
+from partitioning.errors import AssignorError
+from partitioning.java.hash_map import HashSet
+from partitioning.topic_partition import TopicPartition
+from tests.support.tiers import examples
+
+Lists = dict[str, list[TopicPartition]]
+
+THEIRS = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": sticky_assignor.StickyPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+STICKY = ["sticky", "cooperative-sticky"]
+NOTHING_TO_LOSE = 686, 1283, 2986
+"""Seeds of groups in which what one owns alone, and another one claims that takes no part, does not move."""
+BOTH_UNDONE = 347
+"""The seed of a group in which two partitions that moved before go back where they were."""
+
+
+class _Listed(dict[Any, None]):
+    """A set that gives back last what came last."""
+
+    def __init__(self, elements: Iterable[Any] = ()) -> None:
+        super().__init__(dict.fromkeys(elements))
+
+    def add(self, element: Any) -> None:
+        self[element] = None
+
+    def remove(self, element: Any) -> None:
+        del self[element]
+
+    def intersection(self, others: Iterable[Any]) -> list[Any]:
+        return [other for other in others if other in self]
+
+
+class _Hashed(HashSet[TopicPartition]):
+    """A set of theirs in Java's order, which ours is in."""
+
+    def add(self, value: tuple[str, int]) -> None:
+        super().add(TopicPartition(*value))
+
+
+@pytest.fixture(autouse=True)
+def _sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sticky_assignor, "set", _Listed, raising=False)
+    monkeypatch.setattr(partition_movements, "set", _Hashed, raising=False)
+
+
+class _Cluster:
+    """As much of kafka-python's metadata as its assignors ask for: the topics that the group reads."""
+
+    def __init__(self, group: Group) -> None:
+        read = {topic for member in group.members for topic in member.topics}
+        self._counts = {topic.name: topic.partitions for topic in group.topics if topic.name in read}
+
+    def topics(self) -> set[str]:
+        return set(self._counts)
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        return set(range(self._counts[topic])) if topic in self._counts else None
+
+
+def _joined(name: str, member: Member) -> SimpleNamespace:
+    """A member as JoinGroup's answer brings it to a leader of kafka-python."""
+    sent: dict[str, Any] = {"version": 0, "topics": [*member.topics], "user_data": b""}
+    if name == "sticky" and isinstance(member.user_data, StickyUserData):
+        had = by_topic(member.user_data.partitions)
+        sent["user_data"] = sticky_assignor.StickyAssignorUserData(had, member.user_data.generation).encode()
+    elif name == "cooperative-sticky":
+        kind = ConsumerProtocolSubscription.TopicPartition
+        owned = by_topic(PartitionList.of(member.owned))
+        sent |= {
+            "version": 1,
+            "owned_partitions": [kind(topic=each, partitions=mine) for each, mine in owned],
+        }
+        if member.generation is not None:
+            sent |= {"version": 2, "generation_id": member.generation}
+    metadata = ConsumerProtocolSubscription.decode(ConsumerProtocolSubscription(**sent).encode())
+    return SimpleNamespace(member_id=member.id, group_instance_id=member.instance_id, metadata=metadata)
+
+
+def theirs(name: str, group: Group) -> Lists | None:
+    """What the package answers; None where it raises."""
+    try:
+        answer = THEIRS[name]().assign(_Cluster(group), [_joined(name, each) for each in group.members])
+    except (KeyError, TypeError):
+        return None
+    return {
+        member: [TopicPartition(*partition) for partition in assigned.partitions()]
+        for member, assigned in answer.items()
+    }
+
+
+def ours(name: str, group: Group) -> Lists | None:
+    """What ours answers, by the name that it has here; None where it raises."""
+    try:
+        answer = get_assignor(f"kafka-python-{name}").assign(group)
+    except AssignorError:
+        return None
+    assert not set(answer.transferring) & {each for mine in answer.values() for each in mine}
+    return {member: [*mine] for member, mine in answer.items()}
+
+
+def drawn(random: Random) -> Group:
+    """A new group: alike or not, static or not, of topics named in any order."""
+    topics = [
+        Topic(name, random.randint(1, 7))
+        for name in random.sample("tuvw\ue000\U0001f600", random.randint(1, 4))
+    ]
+    names = [topic.name for topic in topics]
+    alike, kinds = random.random() < 0.5, random.choice([(False,), (True,), (False, False, True)])
+    return Group(
+        topics,
+        [
+            _member(random, each, names, alike, kinds)
+            for each in random.sample("abcdefg", random.randint(1, 7))
+        ],
+    )
+
+
+def _member(random: Random, name: str, topics: list[str], alike: bool, kinds: tuple[bool, ...]) -> Member:
+    some = random.sample(topics, random.choice([0, *[random.randint(1, len(topics))] * 9]))
+    instance_id = f"{random.choice('xyz')}-{name}" if random.choice(kinds) else None
+    return Member(name, topics if alike else some, instance_id=instance_id)
+
+
+def followed(random: Random, group: Group, lists: Lists) -> Group:
+    """The group's next rebalance: members leave and join, topics grow, claims go astray."""
+    members = [member.id for member in group.members]
+    leave = random.sample(members, random.choice([0, 0, random.randint(0, len(members) - 1)]))
+    fresh = [name for name in "hijk" if name not in members]
+    names = [topic.name for topic in group.topics]
+    alike = len({tuple(member.topics) for member in group.members}) == 1
+    join = [_member(random, name, names, alike, (False,)) for name in fresh[: random.choice([0, 0, 1, 2])]]
+    topics = [Topic(each.name, each.partitions + random.choice([0, 0, 0, 2])) for each in group.topics]
+    after = group.next(Assignment.for_group(group, lists), join=join, leave=leave, topics=topics)
+    if random.random() < 0.6:
+        return after
+    return Group(
+        after.topics, [_astray(random, each, after) for each in after.members], generation=after.generation
+    )
+
+
+def _astray(random: Random, member: Member, group: Group) -> Member:
+    """A member that claims what others have, what it does not read or what is not there, since any time."""
+    every = [
+        TopicPartition(each.name, number) for each in group.topics for number in range(each.partitions + 1)
+    ]
+    owned = [*member.owned, *random.sample(every, random.choice([0, 0, 2]))]
+    generation = random.choice([group.generation, group.generation, 1, 2, None])
+    return _claiming(member.id, member.topics, owned, generation, member.instance_id)
+
+
+def skewed(random: Random) -> Group:
+    """A group in which a few members claim most partitions, some that they do not read, so that many move."""
+    topics = [
+        Topic(f"t{turn}", random.randint(1, random.choice([3, 12]))) for turn in range(random.randint(2, 9))
+    ]
+    names = [topic.name for topic in topics]
+    every = [TopicPartition(each.name, number) for each in topics for number in range(each.partitions)]
+    random.shuffle(every)
+    members = {
+        f"m{turn:02}": random.sample(names, random.randint(1, len(names)))
+        for turn in range(random.randint(3, 14))
+    }
+    greedy = [name for name in members for _ in range(random.choice([0, 1, 5]))] or [*members]
+    owner = {partition: random.choice(greedy) for partition in every}
+    owned = {
+        name: [
+            each for each in every if owner[each] == name and (each.topic in read or random.random() < 0.1)
+        ]
+        for name, read in members.items()
+    }
+    return Group(
+        topics,
+        [
+            _claiming(name, sorted(read), owned[name], random.choice([1, 1, 1, 2]))
+            for name, read in members.items()
+        ],
+        generation=2,
+    )
+
+
+def _claiming(
+    name: str,
+    topics: Sequence[str],
+    owned: Sequence[TopicPartition],
+    generation: int | None,
+    instance_id: str | None = None,
+) -> Member:
+    """A member that owns this, and remembers it in user data."""
+    data = StickyUserData(PartitionList.of(owned), -1 if generation is None else generation)
+    return Member(name, topics, instance_id=instance_id, owned=owned, generation=generation, user_data=data)
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_it_answers_as_the_package_does(name: str) -> None:
+    for seed in (*NOTHING_TO_LOSE, *range(examples(2_000))):
+        random = Random(f"{name} {seed}")
+        group = drawn(random)
+        for _ in range(4 if name in STICKY else 1):
+            expected = theirs(name, group)
+            assert ours(name, group) == expected, (seed, group)
+            if expected is None:
+                break
+            group = followed(random, group, expected)
+
+
+@pytest.mark.parametrize("name", STICKY)
+def test_what_moves_to_balance_a_group_moves_as_in_the_package(name: str) -> None:
+    for seed in (BOTH_UNDONE, *range(examples(2_000))):
+        group = skewed(Random(seed))
+        assert ours(name, group) == theirs(name, group), (seed, group)
