@@ -153,7 +153,7 @@ class Flow:
         """Everything up to this time has been told."""
         self._now = at
         for call in self._calls.take():
-            assert (call.at <= at).all(), "nothing is told before it happens"
+            assert (call.at <= at).all(), "no call is made before its time"
             self.readers.happen(call)
 
     def lag(self) -> float:
