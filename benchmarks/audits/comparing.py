@@ -81,7 +81,7 @@ class Named:
         rules = {placing(each) for each in self.topic.possible(phase)}
         count = self.topic.cell.phases[phase].partitions
         chance = (1 / (count if count > 1 else self.topic.num_partitions)) ** len(keys - {None, b""})
-        return rules == self.written[phase] and (len(self.audit.tried) - 1) * chance < RISK
+        return rules == self.written[phase] and (self.audit.tried - 1) * chance < RISK
 
     def _faults(self) -> Iterator[str]:
         keys = KEYS[self.topic.cell.keys]

@@ -336,7 +336,6 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
             forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
             hottest=audit.hottest
             and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
-            tried=len(audit.tried),
         )
         for audit in audits
     ]

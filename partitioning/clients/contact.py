@@ -211,16 +211,10 @@ def list_offsets(
 ) -> tuple[dict[Place, int], dict[Place, confluent_kafka.KafkaException]]:
     """An offset of each of these partitions, and the errors of the partitions that have none.
 
-    Where a partition's leader is new or moves, brokers refuse for a moment; they are asked again for
-    `within_s`, as Java's admin client does and librdkafka's does not.
-
-    Args:
-        admin: confluent-kafka's admin client.
-        places: the partitions.
-        which: the first offset that is there, the one after the last, or the first from a time on, in
-            milliseconds since 1970, -1 where nothing came since.
-        committed: whether open transactions are beyond the end.
-        within_s: how long to ask.
+    A number is a time in milliseconds since 1970: the first offset from then on, -1 where nothing came since.
+    If `committed`, open transactions are beyond the latest. Where a partition's leader is new or moves,
+    brokers refuse for a moment; they are asked again for `within_s`, as Java's admin client does and
+    librdkafka's does not.
     """
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - few need it
 

@@ -54,7 +54,7 @@ class ReadOptions:
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
     topics: tuple[str, ...]
-    starting: int | Mapping[Place, int] | None
+    starting: int | Mapping[Place, int]
     ending: int | Mapping[Place, int]
     fail_on_data_loss: bool
     headers: bool
@@ -62,11 +62,14 @@ class ReadOptions:
     max_offsets: int | None
 
 
-def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> ReadOptions:
+def read_options(
+    options: Mapping[str, str], environment: Mapping[str, str], starting: int = LATEST
+) -> ReadOptions:
     """The meaning of a read's options, in which `kafka.` marks a setting of librdkafka.
 
-    An option wins over the driver's environment variables. InvalidConfigError where one is unknown or has no
-    meaning, or the brokers or the topic are missing.
+    Reading begins at `starting` where no option says otherwise. An option wins over the driver's environment
+    variables. InvalidConfigError where one is unknown or has no meaning, or the brokers or the topic are
+    missing.
     """
     own = read_own(options, OWN_OPTIONS, "source")
     topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
@@ -80,12 +83,11 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
             "nothing ('startingOffsets' says where to begin)"
         )
-    ending = _offsets(own, "endingOffsets")
     return ReadOptions(
         config=DEFAULTS | config | FIXED,
         topics=topics,
-        starting=_offsets(own, "startingOffsets"),
-        ending=LATEST if ending is None else ending,
+        starting=_offsets(own, "startingOffsets", starting),
+        ending=_offsets(own, "endingOffsets", LATEST),
         fail_on_data_loss=read_truth(own, "failOnDataLoss", default=True),
         headers=read_truth(own, "includeHeaders"),
         min_partitions=read_number(own, "minPartitions", 1, _MOST),
@@ -93,11 +95,11 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     )
 
 
-def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | None:
-    """An option that is "earliest", "latest" or JSON; None where it is not given."""
+def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[Place, int]:
+    """An option that is "earliest", "latest" or JSON."""
     text = own.get(name.lower())
     if text is None:
-        return None
+        return default
     refused = EARLIEST if name == "endingOffsets" else None
     words = {"earliest": EARLIEST, "latest": LATEST}
     offsets: int | Mapping[Place, int] | None = words.get(text.strip().lower())

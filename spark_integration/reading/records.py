@@ -57,7 +57,8 @@ def read_range(
         DataLossError: offsets, the partition or its topic are gone.
         ReadError: the brokers refuse us, or send nothing for `SILENT_S` seconds.
     """
-    with closing(_RangeReader(wanted, config, fail_on_data_loss=fail_on_data_loss)) as reader:
+    reader = _RangeReader(wanted, config, fail_on_data_loss=fail_on_data_loss)
+    with closing(reader.consumer):
         for messages in reader.messages():
             yield pa.RecordBatch.from_arrays(
                 [pa.array(_VALUES[field.name](messages), field.type) for field in schema], schema=schema
@@ -70,10 +71,7 @@ class _RangeReader:
         self._fails = fail_on_data_loss
         self._position = wanted.start
         self._errors: list[KafkaError] = []
-        self._consumer = confluent_kafka.Consumer({**config, "error_cb": self._errors.append, "log_level": 0})
-
-    def close(self) -> None:
-        self._consumer.close()
+        self.consumer = confluent_kafka.Consumer({**config, "error_cb": self._errors.append, "log_level": 0})
 
     def messages(self) -> Iterator[list[Any]]:
         """What is in the range, in pieces that fit in a batch."""
@@ -81,14 +79,14 @@ class _RangeReader:
         heard_last = time.monotonic()
         topic, partition, *_ = self._range
         # A consumer's question creates no topic.
-        if partition in self._consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions:
+        if partition in self.consumer.list_topics(topic, timeout=SILENT_S).topics[topic].partitions:
             self._go_to(self._position)
         else:
             self._skip_partition()
         while self._position < end:
             before = self._position
             # No more than the range holds, for to wait for more would take the whole poll.
-            batch = self._consumer.consume(min(at_once, end - before), _POLL_S)
+            batch = self.consumer.consume(min(at_once, end - before), _POLL_S)
             records = [each for each in batch if each.error() is None]
             if records:
                 self._position = cast(int, records[-1].offset()) + 1
@@ -108,7 +106,7 @@ class _RangeReader:
 
     def _go_to(self, offset: int) -> None:
         self._position = offset
-        self._consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
+        self.consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
 
     def _mind(self, message: Any) -> None:
         """What an error among the records means for the position."""
@@ -118,7 +116,7 @@ class _RangeReader:
             self._position = max(self._position, message.offset())
         elif fault.code() in _OUT_OF_RANGE:
             self._report_data_loss(f"it no longer has offset {self._position:,}")
-            first, last = self._consumer.get_watermark_offsets(
+            first, last = self.consumer.get_watermark_offsets(
                 confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
             )
             self._go_to(end if first >= end or self._position > last else max(first, self._position))

@@ -67,11 +67,11 @@ class KafkaDataSource(KafkaSink):
 
     def reader(self, schema: StructType) -> datasource.DataSourceReader:
         """Called by Spark on the driver, once for a batch."""
-        return _BatchReader(self._read_options(STREAM_ONLY, "a stream"), _arrow(schema))
+        return _BatchReader(self._read_options(STREAM_ONLY, "a stream", EARLIEST), _arrow(schema))
 
     def streamReader(self, schema: StructType) -> datasource.DataSourceStreamReader:  # noqa: N802
         """Called by Spark on the driver for a stream."""
-        options = self._read_options(BATCH_ONLY, "a batch")
+        options = self._read_options(BATCH_ONLY, "a batch", LATEST)
         if options.max_offsets is not None and admission is None:
             raise InvalidConfigError(
                 "option 'maxOffsetsPerTrigger' needs Spark 4.2 or newer: an older one asks a Python source "
@@ -80,10 +80,10 @@ class KafkaDataSource(KafkaSink):
         reader: datasource.DataSourceStreamReader = _StreamReader(options, _arrow(schema))
         return reader
 
-    def _read_options(self, elsewhere: str, place: str) -> ReadOptions:
+    def _read_options(self, elsewhere: str, place: str, starting: int) -> ReadOptions:
         if elsewhere.lower() in {name.lower() for name in self.options}:
             raise InvalidConfigError(f"option {elsewhere!r} is for {place} only")
-        return read_options(self.options, os.environ)
+        return read_options(self.options, os.environ, starting)
 
 
 class _Reader:
@@ -127,12 +127,11 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
     def partitions(self) -> list[datasource.InputPartition]:
         with Cluster(self._options.config) as cluster:
             places = cluster.places(self._options.topics)
-            starting = EARLIEST if self._options.starting is None else self._options.starting
-            if starting == LATEST:
+            if self._options.starting == LATEST:
                 raise InvalidConfigError(
                     "option 'startingOffsets' of a batch cannot be 'latest': nothing is read"
                 )
-            starts = _resolved(cluster, places, starting, "startingOffsets")
+            starts = _resolved(cluster, places, self._options.starting, "startingOffsets")
             ends = _resolved(cluster, places, self._options.ending, "endingOffsets")
         return self._split(starts, ends)
 
@@ -143,8 +142,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     def initialOffset(self) -> Offsets:  # noqa: N802
         with Cluster(self._options.config) as cluster:
             places = cluster.places(self._options.topics)
-            starting = LATEST if self._options.starting is None else self._options.starting
-            return _written(_resolved(cluster, places, starting, "startingOffsets"))
+            return _written(_resolved(cluster, places, self._options.starting, "startingOffsets"))
 
     def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:  # noqa: N802
         latest = self._goal or self._latest()

@@ -38,21 +38,12 @@ class Round(NamedTuple):
         return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
 
 
-class _Rows(NamedTuple):
-    """Different things happen to these partitions, in this order."""
-
-    partition: NDArray[np.intp]
-    consumer: NDArray[np.intp]
-    at: NDArray[np.float64]
-    kind: NDArray[np.intp]
-
-    def take(self, which: NDArray[np.bool_]) -> _Rows:
-        """Some of the partitions."""
-        return _Rows(self.partition[which], self.consumer[which], self.at[which], self.kind[which])
+_Rows = tuple[Slots, Slots, Floats, int | Slots]
+"""A round, or rows of the same columns to which different things happen in their order."""
 
 
 class Calls:
-    """What is to happen when its time comes.
+    """What has happened and nobody has looked at yet.
 
     Consumers affect each other only through partitions that one gives up and another reads. So calls about
     different consumers can happen together, stops before reads, and in the order in which they came if that
@@ -60,8 +51,8 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[float, Round | _Rows]] = []  # each with the last of its times
-        self._sorted = True  # whether these are all rounds, told in the order of time
+        self._waiting: list[_Rows] = []
+        self._sorted = True  # whether these are all rounds, in the order of time
         self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
         # By consumer: the latest time of a call, the round it was in last, when, and with what.
         self._latest = np.zeros(64)
@@ -89,8 +80,7 @@ class Calls:
         if turn is not None:
             self._out_of_turn.append((partition, consumers, times, np.full(len(partition), kind), turn))
             return
-        last = float(at.max()) if isinstance(at, np.ndarray) else at
-        self._waiting.append((last, Round(partition, consumers, times, kind)))
+        self._waiting.append(Round(partition, consumers, times, kind))
         self._sorted = self._sorted and self._follows(consumers, times)
 
     def put_in_turn(self) -> None:
@@ -101,30 +91,18 @@ class Calls:
         self._out_of_turn = []
         # A consumer that stops has begun before to read what it had opened by then.
         order = np.lexsort((calls[-1] != READ, turn))
-        rows = _Rows(*(column[order] for column in calls))
-        self._waiting.append((float(rows.at.max()), rows))
+        partition, consumer, at, kind = (column[order] for column in calls)
+        self._waiting.append((partition, consumer, at, kind))
         self._sorted = False
 
-    def until(self, at: float) -> Iterator[Round]:
-        """Everything up to then, in rounds."""
-        due = []
-        later = []
-        for last, calls in self._waiting:
-            if last <= at:
-                due.append(calls)
-                continue
-            now = calls.at <= at
-            if now.any():
-                due.append(calls.take(now))
-                later.append((last, calls.take(~now)))
-            else:
-                later.append((last, calls))
-        self._waiting = later
+    def take(self) -> Iterator[Round]:
+        """All of it, in rounds."""
+        calls, self._waiting = self._waiting, []
         if self._sorted:
-            yield from self._together(cast("list[Round]", due))
-        elif due:
-            yield from _sort(due)
-        self._sorted |= not later
+            yield from self._together(cast("list[Round]", calls))
+        else:
+            yield from _sort(calls)
+        self._sorted = True
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
         """Whether consumers have one time here, and none that is earlier than one they had before."""
@@ -175,10 +153,10 @@ def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
             yield Round(partition, consumer, at, kind)
 
 
-def _sort(calls: list[Round | _Rows]) -> Iterator[Round]:
+def _sort(calls: list[_Rows]) -> Iterator[Round]:
     """Rounds in the order of time, as long as no consumer comes to a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*calls, strict=True))[:3])
-    kind = np.concatenate([np.broadcast_to(call.kind, call.at.shape) for call in calls])
+    kind = np.concatenate([np.broadcast_to(kind, at.shape) for _, _, at, kind in calls])
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)

@@ -64,8 +64,8 @@ class Flow:
 
     Calls are about partitions by index; each partition is named once in a call, and is named in calls in the
     order of time. `at` is one time or one for each partition. Calls about different partitions may come in
-    any order, as long as no call is for a time before the last `advance`; calls for the same time happen in
-    the order in which they were made.
+    any order, as long as no call is for a time before the last `advance`, or after the next one; calls for
+    the same time happen in the order in which they were made.
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
@@ -152,7 +152,8 @@ class Flow:
     def advance(self, at: float) -> None:
         """Everything up to this time has been told."""
         self._now = at
-        for call in self._calls.until(at):
+        for call in self._calls.take():
+            assert (call.at <= at).all(), "no call is made before its time"
             self.readers.happen(call)
 
     def lag(self) -> float:

@@ -49,7 +49,7 @@ def conclude(
         forms=tuple(forms),
         coverage=coverage,
         certainty=_certainty(tally, spans, shares),
-        tried=tuple(tally.trials.writers()),
+        tried=tally.trials.tried,
         compacted=compacted,
         shares=shares,
     )

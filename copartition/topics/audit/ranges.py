@@ -245,10 +245,10 @@ def _meet(
     blocks: Blocks, middle: int, old: int, new: int, before: Range, after: Range
 ) -> tuple[Range, Range]:
     """The two ranges around block `middle`, their boundary moved into a block that holds rows of both."""
-    for block in (middle, middle - 1):
+    for block, own in ((middle, new), (middle - 1, old)):
         last_old = int(blocks.last_missed[block, new])
         first_new = int(blocks.first_missed[block, old])
-        missed = int(blocks.missed[block, new if block == middle else old])
+        missed = int(blocks.missed[block, own])
         if not missed or last_old >= first_new:
             continue
         boundary = last_old if block == middle else first_new - 1
@@ -257,20 +257,17 @@ def _meet(
         if rows != last - first + 1 or blocks.keyless[block]:
             moving = missed  # there are gaps, so nothing shows which the others are: they stay
         both = moving - missed  # rows that both explain
-        to_before, to_after = (moving, -moving) if block == middle else (-moving, moving)
-        gained, lost = (moving, -both) if block == middle else (-both, moving)
+        if block == middle:
+            before, after = _moved(before, moving, moving), _moved(after, -moving, -both)
+        else:
+            before, after = _moved(before, -moving, -both), _moved(after, moving, moving)
+        strays = [[at for at in each.missed if not first <= at <= last] for each in (before, after)]
         return (
-            before._replace(
-                last=boundary,
-                rows=before.rows + to_before,
-                explained=before.explained + gained,
-                missed=[at for at in before.missed if not first <= at <= last],
-            ),
-            after._replace(
-                first=boundary + 1,
-                rows=after.rows + to_after,
-                explained=after.explained + lost,
-                missed=[at for at in after.missed if not first <= at <= last],
-            ),
+            before._replace(last=boundary, missed=strays[0]),
+            after._replace(first=boundary + 1, missed=strays[1]),
         )
     return before, after
+
+
+def _moved(range_: Range, rows: int, explained: int) -> Range:
+    return range_._replace(rows=range_.rows + rows, explained=range_.explained + explained)

@@ -73,11 +73,10 @@ class Trials:
         ]
         return Writer(names[0], tuple(names), num_partitions)
 
-    def writers(self) -> Iterator[Writer]:
-        """Every writer that is tried, the largest count first."""
-        for count in self.counts:
-            for rule in self.rules(count):
-                yield self.writer(rule, count)
+    @property
+    def tried(self) -> int:
+        """How many writers are tried: of each count, the rules that differ over it."""
+        return sum(1 for count in self.counts for _ in self.rules(count))
 
 
 def _likely(num_partitions: int) -> Iterator[int]:

@@ -168,8 +168,7 @@ class Tally:
 
     def settle(self) -> None:
         """Look for a writer of the last records that nothing explains yet, and count them."""
-        while self._recent:
-            self._pass(self._recent.pop(0))
+        self.shrink()
         while self._pending and self._look(vaguely=not self.groups, last=True):
             pass
         if self._pending:

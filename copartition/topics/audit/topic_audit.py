@@ -154,7 +154,7 @@ class TopicAudit:
         certainty: "sure": one writer (or one after another) explains what was read, and no rival does;
             "likely": but for strays; "mixed": several clients at once; "none": no rule tried explains
             the records; "unknown": too few keyed records to tell rules apart.
-        tried: the writers that were tried.
+        tried: how many writers were tried.
         compacted: whether `cleanup.policy` has "compact"; None where it was not asked.
         shares: the writers that were found, the one with the most records first; of clients that wrote at the
             same time, all that the data tells.
@@ -169,7 +169,7 @@ class TopicAudit:
     forms: tuple[KeyForm, ...]
     coverage: Coverage
     certainty: Literal["sure", "likely", "mixed", "none", "unknown"]
-    tried: tuple[Writer, ...]
+    tried: int
     compacted: bool | None = None
     shares: tuple[Share, ...] = ()
     hottest: tuple[HotKey, ...] | None = None

@@ -16,7 +16,7 @@ GIVEN = {"kafka.bootstrap.servers": "host:9092", "subscribe": "orders"}
     [
         ({}, "topics", ("orders",)),
         ({"subscribe": "b, a"}, "topics", ("a", "b")),
-        ({}, "starting", None),
+        ({}, "starting", LATEST),
         ({"startingOffsets": "Earliest"}, "starting", EARLIEST),
         ({"startingOffsets": '{"t": {"0": 3, "11": -2}}'}, "starting", {("t", 0): 3, ("t", 11): -2}),
         ({}, "ending", LATEST),

@@ -16,7 +16,7 @@ SPANS = (
     Span(2, 0, 99, 1_005_000, 1_009_000, None, 100, 100, 0),
 )
 COVERAGE = Coverage("since", 400, 400, (0, 1, 2), "the records since then")
-AUDIT = TopicAudit("orders", 3, SPANS, (), COVERAGE, "unknown", (), compacted=False)
+AUDIT = TopicAudit("orders", 3, SPANS, (), COVERAGE, "unknown", 0, compacted=False)
 TEXT = "topics: {orders: 3}\nconsumers: 2\nload: {rate: audit.json}\n"
 
 

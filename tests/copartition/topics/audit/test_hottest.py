@@ -112,7 +112,7 @@ def test_of_such_records_none_is_hot(keys):
 
 SPANS = (Span(0, 0, 99, None, None, None, 100, 0, 0), Span(1, 0, 9, None, None, None, 10, 0, 0))
 COVERAGE = Coverage("full", 110, 110, (0, 1), "every record")
-AUDIT = TopicAudit("orders", 2, SPANS, (), COVERAGE, "unknown", (), compacted=False)
+AUDIT = TopicAudit("orders", 2, SPANS, (), COVERAGE, "unknown", 0, compacted=False)
 HOT = (HotKey(b"eu", 0, 75), HotKey(b"\xff", 1, 4))
 
 

@@ -11,11 +11,9 @@ from tests.support.tiers import sample
 
 
 def writer(profile: str, num_partitions: int) -> Writer:
-    return next(
-        each
-        for each in Trials(num_partitions, counts=[num_partitions]).writers()
-        if profile in each.same_rule
-    )
+    trials = Trials(num_partitions, counts=[num_partitions])
+    writers = (trials.writer(rule, num_partitions) for rule in trials.rules(num_partitions))
+    return next(each for each in writers if profile in each.same_rule)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ class Topic:
         read = len(rows)
         coverage = Coverage("full", read, read, tuple(range(self.count)), "every record")
         forms = count_forms(self.records.keys).forms()
-        return TopicAudit(self.name, self.count, tuple(spans), forms, coverage, self.certainty, ())
+        return TopicAudit(self.name, self.count, tuple(spans), forms, coverage, self.certainty, 0)
 
 
 def compared(topics: Sequence[Topic], *, complete: bool = True, **options: int):
