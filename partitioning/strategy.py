@@ -1,4 +1,4 @@
-"""What our strategies share: keyed records go by a profile's hash; the random choice for others."""
+"""What our strategies share: a profile places keyed records; for others there is a choice at random."""
 
 from __future__ import annotations
 

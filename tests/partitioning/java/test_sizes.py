@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partitioning.java import sizes
+from partitioning.java import hash_map
 
 
 @pytest.mark.parametrize(
@@ -11,8 +11,8 @@ from partitioning.java import sizes
     [(0, 1), (1, 1), (2, 2), (3, 4), (16, 16), (17, 32), (4096, 4096), (4097, 8192), (2**20 + 1, 2**21)],
 )
 def test_a_table_is_as_long_as_the_next_power_of_two(capacity, length):
-    assert sizes.table_length(capacity) == length
-    assert sizes.table_lengths(np.array([capacity])) == [length]
+    assert hash_map.table_length(capacity) == length
+    assert hash_map.table_lengths(np.array([capacity])) == [length]
 
 
 # What each constructor makes of a number of elements.
@@ -32,13 +32,13 @@ def test_a_table_is_as_long_as_the_next_power_of_two(capacity, length):
     ],
 )
 def test_the_table_of_a_copy(elements, new_hash_map_of_map, new_hash_set_of_collection):
-    assert sizes.table_length(sizes.hash_map_capacity(elements)) == new_hash_map_of_map
-    assert sizes.table_length(sizes.hash_set_capacity(elements)) == new_hash_set_of_collection
-    assert sizes.hash_set_lengths(np.array([elements])) == [new_hash_set_of_collection]
+    assert hash_map.table_length(hash_map.hash_map_capacity(elements)) == new_hash_map_of_map
+    assert hash_map.table_length(hash_map.hash_set_capacity(elements)) == new_hash_set_of_collection
+    assert hash_map.hash_set_lengths(np.array([elements])) == [new_hash_set_of_collection]
 
 
 def test_the_set_of_an_empty_collection_is_as_long_as_a_new_one():
-    assert sizes.hash_set_capacity(0) == sizes.DEFAULT_LENGTH
+    assert hash_map.hash_set_capacity(0) == hash_map.DEFAULT_LENGTH
 
 
 # A table grows with the key that is one too many for it.
@@ -59,8 +59,8 @@ def test_the_set_of_an_empty_collection_is_as_long_as_a_new_one():
     ],
 )
 def test_a_table_grows_at_three_quarters(first, keys, last):
-    assert sizes.grown_lengths(np.array([first]), np.array([keys])) == [last]
+    assert hash_map.grown_lengths(np.array([first]), np.array([keys])) == [last]
     length = first
-    while keys > sizes.threshold(length):
+    while keys > hash_map.threshold(length):
         length *= 2
     assert length == last
