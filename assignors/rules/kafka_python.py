@@ -8,7 +8,7 @@ point, and lists are sorted.
   `librdkafka_sticky` where nothing else is said.
 - "cooperative-sticky" decides as "sticky", and holds back what somebody else claims.
 
-Where kafka-python raises, so that its application ends and the group has no assignment, this raises, too.
+Where kafka-python raises, so that the group gets no assignment, this raises, too.
 Where its answer depends on the order of a set, which differs from process to process, this is one of those.
 """
 
