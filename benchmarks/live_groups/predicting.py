@@ -10,7 +10,7 @@ from assignors import Topic
 from benchmarks.live_groups.groups import GROWN, PARTITIONS
 from benchmarks.live_groups.owning import windows
 from benchmarks.rebalances.measure import Reading, outages, without_joining
-from benchmarks.rebalances.predicting import COSTS, TOPIC, event_of, told
+from benchmarks.rebalances.predicting import COSTS, SEARCH, TOPIC, event_of, told
 from benchmarks.rebalances.scenarios import METADATA_MS, SESSION_MS
 from copartition.simulation import Consumer, Failover, Join, Scenario, Settings, simulate
 
@@ -131,12 +131,17 @@ def _events(run: Run, consumers: dict[str, Consumer], at: float, until: float) -
 
 
 def _members(run: Run, at: float) -> list[str]:
-    """The processes that are in the group, its leader first, the others in order of their start."""
+    """The processes that are in the group, its leader first, the others in order of their start.
+
+    One that has not yet spoken to the coordinator joins later.
+    """
     started = {}
+    spoke = {process: when - SEARCH for when, _, process, *_ in reversed(run["requests"])}
     for process, said in run["events"].items():
         past = [what for when, what, *_ in said if when < at]
         if (
             "start" in past
+            and spoke.get(process, at) < at
             and not {"close", "kill"} & {*past}
             and past.count("stop") == past.count("continue")
         ):
