@@ -43,8 +43,7 @@ def transactions(
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
     from copartition.reports.transactions import print_transactions, transactions_json  # noqa: PLC0415
-    from copartition.transactions.findings import findings  # noqa: PLC0415
-    from copartition.transactions.looks import look_at  # noqa: PLC0415
+    from copartition.transactions import findings, look_at  # noqa: PLC0415
 
     if not config.get("bootstrap.servers"):
         raise click.UsageError("transactions are on a cluster; name it with -b HOST:PORT")

@@ -11,8 +11,7 @@ from copartition.words import count, without_ids
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.doctor.checks import Finding
-    from copartition.doctor.examination import Examination
+    from copartition.doctor import Examination, Finding
 
 FORMAT_VERSION = "1.0"
 MOST_MEMBERS = 100

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from copartition.reports.json import attributes_of, dump, utc_time
-from copartition.transactions.findings import Finding, owners_of
+from copartition.transactions import Finding, owners_of
 from copartition.words import count, duration
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
+    from copartition.transactions import Look, OpenProducer, PartitionLook, Transaction
 
     Owners = Mapping[tuple[int, tuple[str, int]], Transaction]
 

@@ -14,8 +14,7 @@ from rich.console import Console
 
 from copartition.groups.live.cluster import Cluster
 from copartition.reports.transactions import print_transactions
-from copartition.transactions.findings import findings
-from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction, transactions_of
+from copartition.transactions import Look, OpenProducer, PartitionLook, Transaction, findings, transactions_of
 
 if TYPE_CHECKING:
     from tests.support.broker import Kafka

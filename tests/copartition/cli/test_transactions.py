@@ -14,8 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from copartition.cli.transactions import transactions
 from copartition.groups.live.cluster import Cluster
-from copartition.transactions.findings import findings
-from copartition.transactions.looks import Look, Transaction, look_at, transactions_of
+from copartition.transactions import Look, Transaction, findings, look_at, transactions_of
 from tests.support import jars
 from tests.support.broker import JAVA, POM, Broker, Kafka
 

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from copartition.doctor.checks import Limits, exit_code, findings
-from copartition.doctor.examination import examine_live
+from copartition.doctor import Limits, examine_live, exit_code, findings
 from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting, wait_for
 from tests.support.broker import Broker, Kafka
 

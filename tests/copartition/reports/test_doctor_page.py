@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from assignors.state import GroupState, MemberIdentity
 from copartition.cli.doctor import doctor
-from copartition.doctor.checks import Limits, findings
-from copartition.doctor.examination import Examination, Offsets
+from copartition.doctor import Examination, Limits, Offsets, findings
 from copartition.groups import snapshot_bytes
 from copartition.reports.doctor import MOST_MEMBERS, doctor_html
 from tests.support.pages import Page

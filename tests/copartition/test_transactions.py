@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from copartition.transactions.findings import MOST_TIMEOUT_MS, Finding, findings
-from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
+from copartition.transactions import (
+    MOST_TIMEOUT_MS,
+    Finding,
+    Look,
+    OpenProducer,
+    PartitionLook,
+    Transaction,
+    findings,
+)
 
 PLACE = ("orders", 0)
 ONGOING = Transaction("billing-1", 7, 3, "Ongoing", 60_000, 0, 1, frozenset({PLACE}))

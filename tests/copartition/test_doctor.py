@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 from assignors.state import GroupState, MemberIdentity
 from copartition.cli.doctor import doctor
-from copartition.doctor.checks import CHECKS, Limits, exit_code, findings
-from copartition.doctor.examination import Coordinator, Examination, Offsets
+from copartition.doctor import CHECKS, Coordinator, Examination, Limits, Offsets, exit_code, findings
 from copartition.groups import snapshot_bytes
 from copartition.reports.doctor import doctor_metrics
 

@@ -1,1 +1,0 @@
-"""Transactions on a cluster: which are open, what they hold back, and what ends them."""
