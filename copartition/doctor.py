@@ -1,4 +1,4 @@
-"""What is wrong with a group: an examination of it, and a table of checks, a function each, of what that shows.
+"""What is wrong with a group: an examination of it, and a table of checks, a function each, of what it shows.
 
 A new check is a function and a table of its name in `doctor.toml`; docs/doctor.md lists them.
 """

@@ -134,7 +134,7 @@ def test_what_the_source_does_not_tell_is_unknown() -> None:
 
 
 def test_the_page_lists_the_checks() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| (?!check)([a-z ]+) \|", page, re.MULTILINE) == [check.name for check in CHECKS]
 
 
