@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
     from spark_integration.session import register as register
-    from spark_integration.simulation.runs import simulate_grid as simulate_grid
-    from spark_integration.simulation.runs import simulate_rebalances as simulate_rebalances
+    from spark_integration.simulation import simulate_grid as simulate_grid
+    from spark_integration.simulation import simulate_rebalances as simulate_rebalances
     from spark_integration.sinks.cluster import partition_count as partition_count
     from spark_integration.sinks.connector import checked_for_topic as checked_for_topic
     from spark_integration.sinks.exactly_once.foreach_batch import write_exactly_once as write_exactly_once

@@ -17,7 +17,7 @@ from spark_integration import profile
 from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
 from spark_integration.shipping import _packed
-from spark_integration.simulation.runs import faults_of, simulate_grid
+from spark_integration.simulation import faults_of, simulate_grid
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 
@@ -187,8 +187,8 @@ def test_the_zip_is_the_same_each_time_and_can_be_imported_from(tmp_path: Path) 
     assert first.read_bytes() == second.read_bytes()
     modules = "copartition.simulation, copartition.vectors.cases, copartition.migration"
     modules += ", copartition.doctor, copartition.why.cures, copartition.topics.join.writers"
-    modules += ", spark_integration.simulation.runs as runs"
-    code = f"import {modules}; print(runs.__file__)"
+    modules += ", spark_integration.simulation as simulation"
+    code = f"import {modules}; print(simulation.__file__)"
     hidden = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' in p or 'lib/python' in p]; "
     shipped = f"{hidden}sys.path.insert(0, {str(first)!r}); {code}"
     done = subprocess.run([sys.executable, "-P", "-c", shipped], capture_output=True, text=True, check=True)

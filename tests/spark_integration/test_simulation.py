@@ -9,9 +9,8 @@ from assignors.strategies import RangeAssignor
 from copartition import simulate
 from copartition.simulation import Consumer, Join, Leave, Load, RollingRestart, Scenario
 from partitioning.errors import MissingDependencyError, ScenarioError, UnknownStrategyError
-from spark_integration import simulate_grid, simulate_rebalances
-from spark_integration.simulation import runs as simulation_runs
-from spark_integration.simulation.runs import cells, scenario_of
+from spark_integration import simulate_grid, simulate_rebalances, simulation
+from spark_integration.simulation import cells, scenario_of
 
 CONSUMERS = tuple(Consumer(f"worker-{number}") for number in range(4))
 DEPLOY = Scenario(
@@ -29,7 +28,7 @@ GRID = {
 
 
 def test_numbers_of_things_are_whole_in_a_row() -> None:
-    whole = [name for name, kind in simulation_runs.FIGURES.items() if kind == "bigint"]
+    whole = [name for name, kind in simulation.FIGURES.items() if kind == "bigint"]
     assert whole == ["seed", "rebalances", "moved_partitions", "unassigned_partitions"]
 
 
@@ -80,7 +79,7 @@ def test_the_driver_builds_no_cell(spark: SparkSession, monkeypatch: pytest.Monk
         assert os.getpid() != driver
         return scenario_of(scenario, cell)
 
-    monkeypatch.setattr(simulation_runs, "scenario_of", build)
+    monkeypatch.setattr(simulation, "scenario_of", build)
     assert simulate_grid(spark, DEPLOY, {"members": [4, 6]}, 1).count() == 2
 
 
