@@ -47,7 +47,7 @@ _NAMES = {
     "sinks.cluster": ("partition_count",),
     "sinks.connector": ("checked_for_topic",),
     "profile": ("partition_profile", "PartitionProfile"),
-    "simulation.runs": ("simulate_rebalances", "simulate_grid"),
+    "simulation": ("simulate_rebalances", "simulate_grid"),
     "errors": (
         "SparkIntegrationError",
         "ColumnError",
