@@ -143,9 +143,11 @@ class SharePartition:
         """
         if any(self._leases[offset] is not lease for offset in ends):
             return False
+        first, last = min(ends, default=0), max(ends, default=-1)
         for batch in self._batches:
-            wanted = {ends.get(offset) for offset in range(batch.first, batch.last + 1)}
-            batch.split = batch.split or len(wanted) > 1
+            if first <= batch.last and batch.first <= last:
+                wanted = {ends.get(offset) for offset in range(batch.first, batch.last + 1)}
+                batch.split = batch.split or len(wanted) > 1
         for offset, state in ends.items():
             self._leave(offset, state)
         self._advance()

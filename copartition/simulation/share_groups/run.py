@@ -211,8 +211,11 @@ class _Run:
             self._observe()
 
     def _after(self, wait_ms: float, happen: Callable[[], object]) -> None:
-        if wait_ms < inf:
-            heappush(self._agenda, (self._now + wait_ms, next(self._turn), happen))
+        self._at(self._now + wait_ms, happen)
+
+    def _at(self, at_ms: float, happen: Callable[[], object]) -> None:
+        if at_ms < inf:
+            heappush(self._agenda, (at_ms, next(self._turn), happen))
 
     def _join(self) -> _Member:
         member = _Member()
@@ -244,21 +247,28 @@ class _Run:
             self._process(member)
 
     def _process(self, member: _Member) -> None:
-        kind = self._group.special.get(member.todo[0], self._group.process_ms)
-        took_ms = self._group.process_ms if isinstance(kind, str) else kind
-        self._after(took_ms, partial(self._complete, member))
+        """Work on a record, or on all up to one that crashes the member, if nobody hears of any before."""
+        at_ms, done = self._now, 0
+        for offset in member.todo:
+            kind = self._group.special.get(offset, self._group.process_ms)
+            at_ms += self._group.process_ms if isinstance(kind, str) else kind
+            done += 1
+            if kind == "crash" or self._group.each or self._group.renew:
+                break
+        self._at(at_ms, partial(self._complete, member, done))
 
-    def _complete(self, member: _Member) -> None:
-        """A member is done with a record."""
+    def _complete(self, member: _Member, done: int) -> None:
+        """A member is done with so many records."""
         if not member.alive:
             return
-        offset = member.todo.pop(0)
-        kind = self._group.special.get(offset)
-        if kind == "crash":
-            self._die(member)
-            self._after(self._group.restart_ms, self._join)
-            return
-        member.ends[offset] = _STATES[kind] if isinstance(kind, str) else ACCEPTED
+        offsets, member.todo = member.todo[:done], member.todo[done:]
+        for offset in offsets:
+            kind = self._group.special.get(offset)
+            if kind == "crash":
+                self._die(member)
+                self._after(self._group.restart_ms, self._join)
+                return
+            member.ends[offset] = _STATES[kind] if isinstance(kind, str) else ACCEPTED
         member.processed_ms = self._now
         if self._group.each:
             self._after(self._group.round_trip_ms, partial(self._commit, member))
