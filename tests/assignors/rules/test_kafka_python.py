@@ -7,6 +7,7 @@ iterate in an order that is given, so that its answer is the one that ours is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -231,6 +232,7 @@ def test_it_answers_as_the_package_does(name: str) -> None:
             group = followed(random, group, expected)
 
 
+@pytest.mark.skipif(version("kafka-python") == "3.0.0", reason="it does not yet undo both moves")
 @pytest.mark.parametrize("name", STICKY)
 def test_what_moves_to_balance_a_group_moves_as_in_the_package(name: str) -> None:
     for seed in (BOTH_UNDONE, *range(examples(2_000))):
