@@ -232,9 +232,10 @@ def test_it_answers_as_the_package_does(name: str) -> None:
             group = followed(random, group, expected)
 
 
-@pytest.mark.skipif(version("kafka-python") == "3.0.0", reason="it does not yet undo both moves")
 @pytest.mark.parametrize("name", STICKY)
 def test_what_moves_to_balance_a_group_moves_as_in_the_package(name: str) -> None:
-    for seed in (BOTH_UNDONE, *range(examples(2_000))):
+    # 3.0.0, the lowest version tested, does not yet undo both; none of the first 60 groups needs that.
+    seeds = range(60) if version("kafka-python") == "3.0.0" else (BOTH_UNDONE, *range(examples(2_000)))
+    for seed in seeds:
         group = skewed(Random(seed))
         assert ours(name, group) == theirs(name, group), (seed, group)
