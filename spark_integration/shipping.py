@@ -14,6 +14,15 @@ from typing import Any, cast
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+PLACEMENT = (
+    "partitioning.errors",
+    "partitioning.hashing",
+    "partitioning.keys",
+    "partitioning.kit",
+    "partitioning.profiles",
+    "partitioning.topic_partition",
+)
+"""Modules that place keys, for `send_by_value`."""
 PACKAGES = ("partitioning", "assignors", "copartition", "spark_integration", "pyspark_copartition")
 _ANY_DAY = (1980, 1, 1, 0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""Members, subscriptions, topics and partitions of a group as integers, the same ones for every strategy."""
+"""Members, subscriptions, topics, partitions and racks of a group as integers, the same in all strategies."""
 
 from __future__ import annotations
 

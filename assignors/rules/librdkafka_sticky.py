@@ -49,8 +49,9 @@ class Leader:
     That of kafka-python (`assignors.rules.kafka_python`) differs in what it has itself.
     """
 
-    # Whether members' partitions are looked at from the one that each got last, and what nobody owns from
-    # the first one on; else what each has from the first one on, and what nobody owns from the last.
+    # In which order partitions are looked at. True: of each member the partition that it got last comes
+    # first, and partitions without an owner are sorted. False: each member's partitions are sorted, and
+    # partitions without an owner come in descending order.
     from_the_last: ClassVar[bool] = False
 
     def __init__(self, group: Group, record: Recorder, members: Sequence[Member]) -> None:

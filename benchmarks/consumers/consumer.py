@@ -37,7 +37,7 @@ def commands() -> SimpleQueue[str]:
     return lines
 
 
-def told(event: str, first: dict[str, int]) -> Any:
+def reporter(event: str, first: dict[str, int]) -> Any:
     """A rebalance callback that says which partitions it was called with."""
 
     def callback(_: Consumer, partitions: list[TopicPartition]) -> None:
@@ -80,7 +80,7 @@ def main() -> None:
     first = settings.get("first", {})
 
     def subscribe() -> None:
-        callbacks = {f"on_{event}": told(event, first) for event in ("assign", "revoke", "lost")}
+        callbacks = {f"on_{event}": reporter(event, first) for event in ("assign", "revoke", "lost")}
         consumer.subscribe(settings["topics"], **callbacks)
 
     subscribe()

@@ -60,7 +60,7 @@ class Scenario:
         steps: what is done.
         begins: when the event begins; what happens before only forms the group.
         ends: when the run ends; long enough for the last rebalance to be over.
-        static: whether consumers have a `group.instance.id`, or the names of those that do.
+        static: whether all consumers have a `group.instance.id`, or the names of the consumers that have one.
         client: which client the consumers are.
         pattern: whether they subscribe to a regular expression, which a topic that is created matches.
         config: settings of the client beyond its protocol's.
@@ -182,7 +182,7 @@ def unsubscribe(random: Random) -> Scenario:
     return Scenario(steps, begins, begins + 37)
 
 
-def created(random: Random) -> Scenario:
+def topic_creation(random: Random) -> Scenario:
     """A topic is created that matches what all subscribe to, a regular expression."""
     begins = quiet(random)
     config: dict[str, str | int] = {"topic.metadata.refresh.interval.ms": METADATA_MS}
@@ -216,7 +216,7 @@ SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
     "slow poll": slow_poll,
     "rolling mixed": rolling_mixed,
     "unsubscribe and back": unsubscribe,
-    "topic created": created,
+    "topic created": topic_creation,
     "kafka-python rolling": of_kafka_python(partial(rolling, every=OFF_THE_BEAT)),
     "kafka-python kill": of_kafka_python(kill),
     "kafka-python growth": of_kafka_python(growth),

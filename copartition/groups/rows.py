@@ -1,9 +1,8 @@
-"""A group's members: a state row by row, from inputs that come that way, and short names."""
+"""A group state row by row, from inputs that come that way."""
 
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain, count, repeat
+from itertools import repeat
 
 import numpy as np
 
@@ -77,23 +76,3 @@ class Rows:
 def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
     """The strategy that Kafka tells; the coordinator's "range" is not the clients' (KIP-848)."""
     return "broker-range" if (assignor, protocol) == ("range", "consumer") else assignor or None
-
-
-class Names:
-    """Short names, no two members in the group with the same; one that comes back gets the one it had."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, str] = {}
-
-    def of(self, members: Sequence[MemberIdentity]) -> list[str]:
-        """The names of the members that are in the group now."""
-        names_in_use = {self._of[member.id] for member in members if member.id in self._of}
-        clients = Counter(member.client_id for member in members)
-        for member in members:
-            if member.id not in self._of:
-                client = member.client_id if clients[member.client_id] == 1 else None
-                numbered = (f"{member.id or 'member'} ({number})" for number in count(2))
-                names = chain((member.instance_id, client, member.id), numbered)
-                self._of[member.id] = next(name for name in names if name and name not in names_in_use)
-                names_in_use.add(self._of[member.id])
-        return [self._of[member.id] for member in members]

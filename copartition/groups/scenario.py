@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from assignors.group import Topic
 from assignors.state import GroupState
+from copartition.groups.names import Names
 from copartition.groups.plan.members import WhatIf, find_member, read_topics, seat_members
 from copartition.groups.plan.planner import as_complete
-from copartition.groups.rows import Names
 from copartition.groups.snapshot import Step, read_record
 from copartition.simulation import Consumer, Crash, Deployment, Grow, Load, RollingRestart, Scenario
 from copartition.simulation.inputs.events import Event

@@ -180,7 +180,7 @@ class _Application:
         self._rng, self._seed = rng, rng.random()
         self._ids = count()
         self._subtopologies = [
-            self._grown(Subtopology(str(number), 0, stateful=rng.random() < 0.7), rng.randrange(1, 6))
+            self._grow(Subtopology(str(number), 0, stateful=rng.random() < 0.7), rng.randrange(1, 6))
             for number in range(rng.randint(1, 3))
         ]
         self._standby_replicas = rng.randrange(3)
@@ -223,9 +223,9 @@ class _Application:
             gone = rng.choice(members).process_id
             self._members = [each for each in members if each.process_id != gone] or members
         elif event == "grow":
-            self._subtopologies = [self._grown(each, rng.randrange(2)) for each in self._subtopologies]
+            self._subtopologies = [self._grow(each, rng.randrange(2)) for each in self._subtopologies]
 
-    def _grown(self, each: Subtopology, more: int) -> Subtopology:
+    def _grow(self, each: Subtopology, more: int) -> Subtopology:
         tasks = each.tasks + more
         return replace(
             each,

@@ -12,7 +12,7 @@ from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import Flow, diff
 from copartition.diff.changes import natural
-from copartition.groups.rows import Names
+from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
 from partitioning.errors import SourceError
 from partitioning.topic_partition import TopicPartition

@@ -14,8 +14,8 @@ from assignors.group import Topic
 from assignors.partition_list import PartitionList
 from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import GroupState
+from copartition.groups.names import Names
 from copartition.groups.plan import plan
-from copartition.groups.rows import Names
 from copartition.groups.snapshot import Step, read_record
 from copartition.simulation import (
     Consumer,

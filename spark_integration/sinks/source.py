@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from partitioning.errors import InvalidConfigError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.errors import ColumnError, RoutingError
-from spark_integration.shipping import send_by_value
+from spark_integration.shipping import PLACEMENT, send_by_value
 from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
@@ -31,12 +31,7 @@ from spark_integration.sinks.records import as_batches, check_columns
 send_by_value(
     "copartition.words",
     "partitioning.clients",
-    "partitioning.errors",
-    "partitioning.hashing",
-    "partitioning.keys",
-    "partitioning.kit",
-    "partitioning.profiles",
-    "partitioning.topic_partition",
+    *PLACEMENT,
     "spark_integration.errors",
     "spark_integration.sinks",
 )

@@ -39,7 +39,7 @@ ROWS = [
     ),
     (f"{HERE}/proof.py", "wanted &= ~keys.nulls", "pass", PROOF),
     (f"{HERE}/proof.py", "(self.topics > 1) & (lowest", "(lowest", PROOF),
-    (f"{HERE}/proof.py", "new & (homes.topics > 1)", "homes.topics > 1", PROOF),
+    (f"{HERE}/proof.py", "new & (topics > 1)", "topics > 1", PROOF),
     # Settings and plans.
     (f"{HERE}/writers.py", 'value.rpartition(".")[2]', "value", SETTINGS),
     (f"{HERE}/planned.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),

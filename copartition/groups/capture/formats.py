@@ -1,25 +1,13 @@
-"""Tells which tool printed a text, and hands it to who reads that; Kafka Connect's status is read here."""
+"""Tells which tool printed a text, and hands it to who reads that."""
 
-import re
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated
 
-from assignors.rules.connect import CONNECTOR
-from assignors.state import CONNECT, GroupState, MemberIdentity
+from assignors.state import GroupState
+from copartition.groups.capture import connect
 from copartition.groups.capture.group import describe
 from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, realign, scan
-from copartition.groups.capture.table import AGAIN
-from copartition.groups.rows import Rows
-from copartition.words import first_of
 from partitioning.errors import SourceError
-from partitioning.kit.formats import decode_json
-from partitioning.kit.limits import MAX_ID, MAX_PARTITION, MAX_TOPIC_NAME, check_partitions
-from partitioning.kit.packages import needs
-
-with needs("the status of Kafka Connect's connectors", "cli"):
-    import msgspec
 
 _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
 """One of them is in the JSON of a snapshot or scenario, and not far from its start."""
@@ -58,8 +46,8 @@ def _reread(state: GroupState) -> GroupState:
 
 
 def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]:
-    if is_status(text):
-        return parse_status(text), None
+    if connect.is_status(text):
+        return connect.parse_status(text), None
     groups = scan(text)
     name = _pick(groups, group)
     scanned = groups[name]
@@ -75,7 +63,7 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
 
 def check_head(text: str) -> None:
     """Refuse, from how it begins, what is neither JSON of a kind that is read nor the output of a tool."""
-    if is_status(text):
+    if connect.is_status(text):
         return
     if text.lstrip().startswith("{"):
         if not any(key in text for key in _JSON_KEYS):
@@ -95,60 +83,3 @@ def _pick(groups: dict[str | None, Scanned], group: str | None) -> str | None:
     if group is None and len(groups) > 1:
         raise SourceError(f"the capture holds {len(groups)} groups ({held}); name one with --group")
     return next(iter(groups)) if group is None else group
-
-
-_HEAD = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.){1,300}"\s*:\s*\{\s*"(?:status|info)"\s*:\s*\{')
-_NOBODYS = {"UNASSIGNED", "DESTROYED"}
-"""States in which the worker that is named runs it no more."""
-
-_Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
-
-
-class _Connector(msgspec.Struct):
-    state: str
-    worker_id: _Id
-
-
-class _Task(_Connector):
-    id: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
-
-
-class _Status(msgspec.Struct):
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOPIC_NAME - len(CONNECTOR))]
-    connector: _Connector
-    tasks: list[_Task]
-
-
-class _Expanded(msgspec.Struct):
-    status: _Status
-
-
-def is_status(text: str) -> bool:
-    """Whether a text is such an answer, by its beginning."""
-    return bool(_HEAD.match(text))
-
-
-def parse_status(text: str) -> GroupState:
-    """The workers, and which connectors and tasks each runs; a text cut off or a task named twice fails."""
-    try:
-        answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise SourceError(f"no whole answer to GET /connectors?expand=status: {error}; {AGAIN}") from error
-    statuses = [expanded.status for expanded in answer.values()]
-    check_partitions(sum(1 + len(status.tasks) for status in statuses), SourceError, "the Connect cluster")
-    rows, troubled = Rows(), []
-    running = [each for status in statuses for each in (status.connector, *status.tasks)]
-    for worker in dict.fromkeys(each.worker_id for each in running if each.state not in _NOBODYS):
-        rows.member(MemberIdentity(worker))
-    for status in statuses:
-        instance = (f"{CONNECTOR}{status.name}", 0, status.connector)
-        numbers = [task.id for task in status.tasks]
-        if twice := [number for number, count in Counter(numbers).items() if count > 1]:
-            raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")
-        for topic, number, each in (instance, *((status.name, task.id, task) for task in status.tasks)):
-            rows.partition(topic, number, None if each.state in _NOBODYS else each.worker_id)
-            if each.state not in {"RUNNING", "PAUSED", "STOPPED", *_NOBODYS}:
-                troubled.append(f"{topic}-{number} is {each.state}")
-    warnings = (f"{first_of(troubled, 5)}; counted as their worker's all the same",) if troubled else ()
-    state = rows.state(complete=True, members_complete=False, warnings=warnings)
-    return replace(state, protocol=CONNECT)

@@ -88,8 +88,9 @@ class _Homes(NamedTuple):
     @property
     def apart(self) -> NDArray[np.bool_]:
         """Whether several topics have a key, and at different partition numbers."""
-        lowest = np.where(self.low < 0, self.high.max(axis=0), self.low).min(axis=0)
-        return np.asarray((self.topics > 1) & (lowest != self.high.max(axis=0)))
+        highest = self.high.max(axis=0)
+        lowest = np.where(self.low < 0, highest, self.low).min(axis=0)
+        return np.asarray((self.topics > 1) & (lowest != highest))
 
     def places(self, number: int) -> tuple[int | None, ...]:
         """Where the topics have a key that is apart, at partitions that differ."""
@@ -137,14 +138,14 @@ class KeyComparison:
             for begin in range(0, len(places.hashes), _BLOCK):
                 homes = self._homes_of(places.hashes[begin : begin + _BLOCK])
                 new = (homes.high[:topic] < 0).all(axis=0)  # no earlier topic has it
-                common += int(np.count_nonzero(new & (homes.topics > 1)))
+                topics = homes.topics
+                common += int(np.count_nonzero(new & (topics > 1)))
                 apart += int(np.count_nonzero(new & homes.apart))
-                everywhere += int(np.count_nonzero(new & (homes.topics == len(self._places))))
+                everywhere += int(np.count_nonzero(new & (topics == len(self._places))))
         homes = self._homes_of(np.array([*self._examples], np.uint64))
+        keys = [*self._examples.values()]
         examples = [
-            KeyApart(key, homes.places(number))
-            for number, key in enumerate(self._examples.values())
-            if homes.apart[number]
+            KeyApart(keys[number], homes.places(number)) for number in np.flatnonzero(homes.apart).tolist()
         ]
         return KeyProof(
             keys=tuple(len(places.hashes) for places in self._places),

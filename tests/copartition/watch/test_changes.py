@@ -3,7 +3,7 @@
 import pytest
 
 from assignors.state import MemberIdentity
-from copartition.groups.rows import Names
+from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
 from copartition.watch import Kind, Watch
 from tests.copartition.watch.groups import group

@@ -1,0 +1,79 @@
+"""What Kafka Connect's REST interface answers to `GET /connectors?expand=status` (KIP-465).
+
+A connector is a topic here and a task one of its partitions; the connector itself is partition 0 of the topic
+"connector:" and its name, as for the strategies of Connect in `assignors`. Workers are members.
+"""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import Annotated
+
+from assignors.rules.connect import CONNECTOR
+from assignors.state import CONNECT, GroupState, MemberIdentity
+from copartition.groups.capture.table import AGAIN
+from copartition.groups.rows import Rows
+from copartition.words import first_of
+from partitioning.errors import SourceError
+from partitioning.kit.formats import decode_json
+from partitioning.kit.limits import MAX_ID, MAX_PARTITION, MAX_TOPIC_NAME, check_partitions
+from partitioning.kit.packages import needs
+
+with needs("the status of Kafka Connect's connectors", "cli"):
+    import msgspec
+
+_HEAD = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.){1,300}"\s*:\s*\{\s*"(?:status|info)"\s*:\s*\{')
+_NOBODYS = {"UNASSIGNED", "DESTROYED"}
+"""States in which the worker that is named runs it no more."""
+
+_Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
+
+
+class _Connector(msgspec.Struct):
+    state: str
+    worker_id: _Id
+
+
+class _Task(_Connector):
+    id: Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
+
+
+class _Status(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TOPIC_NAME - len(CONNECTOR))]
+    connector: _Connector
+    tasks: list[_Task]
+
+
+class _Expanded(msgspec.Struct):
+    status: _Status
+
+
+def is_status(text: str) -> bool:
+    """Whether a text is such an answer, by its beginning."""
+    return bool(_HEAD.match(text))
+
+
+def parse_status(text: str) -> GroupState:
+    """The workers, and which connectors and tasks each runs; a text cut off or a task named twice fails."""
+    try:
+        answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise SourceError(f"no whole answer to GET /connectors?expand=status: {error}; {AGAIN}") from error
+    statuses = [expanded.status for expanded in answer.values()]
+    check_partitions(sum(1 + len(status.tasks) for status in statuses), SourceError, "the Connect cluster")
+    rows, troubled = Rows(), []
+    running = [each for status in statuses for each in (status.connector, *status.tasks)]
+    for worker in dict.fromkeys(each.worker_id for each in running if each.state not in _NOBODYS):
+        rows.member(MemberIdentity(worker))
+    for status in statuses:
+        instance = (f"{CONNECTOR}{status.name}", 0, status.connector)
+        numbers = [task.id for task in status.tasks]
+        if twice := [number for number, count in Counter(numbers).items() if count > 1]:
+            raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")
+        for topic, number, each in (instance, *((status.name, task.id, task) for task in status.tasks)):
+            rows.partition(topic, number, None if each.state in _NOBODYS else each.worker_id)
+            if each.state not in {"RUNNING", "PAUSED", "STOPPED", *_NOBODYS}:
+                troubled.append(f"{topic}-{number} is {each.state}")
+    warnings = (f"{first_of(troubled, 5)}; counted as their worker's all the same",) if troubled else ()
+    state = rows.state(complete=True, members_complete=False, warnings=warnings)
+    return replace(state, protocol=CONNECT)
