@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable
 from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
+    AiokafkaRangeAssignor,
+    AiokafkaRoundRobinAssignor,
+    AiokafkaStickyAssignor,
     BrokerRangeAssignor,
     ConnectEagerAssignor,
     ConnectIncrementalAssignor,
@@ -49,7 +52,13 @@ _KAFKA_PYTHON: dict[str, type[Assignor]] = {
     "kafka-python-cooperative-sticky": KafkaPythonCooperativeStickyAssignor,
 }
 
-_OURS = {**_BUILT_IN, **_CONNECT, **_KAFKA_PYTHON}
+_AIOKAFKA: dict[str, type[Assignor]] = {
+    "aiokafka-range": AiokafkaRangeAssignor,
+    "aiokafka-roundrobin": AiokafkaRoundRobinAssignor,
+    "aiokafka-sticky": AiokafkaStickyAssignor,
+}
+
+_OURS = {**_BUILT_IN, **_CONNECT, **_KAFKA_PYTHON, **_AIOKAFKA}
 
 _REGISTRY: Registry[Assignor] = Registry(
     "assignor",
@@ -57,7 +66,8 @@ _REGISTRY: Registry[Assignor] = Registry(
     Assignor,
     _OURS,
     dict.fromkeys(_CONNECT, "built-in, of Kafka Connect")
-    | dict.fromkeys(_KAFKA_PYTHON, "built-in, of kafka-python"),
+    | dict.fromkeys(_KAFKA_PYTHON, "built-in, of kafka-python")
+    | dict.fromkeys(_AIOKAFKA, "built-in, of aiokafka"),
 )
 
 
@@ -66,8 +76,8 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
     Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide,
     "librdkafka-cooperative-sticky", which is what clients on librdkafka do under the name
-    "cooperative-sticky", "kafka-python-range" and three more likewise, and, better than any of these,
-    "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
+    "cooperative-sticky", "kafka-python-range" and "aiokafka-range" and five more likewise, and, better than
+    any of these, "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
     "broker-range". Of Kafka Connect's workers: "connect-eager", "connect-incremental". And those of installed
     packages (entry points `copartition.assignors`).
 

@@ -17,7 +17,7 @@ from assignors.group import Assignment, Group, Member
 from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtocol, Recorder
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_sticky_user_data
-from assignors.rules import cooperative_sticky, kafka_python, sticky
+from assignors.rules import aiokafka, cooperative_sticky, kafka_python, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.connect import (
     ConnectMemory,
@@ -193,6 +193,31 @@ class KafkaPythonCooperativeStickyAssignor(_ByRule):
     name: ClassVar[str] = "kafka-python-cooperative-sticky"
     protocols = _COOPERATIVE
     rule = staticmethod(kafka_python.assign_cooperative_sticky)
+
+
+class AiokafkaRangeAssignor(_ByRule):
+    """What aiokafka does as "range": instance ids and racks are ignored."""
+
+    name: ClassVar[str] = "aiokafka-range"
+    rule = staticmethod(aiokafka.assign_range)
+
+
+class AiokafkaRoundRobinAssignor(_ByRule):
+    """What aiokafka does as "roundrobin": instance ids are ignored."""
+
+    name: ClassVar[str] = "aiokafka-roundrobin"
+    rule = staticmethod(aiokafka.assign_round_robin)
+
+
+class AiokafkaStickyAssignor(_ByRule):
+    """What aiokafka does as "sticky": as even as Java's, placed otherwise; it remembers no generation."""
+
+    name: ClassVar[str] = "aiokafka-sticky"
+    rule = staticmethod(aiokafka.assign_sticky)
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        """What aiokafka sends: nothing before the first assignment, then all of it without a generation."""
+        return encode_sticky_user_data(owned, -1) if generation >= 0 else b""
 
 
 class UniformAssignor(_Stateless):

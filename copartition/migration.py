@@ -166,15 +166,15 @@ def _first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str |
 
 def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
     if _remote(strategies):
-        speaks = client in PROFILES and PROFILES[client].consumer_late_ms is not None
+        speaks = PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
     unknown = [name for name in strategies if client not in _OTHERS and name not in _NAMES[client]]
     if unknown:
         own = " but a class of your own" if client == "java" else ", and cannot be given one"
         return f"{client} has no strategy {unknown[0]}{own}"
     cooperative = {RebalanceProtocol.COOPERATIVE in get_assignor(name).protocols for name in strategies}
-    if client == "aiokafka" and True in cooperative:
-        return "aiokafka knows eager rebalances only"
+    if True in cooperative and not PROFILES[client].cooperates:
+        return f"{client} knows eager rebalances only"
     if len(cooperative) > 1 and not PROFILES[client].mixes_protocols:
         return f"{client} refuses eager and cooperative strategies in one list"
     return None

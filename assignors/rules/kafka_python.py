@@ -15,7 +15,7 @@ Where its answer depends on the order of a set, which differs from process to pr
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle, groupby
 from operator import attrgetter
@@ -23,7 +23,8 @@ from operator import attrgetter
 from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.protocol import decode_sticky_user_data
-from assignors.rules.librdkafka_sticky import Leader, Lists, hand_over
+from assignors.rules import librdkafka_sticky
+from assignors.rules.librdkafka_sticky import Lists, hand_over
 from assignors.rules.sticky_structures import PartitionMovements
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
@@ -55,18 +56,23 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
     """
     lists: Lists = {member.id: [] for member in group.members}
     circle = cycle(_in_order(group.members))
+    for partition, member in zip(in_turn(group), circle, strict=False):
+        if partition.topic not in member.topics:
+            raise AssignorError(
+                f"it is the turn of member {member.id!r}, which does not subscribe to {partition.topic!r}: "
+                "kafka-python's 'roundrobin' fails here; let members subscribe to the same topics"
+            )
+        lists[member.id].append(partition)
+        record(partition, Reason.TURN, member.id)
+    return Assignment.for_group(group, lists)
+
+
+def in_turn(group: Group) -> Iterator[TopicPartition]:
+    """The partitions of all topics that somebody reads, in the order in which "roundrobin" deals them."""
     read = {topic for member in group.members for topic in member.topics}
     for topic in sorted(group.topics, key=attrgetter("name")):
         for number in range(topic.partitions if topic.name in read else 0):
-            member, partition = next(circle), TopicPartition(topic.name, number)
-            if topic.name not in member.topics:
-                raise AssignorError(
-                    f"it is the turn of member {member.id!r}, which does not subscribe to {topic.name!r}: "
-                    "kafka-python's 'roundrobin' fails here; let members subscribe to the same topics"
-                )
-            lists[member.id].append(partition)
-            record(partition, Reason.TURN, member.id)
-    return Assignment.for_group(group, lists)
+            yield TopicPartition(topic.name, number)
 
 
 def _in_order(members: Iterable[Member]) -> list[Member]:
@@ -82,7 +88,11 @@ def _in_order(members: Iterable[Member]) -> list[Member]:
 
 def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     """The assignment by what members remember in user data."""
-    leader = _Leader(group, record, [_recall(member) for member in group.members])
+    return decide(Leader(group, record, [recall(member) for member in group.members]), group)
+
+
+def decide(leader: Leader, group: Group) -> Assignment:
+    """What an eager leader answers."""
     leader.decide()
     return Assignment.for_group(group, {name: sorted(mine) for name, mine in leader.current.items()})
 
@@ -92,23 +102,29 @@ def assign_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> As
 
     Quirk: who claims a partition last in the order of JoinGroup owns it, in whatever generation.
     """
-    leader = _Leader(group, record, group.members)
+    leader = Leader(group, record, group.members)
     leader.decide()
     lists, transferring = hand_over(leader, record)
     assigned = {name: sorted({*mine}.intersection(leader.current[name])) for name, mine in lists.items()}
     return Assignment.for_group(group, assigned, transferring=transferring)
 
 
-def _recall(member: Member) -> Member:
-    """The member as if it owned what it remembers in user data."""
-    data = member.user_data
-    if not isinstance(data, StickyUserData):
-        data = StickyUserData(*decode_sticky_user_data(data or b""))
-    return replace(member, owned=data.partitions, generation=data.generation)
+def recall(member: Member) -> Member:
+    """The member as if it owned what it remembers in user data.
+
+    Quirk: two bytes with a version come before what other clients send, so what those remember is lost.
+    """
+    data = member.user_data or b""
+    if isinstance(data, StickyUserData):
+        return replace(member, owned=data.partitions, generation=data.generation)
+    owned, generation = decode_sticky_user_data(data[2:])
+    if int.from_bytes(data[:2], "big") == 0:  # the version without a generation
+        generation = -1
+    return replace(member, owned=() if generation is None else owned, generation=generation)
 
 
-class _Leader(Leader):
-    """A leader of kafka-python."""
+class Leader(librdkafka_sticky.Leader):
+    """A leader of kafka-python; aiokafka's is made from it."""
 
     from_the_last = True
 

@@ -50,7 +50,8 @@ unknown and decide who gets what, so the median of {draws} draws counts.
 
 The simulator's timers of librdkafka (`rebalances/facts.md`, last section) were learnt from runs of the
 scenarios down to "slow poll". "growth", runs 4 and 5 of "rolling dynamic" and all further scenarios were
-measured afterwards; what kafka-python does was learnt from earlier runs of its scenarios.
+measured afterwards; what kafka-python does was learnt from earlier runs of its scenarios, and what aiokafka
+does from its code, but for how late its heartbeats are (1 ms), which is from these runs.
 
 A cell is within the limits if the median of its runs' predictions is within 20 % of the median measured, or
 within a quarter of a heartbeat ({classic} s, KIP-848 {consumer} s), for partition-seconds as for the longest

@@ -16,7 +16,7 @@ from random import Random
 from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.consumers.clients import JAVA, KAFKA_PYTHON, LIBRDKAFKA
+from benchmarks.consumers.clients import AIOKAFKA, JAVA, KAFKA_PYTHON, LIBRDKAFKA
 from benchmarks.consumers.process import Member
 from benchmarks.rebalances import scenarios
 from benchmarks.rebalances.broker_log import Decision, Request, read_log, recording_broker
@@ -39,6 +39,7 @@ KIP848: dict[str, str | int] = {"group.protocol": "consumer"}
 QUIET = {
     "librdkafka-classic": (LIBRDKAFKA, CLASSIC),
     "kafka-python-classic": (KAFKA_PYTHON, CLASSIC),
+    "aiokafka-classic": (AIOKAFKA, CLASSIC),
     "java-classic": (JAVA, CLASSIC),
     "librdkafka-kip848": (LIBRDKAFKA, KIP848),
     "java-kip848": (JAVA, KIP848),

@@ -40,7 +40,7 @@ ASSIGNORS = {"eager": "range", "cooperative": "cooperative-sticky", "kip848": "u
 COSTS = Costs(network_ms=2, first_fetch_ms=40)
 """The same for every run: a request takes 1 to 3 ms (`facts.md`), and from the assign callback to the first
 record it was 40 ms on average over `measured.json`, cold starts and delays beyond 0.6 s left out."""
-POLL_MS = {"librdkafka": 0, "kafka-python": 100}
+POLL_MS = {"librdkafka": 0, "kafka-python": 100, "aiokafka": 0}
 """How long a call of `poll` lasts: a consumer of kafka-python rejoins when `poll(timeout_ms=100)` returns."""
 SEARCH = 1.5 * 2 / 1000
 """Seconds from a simulated consumer's start until its first request arrives; a real one looks for the
@@ -126,7 +126,7 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
     return scenario, 1000 * begins
 
 
-def client_of(run: Run) -> Literal["librdkafka", "kafka-python"]:
+def client_of(run: Run) -> Literal["librdkafka", "kafka-python", "aiokafka"]:
     """Which client its consumers were."""
     return run.get("client", "librdkafka")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks.consumers.clients import KAFKA_PYTHON, LIBRDKAFKA, Client
+from benchmarks.consumers.clients import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA, Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -189,9 +189,9 @@ def topic_creation(random: Random) -> Scenario:
     return Scenario([*formed(), Step(begins, "create")], begins, begins + 35, config=config, pattern=True)
 
 
-def of_kafka_python(scenario: Callable[[Random], Scenario]) -> Callable[[Random], Scenario]:
-    """The same with consumers of kafka-python, which has no KIP-848."""
-    return lambda random: replace(scenario(random), client=KAFKA_PYTHON)
+def of_client(client: Client, scenario: Callable[[Random], Scenario]) -> Callable[[Random], Scenario]:
+    """The same with consumers of another client."""
+    return lambda random: replace(scenario(random), client=client)
 
 
 def join_while_busy(random: Random) -> Scenario:
@@ -217,14 +217,22 @@ SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
     "rolling mixed": rolling_mixed,
     "unsubscribe and back": unsubscribe,
     "topic created": topic_creation,
-    "kafka-python rolling": of_kafka_python(partial(rolling, every=OFF_THE_BEAT)),
-    "kafka-python kill": of_kafka_python(kill),
-    "kafka-python growth": of_kafka_python(growth),
-    "kafka-python slow poll": of_kafka_python(slow_poll),
+    **{
+        f"{client.name} {name}": of_client(client, scenario)
+        for client in (KAFKA_PYTHON, AIOKAFKA)
+        for name, scenario in {
+            "rolling": partial(rolling, every=OFF_THE_BEAT),
+            "kill": kill,
+            "growth": growth,
+            "slow poll": slow_poll,
+        }.items()
+    },
 }
 """The scenarios by name."""
 
 
 def protocols(scenario: str) -> list[str]:
     """The protocols that the clients of a scenario have."""
+    if scenario.startswith("aiokafka"):
+        return ["eager"]
     return [each for each in PROTOCOLS if each != "kip848" or not scenario.startswith("kafka-python")]

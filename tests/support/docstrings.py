@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 @cache
 def _tree(module: str) -> ast.Module:
     path = ROOT.joinpath(*module.split("."))
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"  # a folder without one may be left from before the module was a file
+    file = package if package.exists() else path.with_suffix(".py")
     return ast.parse(file.read_text(encoding="utf-8"))
 
 

@@ -11,7 +11,7 @@ CAPTURE = "tests/copartition/groups/capture"
 REPORTS = "tests/copartition/reports"
 COMMAND = "tests/copartition/cli/test_diff_command.py"
 WATCHING = "tests/copartition/watch"
-KAFKA_PYTHON = "tests/assignors/rules/test_kafka_python.py"
+PYTHON_CLIENTS = "tests/assignors/rules/test_python_clients.py"
 OPTIMAL = "tests/assignors/optimal"
 
 ROWS = [
@@ -42,8 +42,10 @@ ROWS = [
         GOLDEN,
     ),
     ("assignors/rules/round_robin.py", "turn = place + 1", "turn = place", GOLDEN),
-    ("assignors/rules/kafka_python.py", "dict(reversed(claimants))", "dict(claimants)", KAFKA_PYTHON),
-    ("assignors/rules/kafka_python.py", "if holder != source:", "if False:", KAFKA_PYTHON),
+    ("assignors/rules/kafka_python.py", "dict(reversed(claimants))", "dict(claimants)", PYTHON_CLIENTS),
+    ("assignors/rules/kafka_python.py", "if holder != source:", "if False:", PYTHON_CLIENTS),
+    ("assignors/rules/aiokafka.py", "=None)\n    owned", "=1)\n    owned", PYTHON_CLIENTS),
+    ("assignors/rules/aiokafka.py", "instance_id=None", "rack=None", PYTHON_CLIENTS),
     (
         "assignors/rules/sticky.py",
         "if generation < other_generation:",

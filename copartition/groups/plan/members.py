@@ -249,7 +249,7 @@ def find_member(state: GroupState, name: str, option: str) -> int:
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
 
 
-_LIBRDKAFKA, _KAFKA_PYTHON = "librdkafka-", "kafka-python-"
+_LIBRDKAFKA = "librdkafka-"
 _BY_MEMBERS = {"range", "roundrobin"}
 
 
@@ -263,7 +263,9 @@ class LeadersRule(NamedTuple):
 
 def name_in_group(strategy: str) -> str:
     """The name under which members vote for a strategy."""
-    return strategy.removeprefix(_LIBRDKAFKA).removeprefix(_KAFKA_PYTHON)
+    for client in (_LIBRDKAFKA, "kafka-python-", "aiokafka-"):
+        strategy = strategy.removeprefix(client)
+    return strategy
 
 
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:

@@ -270,8 +270,10 @@ class ClassicProtocol:
         )
 
     def _mix_fault(self, consumer: Consumer) -> str | None:
-        eager = speaks_eager(consumer, self._world)
-        if all(eager) or not any(eager) or PROFILES[consumer.client].mixes_protocols:
+        eager, profile = speaks_eager(consumer, self._world), PROFILES[consumer.client]
+        if not all(eager) and not profile.cooperates:
+            return f"{consumer.client} knows eager assignors only"
+        if all(eager) or not any(eager) or profile.mixes_protocols:
             return None
         return f"{consumer.client} does not mix eager and cooperative assignors"
 

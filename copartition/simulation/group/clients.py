@@ -1,7 +1,7 @@
 """How clients differ: what each is known to do, as data, and what is drawn from it.
 
-Figures: `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 2.16, kafka-python 3.0 and the
-Java client 4.3.
+Figures: `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 2.16, kafka-python 3.0,
+aiokafka 0.14 and the Java client 4.3.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from assignors.interface import RebalanceProtocol
 from copartition.simulation.inputs.durations import (
     LARGEST_EXPONENT,
     LATEST_MS,
@@ -38,8 +39,8 @@ class Profile:
     # A rebalance leaves its heartbeats where they are, but for one that it owes, which it sends with its
     # assignment; otherwise they begin anew when JoinGroup is answered.
     keeps_beating: bool = False
-    # Rejoins outside `poll` without a callback, as under the cooperative protocol.
-    joins_in_background: bool = False
+    # Protocols under which it rejoins outside `poll`; under a cooperative one no callback is called before.
+    joins_in_background: frozenset[RebalanceProtocol] = frozenset()
     # Its `poll` returns records while it rejoins: under the cooperative protocol it reads on what it has.
     reads_while_joining: bool = True
     # How often since its last assignment it looks whether the application has polled within
@@ -53,6 +54,7 @@ class Profile:
     asks_before_assigning: bool = False  # its leader fetches the topics' metadata before
     refreshes_as_it_assigns: bool = False  # its leader's metadata; the next refresh is an age later
     mixes_protocols: bool = True  # its strategies may be both eager and cooperative
+    cooperates: bool = True  # speaks the cooperative protocol (KIP-429)
     # Its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms` (KIP-415, cooperative).
     keeps_lost: bool = False
     commits: bool = True  # it commits offsets in its group, from which the coordinator hears of it, too
@@ -64,6 +66,11 @@ class Profile:
     # Its leader's rules that are not Java's of that name.
     own_assignors: Mapping[str, str] = field(default_factory=dict)
 
+    def in_background(self, *, eager: bool) -> bool:
+        """Whether its members rejoin without their application."""
+        protocol = RebalanceProtocol.EAGER if eager else RebalanceProtocol.COOPERATIVE
+        return protocol in self.joins_in_background
+
 
 PROFILES = {
     "java": Profile(late_ms=(1.3, 2.4), consumer_late_ms=(0.3, 0.5), recheck_ms=100),
@@ -71,7 +78,7 @@ PROFILES = {
         late_ms=(2.9, 4.0),
         consumer_late_ms=(0.6, 1.0),
         keeps_beating=True,
-        joins_in_background=True,
+        joins_in_background=frozenset({RebalanceProtocol.COOPERATIVE}),
         poll_check_ms=POLL_CHECK_MS,
         anyone_sees_growth=True,
         asks_before_assigning=True,
@@ -90,6 +97,12 @@ PROFILES = {
         own_assignors={
             name: f"kafka-python-{name}" for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
         },
+    ),
+    "aiokafka": Profile(
+        late_ms=(0.9, 1.2),
+        joins_in_background=frozenset(RebalanceProtocol),
+        cooperates=False,
+        own_assignors={name: f"aiokafka-{name}" for name in ("range", "roundrobin", "sticky")},
     ),
     # Java's client without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),

@@ -468,7 +468,7 @@ class ClassicClient(Client):
 
     @property
     def _in_background(self) -> bool:
-        return self._profile.joins_in_background and not self._eager
+        return self._profile.in_background(eager=self._eager)
 
     def _hear_error(self, error: Error) -> None:
         if error is Error.REBALANCE_IN_PROGRESS:

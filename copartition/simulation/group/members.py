@@ -32,7 +32,7 @@ class Members:
     keeps_beating: NDArray[np.bool_]  # heartbeats stay where they are in a rebalance
     commits: NDArray[np.bool_]  # whether it commits offsets
     commit_late_ms: NDArray[np.float64]  # `Profile.commit_late_ms`, NaN for None
-    background: NDArray[np.bool_]  # may rejoin outside `poll`, see `Profile`
+    background: NDArray[np.bool_]  # rejoins outside `poll`, see `Profile.joins_in_background`
     reads_on: NDArray[np.bool_]  # whether it reads while it rejoins, unless it is eager
     carries: NDArray[np.bool_]  # whether it rejoins with what the last assignment gave it
 
@@ -56,7 +56,7 @@ class Members:
         self.keeps_beating[member] = profile.keeps_beating
         self.commits[member] = profile.commits
         self.commit_late_ms[member] = math.nan if profile.commit_late_ms is None else profile.commit_late_ms
-        self.background[member] = profile.joins_in_background
+        self.background[member] = profile.in_background(eager=eager)
         self.reads_on[member] = profile.reads_while_joining
         self.carries[member] = False
 
@@ -91,7 +91,7 @@ class Members:
 
     def in_background(self, member: int) -> bool:
         """Whether a member rejoins without its application."""
-        return bool(self.background[member] and not self.eager[member])
+        return bool(self.background[member])
 
     def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether each of these reads nothing while it rejoins."""
@@ -217,7 +217,7 @@ class RebalanceNotifier:
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
         members, costs, random = self._members, self._costs, self._world.random
         eager, busy_ms = members.eager[living], members.busy_ms[living]
-        inside = eager | ~members.background[living]
+        inside = ~members.background[living]
         ready_ms = heard_ms
         if (busy_ms > heard_ms).any():
             ready_ms = np.where(inside, np.maximum(heard_ms, busy_ms), heard_ms)

@@ -28,8 +28,8 @@ class Consumer:
         topics: names of the topics it subscribes to; None stands for all topics of the scenario.
         pattern: a regular expression of topic names instead of `topics`; topics created later are found.
         rack: its `client.rack`.
-        client: whose behaviour it shows: "java", "librdkafka", "kafka-python", or "connect" for a worker of
-            Connect, where a partition stands for a task.
+        client: whose behaviour it shows: "java", "librdkafka", "kafka-python", "aiokafka", or "connect" for
+            a worker of Connect, where a partition stands for a task.
         assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None stands for
             the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
         beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
@@ -41,7 +41,7 @@ class Consumer:
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
     rack: str | None = None
-    client: Literal["java", "librdkafka", "kafka-python", "connect"] = "java"
+    client: Literal["java", "librdkafka", "kafka-python", "aiokafka", "connect"] = "java"
     assignors: tuple[str, ...] | None = None
     beat_ms: Milliseconds | None = None
     capacity: Positive | None = None

@@ -27,7 +27,7 @@ from copartition.simulation import (
     simulate,
     simulate_seeds,
 )
-from copartition.simulation.group.clients import draw_batches
+from copartition.simulation.group.clients import PROFILES, draw_batches
 from partitioning.errors import AssignorError, ScenarioError
 from tests.support import simulated
 from tests.support.simulated import ORDERS, group, said
@@ -432,8 +432,11 @@ def test_a_librdkafka_leader_decides_by_its_own_rule():
     assert planned["librdkafka"] == {member: [*mine] for member, mine in named.steps[-1].assignment.items()}
 
 
-@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
-def test_a_kafka_python_leader_decides_by_its_own_rule(assignor):
+@pytest.mark.parametrize(
+    ("client", "assignor"),
+    [(client, name) for client in ("kafka-python", "aiokafka") for name in PROFILES[client].own_assignors],
+)
+def test_a_leader_on_a_python_client_decides_by_its_own_rule(client, assignor):
     """Who is served where static and dynamic members alternate differs, and what moves when one leaves."""
     members = [Consumer(f"c{turn}", turn % 2 == 0) for turn in range(5)]
     answers = [
@@ -442,8 +445,8 @@ def test_a_kafka_python_leader_decides_by_its_own_rule(assignor):
             for step in run(consumers, Leave(5_000, "c1"), assignor=name).steps
         ]
         for consumers, name in [
-            ([replace(members[0], client="kafka-python"), *members[1:]], assignor),
-            (members, f"kafka-python-{assignor}"),
+            ([replace(members[0], client=client), *members[1:]], assignor),
+            (members, f"{client}-{assignor}"),
             (members, assignor),
         ]
     ]
@@ -456,11 +459,27 @@ def test_roundrobin_of_kafka_python_fails_where_subscriptions_differ():
         run(members, assignor="roundrobin", topics=(Topic("a", 2), Topic("b", 2)))
 
 
-def test_a_group_does_not_begin_with_a_client_that_refuses_its_strategies():
+@pytest.mark.parametrize(("client", "completed_ms"), [("aiokafka", 13_000), ("java", 25_000)])
+def test_aiokafka_gives_everything_up_while_its_application_is_busy(client, completed_ms):
+    members = simulated.beating(11_000.0, 12_000.0, 13_000.0, client=client)
+    (rebalance,) = run(members, SlowPoll(9_000, "c1", 16_000), Leave(10_000, "c0")).rebalances
+    assert rebalance.completed_ms == completed_ms
+
+
+@pytest.mark.parametrize(
+    ("client", "assignors", "fault"),
+    [
+        ("librdkafka", ("range", "cooperative-sticky"), "librdkafka does not mix eager .*"),
+        ("aiokafka", ("cooperative-sticky",), "aiokafka knows eager assignors only"),
+    ],
+)
+def test_a_group_does_not_begin_with_a_client_that_refuses_its_strategies(client, assignors, fault):
+    with pytest.raises(ScenarioError, match=f"{fault}; c0 would not start"):
+        run(tuple(replace(consumer, assignors=assignors) for consumer in group(2, client=client)))
+
+
+def test_a_client_that_refuses_its_strategies_does_not_join():
     both = ("range", "cooperative-sticky")
-    mixed = tuple(replace(consumer, assignors=both) for consumer in group(2, client="librdkafka"))
-    with pytest.raises(ScenarioError, match=r"librdkafka does not mix eager .*; c0 would not start"):
-        run(mixed)
     joined = run(
         (Consumer("c0", client="librdkafka", assignors=both[:1]),),
         Join(1_000, Consumer("new", client="librdkafka", assignors=both)),

@@ -1,18 +1,24 @@
-"""kafka-python's own assignors, held to the installed package: members, list order and failures.
+"""The own assignors of kafka-python and aiokafka, held to the installed packages: lists, order and failures.
 
-The package keeps partitions in sets, whose order differs from process to process. Here they are sets that
-iterate in an order that is given, so that its answer is the one that ours is.
+The packages keep partitions in sets, whose order differs from process to process. Here they are sets that
+iterate in an order that is given, so that their answer is the one that ours is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor as AiokafkaRoundRobin
+from aiokafka.coordinator.assignors.sticky import partition_movements as aiokafka_movements
+from aiokafka.coordinator.assignors.sticky import sticky_assignor as aiokafka_sticky
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -31,12 +37,15 @@ from tests.support.tiers import examples
 Lists = dict[str, list[TopicPartition]]
 
 THEIRS = {
-    "range": RangePartitionAssignor,
-    "roundrobin": RoundRobinPartitionAssignor,
-    "sticky": sticky_assignor.StickyPartitionAssignor,
-    "cooperative-sticky": CooperativeStickyAssignor,
+    "kafka-python-range": RangePartitionAssignor,
+    "kafka-python-roundrobin": RoundRobinPartitionAssignor,
+    "kafka-python-sticky": sticky_assignor.StickyPartitionAssignor,
+    "kafka-python-cooperative-sticky": CooperativeStickyAssignor,
+    "aiokafka-range": AiokafkaRange,
+    "aiokafka-roundrobin": AiokafkaRoundRobin,
+    "aiokafka-sticky": aiokafka_sticky.StickyPartitionAssignor,
 }
-STICKY = ["sticky", "cooperative-sticky"]
+STICKY = [name for name in THEIRS if name.endswith("sticky")]
 NOTHING_TO_LOSE = 686, 1283, 2986
 """Seeds of groups in which what one owns alone, and another one claims that takes no part, does not move."""
 BOTH_UNDONE = 347
@@ -68,12 +77,14 @@ class _Hashed(HashSet[TopicPartition]):
 
 @pytest.fixture(autouse=True)
 def _sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sticky_assignor, "set", _Listed, raising=False)
-    monkeypatch.setattr(partition_movements, "set", _Hashed, raising=False)
+    for module in (sticky_assignor, aiokafka_sticky):
+        monkeypatch.setattr(module, "set", _Listed, raising=False)
+    for module in (partition_movements, aiokafka_movements):
+        monkeypatch.setattr(module, "set", _Hashed, raising=False)
 
 
 class _Cluster:
-    """As much of kafka-python's metadata as its assignors ask for: the topics that the group reads."""
+    """As much of the packages' metadata as assignors ask for: the topics that the group reads."""
 
     def __init__(self, group: Group) -> None:
         read = {topic for member in group.members for topic in member.topics}
@@ -89,10 +100,12 @@ class _Cluster:
 def _joined(name: str, member: Member) -> SimpleNamespace:
     """A member as JoinGroup's answer brings it to a leader of kafka-python."""
     sent: dict[str, Any] = {"version": 0, "topics": [*member.topics], "user_data": b""}
-    if name == "sticky" and isinstance(member.user_data, StickyUserData):
+    if name == "kafka-python-sticky" and isinstance(member.user_data, StickyUserData):
         had = by_topic(member.user_data.partitions)
         sent["user_data"] = sticky_assignor.StickyAssignorUserData(had, member.user_data.generation).encode()
-    elif name == "cooperative-sticky":
+    elif name == "kafka-python-sticky":
+        sent["user_data"] = member.user_data or b""
+    elif name == "kafka-python-cooperative-sticky":
         kind = ConsumerProtocolSubscription.TopicPartition
         owned = by_topic(PartitionList.of(member.owned))
         sent |= {
@@ -105,10 +118,21 @@ def _joined(name: str, member: Member) -> SimpleNamespace:
     return SimpleNamespace(member_id=member.id, group_instance_id=member.instance_id, metadata=metadata)
 
 
+def _joined_aiokafka(member: Member) -> ConsumerProtocolMemberMetadata:
+    """A member as JoinGroup's answer brings it to a leader of aiokafka, whose members send no generation."""
+    data = member.user_data or b""
+    if isinstance(data, StickyUserData):
+        data = aiokafka_sticky.StickyAssignorUserDataV1(by_topic(data.partitions), -1).encode()
+    return ConsumerProtocolMemberMetadata(0, [*member.topics], data)
+
+
 def theirs(name: str, group: Group) -> Lists | None:
     """What the package answers; None where it raises."""
+    members: Any = [_joined(name, each) for each in group.members]
+    if name.startswith("aiokafka"):
+        members = {each.id: _joined_aiokafka(each) for each in group.members}
     try:
-        answer = THEIRS[name]().assign(_Cluster(group), [_joined(name, each) for each in group.members])
+        answer = THEIRS[name]().assign(_Cluster(group), members)
     except (KeyError, TypeError):
         return None
     return {
@@ -118,9 +142,9 @@ def theirs(name: str, group: Group) -> Lists | None:
 
 
 def ours(name: str, group: Group) -> Lists | None:
-    """What ours answers, by the name that it has here; None where it raises."""
+    """What ours answers; None where it raises."""
     try:
-        answer = get_assignor(f"kafka-python-{name}").assign(group)
+        answer = get_assignor(name).assign(group)
     except AssignorError:
         return None
     assert not set(answer.transferring) & {each for mine in answer.values() for each in mine}
@@ -207,6 +231,15 @@ def skewed(random: Random) -> Group:
     )
 
 
+def of_other_clients(group: Group) -> Group:
+    """The group, with members on clients that send what they remember as Java does."""
+    members = [
+        replace(each, user_data=bytes(each.user_data)) if each.user_data is not None else each
+        for each in group.members
+    ]
+    return Group(group.topics, members, generation=group.generation)
+
+
 def _claiming(
     name: str,
     topics: Sequence[str],
@@ -222,7 +255,7 @@ def _claiming(
 @pytest.mark.parametrize("name", THEIRS)
 def test_it_answers_as_the_package_does(name: str) -> None:
     for seed in (*NOTHING_TO_LOSE, *range(examples(2_000))):
-        random = Random(f"{name} {seed}")
+        random = Random(f"{name.removeprefix('kafka-python-')} {seed}")
         group = drawn(random)
         for _ in range(4 if name in STICKY else 1):
             expected = theirs(name, group)
@@ -230,12 +263,26 @@ def test_it_answers_as_the_package_does(name: str) -> None:
             if expected is None:
                 break
             group = followed(random, group, expected)
+            if seed % 2:
+                group = of_other_clients(group)
 
 
 @pytest.mark.parametrize("name", STICKY)
 def test_what_moves_to_balance_a_group_moves_as_in_the_package(name: str) -> None:
     # 3.0.0, the lowest version tested, does not yet undo both; none of the first 60 groups needs that.
-    seeds = range(60) if version("kafka-python") == "3.0.0" else (BOTH_UNDONE, *range(examples(2_000)))
-    for seed in seeds:
-        group = skewed(Random(seed))
-        assert ours(name, group) == theirs(name, group), (seed, group)
+    undoes_one = version("kafka-python") == "3.0.0" and name.startswith("kafka-python")
+    for seed in range(60) if undoes_one else (BOTH_UNDONE, *range(examples(2_000))):
+        for group in (skewed(Random(seed)), of_other_clients(skewed(Random(seed)))):
+            assert ours(name, group) == theirs(name, group), (seed, group)
+
+
+def test_what_an_aiokafka_group_remembers_has_no_generation() -> None:
+    """Of two that claim a partition the first one has it, in whatever generation the other one had it."""
+    late, now = (StickyUserData(PartitionList.of([("t", 0)]), generation) for generation in (1, 2))
+    members = [Member(name, ["t"], user_data=data) for name, data in (("late", late), ("now", now))]
+    groups = Group([Topic("t", 1)], members), Group([Topic("t", 1)], members[::-1])
+    owners = {
+        name: [next(filter(each.get, each)) for each in map(get_assignor(name).assign, groups)]
+        for name in ("aiokafka-sticky", "kafka-python-sticky")
+    }
+    assert owners == {"aiokafka-sticky": ["late", "now"], "kafka-python-sticky": ["now", "now"]}

@@ -1,0 +1,67 @@
+"""How aiokafka's own assignors decide: as those of kafka-python 2, which it was made from.
+
+aiokafka 0.14, `aiokafka.coordinator.assignors`. Instance ids and racks are nothing to them, so members are in
+the order of their ids. Otherwise they decide as kafka-python's (`assignors.rules.kafka_python`), but for what
+is said here. It has no cooperative assignor.
+"""
+
+from dataclasses import replace
+from itertools import cycle
+
+from assignors.group import Assignment, Group, Member, StickyUserData
+from assignors.interface import Reason, Recorder, unrecorded
+from assignors.protocol import decode_sticky_user_data
+from assignors.rules import kafka_python
+from partitioning.topic_partition import TopicPartition
+
+
+def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """Each topic is cut into ranges, one a subscriber; the first ones are longer where it does not divide."""
+    return kafka_python.assign_range(_dynamic(group), record)
+
+
+def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """Partitions are handed out in a circle of members; whoever does not subscribe is passed over."""
+    lists: kafka_python.Lists = {member.id: [] for member in group.members}
+    circle = cycle(sorted(group.members, key=lambda member: member.id))
+    for partition in kafka_python.in_turn(group):
+        member = next(each for each in circle if partition.topic in each.topics)
+        lists[member.id].append(partition)
+        record(partition, Reason.TURN, member.id)
+    return Assignment.for_group(group, lists)
+
+
+def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """The assignment by what members remember in user data.
+
+    Quirk: aiokafka tells its assignor no generation (nothing calls `on_generation_assignment`), so that its
+    members send -1 always, and of two claims the first in the order of JoinGroup counts. What is not bytes
+    yet is taken as sent by such a member.
+    """
+    leader = _Leader(group, record, [_recall(member) for member in group.members])
+    return kafka_python.decide(leader, group)
+
+
+def _dynamic(group: Group) -> Group:
+    members = [replace(member, instance_id=None) for member in group.members]
+    return Group(group.topics, members, generation=group.generation)
+
+
+def _recall(member: Member) -> Member:
+    if isinstance(member.user_data, StickyUserData):
+        return replace(member, owned=member.user_data.partitions, generation=None)
+    owned, generation = decode_sticky_user_data(member.user_data or b"")
+    return replace(member, owned=() if generation is None else owned, generation=generation)
+
+
+class _Leader(kafka_python.Leader):
+    """A leader of aiokafka."""
+
+    def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
+        """Moves a partition, or another one of its topic that moved the opposite way before.
+
+        Quirk: it need not be the source that loses the other one.
+        """
+        moved = self._moves.actual_partition_to_be_moved(partition, source, target)
+        self._give(moved, target)
+        return moved
