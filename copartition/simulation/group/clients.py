@@ -73,7 +73,7 @@ class Profile:
 
 
 PROFILES = {
-    "java": Profile(late_ms=(1.3, 2.4), consumer_late_ms=(0.3, 0.5), recheck_ms=100),
+    "java": Profile(late_ms=(1.3, 2.4), consumer_late_ms=(0.3, 0.5), recheck_ms=100, commit_late_ms=3),
     "librdkafka": Profile(
         late_ms=(2.9, 4.0),
         consumer_late_ms=(0.6, 1.0),
