@@ -26,60 +26,56 @@ from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAss
 from partitioning.errors import CopartitionError
 from partitioning.registry import Registry, StrategyInfo
 
-_BUILT_IN: dict[str, type[Assignor]] = {
-    "range": RangeAssignor,
-    "roundrobin": RoundRobinAssignor,
-    "sticky": StickyAssignor,
-    "cooperative-sticky": CooperativeStickyAssignor,
-    "librdkafka-cooperative-sticky": LibrdkafkaCooperativeStickyAssignor,
-    "optimal": OptimalAssignor,
-    "cooperative-optimal": CooperativeOptimalAssignor,
-    "weighted": WeightedAssignor,
-    "cooperative-weighted": CooperativeWeightedAssignor,
-    "uniform": UniformAssignor,
-    "broker-range": BrokerRangeAssignor,
+_OURS: dict[str, type[Assignor]] = {
+    each.name: each
+    for each in (
+        RangeAssignor,
+        RoundRobinAssignor,
+        StickyAssignor,
+        CooperativeStickyAssignor,
+        LibrdkafkaCooperativeStickyAssignor,
+        OptimalAssignor,
+        CooperativeOptimalAssignor,
+        WeightedAssignor,
+        CooperativeWeightedAssignor,
+        UniformAssignor,
+        BrokerRangeAssignor,
+        ConnectEagerAssignor,
+        ConnectIncrementalAssignor,
+        KafkaPythonRangeAssignor,
+        KafkaPythonRoundRobinAssignor,
+        KafkaPythonStickyAssignor,
+        KafkaPythonCooperativeStickyAssignor,
+        AiokafkaRangeAssignor,
+        AiokafkaRoundRobinAssignor,
+        AiokafkaStickyAssignor,
+    )
 }
-
-_CONNECT: dict[str, type[Assignor]] = {
-    "connect-eager": ConnectEagerAssignor,
-    "connect-incremental": ConnectIncrementalAssignor,
-}
-
-_KAFKA_PYTHON: dict[str, type[Assignor]] = {
-    "kafka-python-range": KafkaPythonRangeAssignor,
-    "kafka-python-roundrobin": KafkaPythonRoundRobinAssignor,
-    "kafka-python-sticky": KafkaPythonStickyAssignor,
-    "kafka-python-cooperative-sticky": KafkaPythonCooperativeStickyAssignor,
-}
-
-_AIOKAFKA: dict[str, type[Assignor]] = {
-    "aiokafka-range": AiokafkaRangeAssignor,
-    "aiokafka-roundrobin": AiokafkaRoundRobinAssignor,
-    "aiokafka-sticky": AiokafkaStickyAssignor,
-}
-
-_OURS = {**_BUILT_IN, **_CONNECT, **_KAFKA_PYTHON, **_AIOKAFKA}
+_CLIENTS = {"connect-": "Kafka Connect", "kafka-python-": "kafka-python", "aiokafka-": "aiokafka"}
 
 _REGISTRY: Registry[Assignor] = Registry(
     "assignor",
     "copartition.assignors",
     Assignor,
     _OURS,
-    dict.fromkeys(_CONNECT, "built-in, of Kafka Connect")
-    | dict.fromkeys(_KAFKA_PYTHON, "built-in, of kafka-python")
-    | dict.fromkeys(_AIOKAFKA, "built-in, of aiokafka"),
+    {
+        name: f"built-in, of {client}"
+        for name in _OURS
+        for prefix, client in _CLIENTS.items()
+        if name.startswith(prefix)
+    },
 )
 
 
 def get_assignor(name: str, **config: object) -> Assignor:
     """A new assignor: one leader's lifetime.
 
-    Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide,
-    "librdkafka-cooperative-sticky", which is what clients on librdkafka do under the name
-    "cooperative-sticky", "kafka-python-range" and "aiokafka-range" and five more likewise, and, better than
-    any of these, "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
-    "broker-range". Of Kafka Connect's workers: "connect-eager", "connect-incremental". And those of installed
-    packages (entry points `copartition.assignors`).
+    Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide; with a prefix
+    what other clients do under these names ("librdkafka-cooperative-sticky", "kafka-python-sticky",
+    "aiokafka-range" and so on); and, better than any of these, "optimal", "cooperative-optimal", "weighted",
+    "cooperative-weighted". Broker side (KIP-848): "uniform", "broker-range". Of Kafka Connect's workers:
+    "connect-eager", "connect-incremental". And those of installed packages (entry points
+    `copartition.assignors`).
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> get_assignor("range").assign(group)["b"]
@@ -127,7 +123,7 @@ def is_built_in(assignor: Assignor) -> bool:
 def check_for_consumers(names: Iterable[str], error: Callable[[str], CopartitionError]) -> None:
     """Refuse strategies of Kafka Connect where a group of consumers is asked about."""
     for name in names:
-        if name in _CONNECT:
+        if name in _OURS and name.startswith("connect-"):
             raise error(
                 f"{name!r} gives tasks to the workers of Kafka Connect, not partitions to consumers; "
                 f"ask assignors.get_assignor({name!r}) for its rounds"

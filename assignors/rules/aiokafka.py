@@ -17,7 +17,8 @@ from partitioning.topic_partition import TopicPartition
 
 def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
     """Each topic is cut into ranges, one a subscriber; the first ones are longer where it does not divide."""
-    return kafka_python.assign_range(_dynamic(group), record)
+    members = [replace(member, instance_id=None) for member in group.members]
+    return kafka_python.assign_range(Group(group.topics, members), record)
 
 
 def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
@@ -40,11 +41,6 @@ def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     """
     leader = _Leader(group, record, [_recall(member) for member in group.members])
     return kafka_python.decide(leader, group)
-
-
-def _dynamic(group: Group) -> Group:
-    members = [replace(member, instance_id=None) for member in group.members]
-    return Group(group.topics, members, generation=group.generation)
 
 
 def _recall(member: Member) -> Member:

@@ -7,6 +7,7 @@ name, and the one that leads follows its own rule.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -249,7 +250,6 @@ def find_member(state: GroupState, name: str, option: str) -> int:
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
 
 
-_LIBRDKAFKA = "librdkafka-"
 _BY_MEMBERS = {"range", "roundrobin"}
 
 
@@ -263,9 +263,7 @@ class LeadersRule(NamedTuple):
 
 def name_in_group(strategy: str) -> str:
     """The name under which members vote for a strategy."""
-    for client in (_LIBRDKAFKA, "kafka-python-", "aiokafka-"):
-        strategy = strategy.removeprefix(client)
-    return strategy
+    return re.sub("^(librdkafka|kafka-python|aiokafka)-", "", strategy)
 
 
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
@@ -278,7 +276,7 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
         return LeadersRule(strategy)
     if strategy == "sticky" and "librdkafka" in clients:
         return LeadersRule(strategy, assumed=("a Java client leads: librdkafka has no 'sticky'",))
-    own = f"{_LIBRDKAFKA}{strategy}"
+    own = f"librdkafka-{strategy}"
     if clients == {"librdkafka"}:
         return LeadersRule(own, (f"librdkafka leads, so its own {strategy!r} decides, {own!r} here",))
     differs = "the numbers are right, who gets which partition may differ"

@@ -98,7 +98,7 @@ class ClassicProtocol:
         cause = self._world.partitions.cause(f"{name} was busy")
         self._world.partitions.stop(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self._members.busy_ms[member] = until_ms
-        if self._group.state is State.PREPARING and not self._members.in_background(member):
+        if self._group.state is State.PREPARING and not self._members.background[member]:
             self._group.arrives(member, until_ms + self._costs.network_ms / 2, until_ms)
         if not self._leave_when_overdue(member, now_ms, until_ms):
             self._plan(consumer, until_ms, lambda: self._resume(member))

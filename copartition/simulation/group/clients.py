@@ -68,8 +68,7 @@ class Profile:
 
     def in_background(self, *, eager: bool) -> bool:
         """Whether its members rejoin without their application."""
-        protocol = RebalanceProtocol.EAGER if eager else RebalanceProtocol.COOPERATIVE
-        return protocol in self.joins_in_background
+        return RebalanceProtocol["EAGER" if eager else "COOPERATIVE"] in self.joins_in_background
 
 
 PROFILES = {

@@ -89,10 +89,6 @@ class Members:
         alive = self.alive[self.rows]
         return self.rows if alive.all() else self.rows[alive]
 
-    def in_background(self, member: int) -> bool:
-        """Whether a member rejoins without its application."""
-        return bool(self.background[member])
-
     def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether each of these reads nothing while it rejoins."""
         return self.eager[members] | ~self.reads_on[members]
