@@ -12,6 +12,7 @@ from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.interface import Reason, Recorder, unrecorded
 from assignors.protocol import decode_sticky_user_data
 from assignors.rules import kafka_python
+from assignors.rules.librdkafka_sticky import Lists
 from partitioning.topic_partition import TopicPartition
 
 
@@ -23,7 +24,7 @@ def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
 
 def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
     """Partitions are handed out in a circle of members; whoever does not subscribe is passed over."""
-    lists: kafka_python.Lists = {member.id: [] for member in group.members}
+    lists: Lists = {member.id: [] for member in group.members}
     circle = cycle(sorted(group.members, key=lambda member: member.id))
     for partition in kafka_python.in_turn(group):
         member = next(each for each in circle if partition.topic in each.topics)
@@ -35,9 +36,8 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
 def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     """The assignment by what members remember in user data.
 
-    Quirk: aiokafka tells its assignor no generation (nothing calls `on_generation_assignment`), so that its
-    members send -1 always, and of two claims the first in the order of JoinGroup counts. What is not bytes
-    yet is taken as sent by such a member.
+    Quirk: aiokafka gives its assignor no generation (nothing calls `on_generation_assignment`), so its members
+    send -1, as what is not bytes yet does here, and of two claims the first in order of JoinGroup counts.
     """
     leader = _Leader(group, record, [_recall(member) for member in group.members])
     return kafka_python.decide(leader, group)
