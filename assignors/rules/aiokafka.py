@@ -36,7 +36,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
 def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
     """The assignment by what members remember in user data.
 
-    Quirk: aiokafka gives its assignor no generation (nothing calls `on_generation_assignment`), so its members
+    Quirk: aiokafka gives its assignor no generation: nothing calls `on_generation_assignment`. So members
     send -1, as what is not bytes yet does here, and of two claims the first in order of JoinGroup counts.
     """
     leader = _Leader(group, record, [_recall(member) for member in group.members])
