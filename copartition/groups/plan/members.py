@@ -250,9 +250,6 @@ def find_member(state: GroupState, name: str, option: str) -> int:
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
 
 
-_BY_MEMBERS = {"range", "roundrobin"}
-
-
 class LeadersRule(NamedTuple):
     """How the leader of a planned group decides."""
 
@@ -269,7 +266,7 @@ def name_in_group(strategy: str) -> str:
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
     """The rule of the client that leads after the change, as far as bytes show which client that is."""
     clients = {*state.clients, *filter(None, [state.leading_client])}
-    if strategy in _BY_MEMBERS:
+    if strategy in {"range", "roundrobin"}:
         return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))
     others = strategy == "sticky" and bool(clients)
     if not (strategy == "cooperative-sticky" or others) or clients == {"java"}:
