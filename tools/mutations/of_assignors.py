@@ -44,7 +44,12 @@ ROWS = [
     ("assignors/rules/round_robin.py", "turn = place + 1", "turn = place", GOLDEN),
     ("assignors/rules/kafka_python.py", "dict(reversed(claimants))", "dict(claimants)", PYTHON_CLIENTS),
     ("assignors/rules/kafka_python.py", "if holder != source:", "if False:", PYTHON_CLIENTS),
-    ("assignors/rules/aiokafka.py", "=None)\n    owned", "=1)\n    owned", PYTHON_CLIENTS),
+    (
+        "assignors/rules/aiokafka.py",
+        "generation=None)",
+        "generation=member.user_data.generation)",
+        PYTHON_CLIENTS,
+    ),
     ("assignors/rules/aiokafka.py", "instance_id=None", "rack=None", PYTHON_CLIENTS),
     (
         "assignors/rules/sticky.py",
