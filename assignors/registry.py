@@ -123,7 +123,7 @@ def is_built_in(assignor: Assignor) -> bool:
 def check_for_consumers(names: Iterable[str], error: Callable[[str], CopartitionError]) -> None:
     """Refuse strategies of Kafka Connect where a group of consumers is asked about."""
     for name in names:
-        if name in _OURS and name.startswith("connect-"):
+        if _OURS.get(name) in {ConnectEagerAssignor, ConnectIncrementalAssignor}:
             raise error(
                 f"{name!r} gives tasks to the workers of Kafka Connect, not partitions to consumers; "
                 f"ask assignors.get_assignor({name!r}) for its rounds"

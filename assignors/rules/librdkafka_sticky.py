@@ -282,8 +282,8 @@ class Leader:
             if target not in self.current:
                 raise AssignorError(
                     f"member {target!r} takes no part in balancing, but {partition} could go to it: "
-                    "librdkafka and kafka-python crash here; drop what the member claims from an earlier "
-                    "generation"
+                    "librdkafka, kafka-python and aiokafka crash here; drop what the member claims from an "
+                    "earlier generation"
                 )
             moved = self._move(partition, name, target)
             self._record(moved, reason if moved == partition else Reason.SWAPPED, target)

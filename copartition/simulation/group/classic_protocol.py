@@ -150,9 +150,9 @@ class ClassicProtocol:
         """The consumers at time 0 are a stable group; their last rebalance was some time ago."""
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
-            if fault := self._mix_fault(configured):
+            if refusal := self._refusal(configured):
                 raise ScenarioError(
-                    f"{fault}; {configured.name} would not start", path=f"$.consumers[{consumer}].assignors"
+                    f"{refusal}; {configured.name} would not start", path=f"$.consumers[{consumer}].assignors"
                 )
             member = self._describe(consumer, configured)
             self._members.enter(member, 0.0, 0.0)
@@ -269,7 +269,7 @@ class ClassicProtocol:
             profile=profile,
         )
 
-    def _mix_fault(self, consumer: Consumer) -> str | None:
+    def _refusal(self, consumer: Consumer) -> str | None:
         eager, profile = speaks_eager(consumer, self._world), PROFILES[consumer.client]
         if not all(eager) and not profile.cooperates:
             return f"{consumer.client} knows eager assignors only"
@@ -308,8 +308,8 @@ class ClassicProtocol:
         member = self._member_of(consumer) if configured.static else None
         leader, rows, consumers = self._group.leader, self._members.rows, self._world.memberships.consumers
         others = (consumers[row] for row in rows.tolist() if row != member)
-        if fault := self._mix_fault(configured):
-            self._world.refuse(consumer, fault)
+        if refusal := self._refusal(configured):
+            self._world.refuse(consumer, refusal)
         elif not share_strategy(configured, others, self._world):
             self._world.refuse(consumer, "INCONSISTENT_GROUP_PROTOCOL")
         elif member is None:

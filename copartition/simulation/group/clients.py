@@ -68,7 +68,8 @@ class Profile:
 
     def in_background(self, *, eager: bool) -> bool:
         """Whether its members rejoin without their application."""
-        return RebalanceProtocol["EAGER" if eager else "COOPERATIVE"] in self.joins_in_background
+        protocol = RebalanceProtocol.EAGER if eager else RebalanceProtocol.COOPERATIVE
+        return protocol in self.joins_in_background
 
 
 PROFILES = {

@@ -1,7 +1,7 @@
 """The own assignors of kafka-python and aiokafka, held to the installed packages: lists, order and failures.
 
-The packages keep partitions in sets, whose order differs from process to process. Here they are sets that
-iterate in an order that is given, so that their answer is the one that ours is.
+The packages keep partitions in sets, whose order differs from process to process. Here these sets iterate in
+the order that our rules take, so that both sides must give the same answer.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Cluster:
         return set(range(self._counts[topic])) if topic in self._counts else None
 
 
-def _joined(name: str, member: Member) -> SimpleNamespace:
+def _member_of_kafka_python(name: str, member: Member) -> SimpleNamespace:
     """A member as JoinGroup's answer brings it to a leader of kafka-python."""
     sent: dict[str, Any] = {"version": 0, "topics": [*member.topics], "user_data": b""}
     if name == "kafka-python-sticky" and isinstance(member.user_data, StickyUserData):
@@ -118,7 +118,7 @@ def _joined(name: str, member: Member) -> SimpleNamespace:
     return SimpleNamespace(member_id=member.id, group_instance_id=member.instance_id, metadata=metadata)
 
 
-def _joined_aiokafka(member: Member) -> ConsumerProtocolMemberMetadata:
+def _member_of_aiokafka(member: Member) -> ConsumerProtocolMemberMetadata:
     """A member as JoinGroup's answer brings it to a leader of aiokafka, whose members send no generation."""
     data = member.user_data or b""
     if isinstance(data, StickyUserData):
@@ -128,9 +128,9 @@ def _joined_aiokafka(member: Member) -> ConsumerProtocolMemberMetadata:
 
 def theirs(name: str, group: Group) -> Lists | None:
     """What the package answers; None where it raises."""
-    members: Any = [_joined(name, each) for each in group.members]
+    members: Any = [_member_of_kafka_python(name, each) for each in group.members]
     if name.startswith("aiokafka"):
-        members = {each.id: _joined_aiokafka(each) for each in group.members}
+        members = {each.id: _member_of_aiokafka(each) for each in group.members}
     try:
         answer = THEIRS[name]().assign(_Cluster(group), members)
     except (KeyError, TypeError):
@@ -151,7 +151,7 @@ def ours(name: str, group: Group) -> Lists | None:
     return {member: [*mine] for member, mine in answer.items()}
 
 
-def drawn(random: Random) -> Group:
+def draw_group(random: Random) -> Group:
     """A new group: alike or not, static or not, of topics named in any order."""
     topics = [
         Topic(name, random.randint(1, 7))
@@ -174,7 +174,7 @@ def _member(random: Random, name: str, topics: list[str], alike: bool, kinds: tu
     return Member(name, topics if alike else some, instance_id=instance_id)
 
 
-def followed(random: Random, group: Group, lists: Lists) -> Group:
+def next_group(random: Random, group: Group, lists: Lists) -> Group:
     """The group's next rebalance: members leave and join, topics grow, claims go astray."""
     members = [member.id for member in group.members]
     leave = random.sample(members, random.choice([0, 0, random.randint(0, len(members) - 1)]))
@@ -201,7 +201,7 @@ def _astray(random: Random, member: Member, group: Group) -> Member:
     return _claiming(member.id, member.topics, owned, generation, member.instance_id)
 
 
-def skewed(random: Random) -> Group:
+def skewed_group(random: Random) -> Group:
     """A group in which a few members claim most partitions, some that they do not read, so that many move."""
     topics = [
         Topic(f"t{turn}", random.randint(1, random.choice([3, 12]))) for turn in range(random.randint(2, 9))
@@ -231,7 +231,7 @@ def skewed(random: Random) -> Group:
     )
 
 
-def of_other_clients(group: Group) -> Group:
+def on_other_clients(group: Group) -> Group:
     """The group, with members on clients that send what they remember as Java does."""
     members = [
         replace(each, user_data=bytes(each.user_data)) if each.user_data is not None else each
@@ -256,15 +256,15 @@ def _claiming(
 def test_it_answers_as_the_package_does(name: str) -> None:
     for seed in (*NOTHING_TO_LOSE, *range(examples(2_000))):
         random = Random(f"{name.removeprefix('kafka-python-')} {seed}")
-        group = drawn(random)
+        group = draw_group(random)
         for _ in range(4 if name in STICKY else 1):
             expected = theirs(name, group)
             assert ours(name, group) == expected, (seed, group)
             if expected is None:
                 break
-            group = followed(random, group, expected)
+            group = next_group(random, group, expected)
             if seed % 2:
-                group = of_other_clients(group)
+                group = on_other_clients(group)
 
 
 @pytest.mark.parametrize("name", STICKY)
@@ -272,7 +272,7 @@ def test_what_moves_to_balance_a_group_moves_as_in_the_package(name: str) -> Non
     # 3.0.0, the lowest version tested, does not yet undo both; none of the first 60 groups needs that.
     undoes_one = version("kafka-python") == "3.0.0" and name.startswith("kafka-python")
     for seed in range(60) if undoes_one else (BOTH_UNDONE, *range(examples(2_000))):
-        for group in (skewed(Random(seed)), of_other_clients(skewed(Random(seed)))):
+        for group in (skewed_group(Random(seed)), on_other_clients(skewed_group(Random(seed)))):
             assert ours(name, group) == theirs(name, group), (seed, group)
 
 
