@@ -172,12 +172,9 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
     if unknown:
         own = " but a class of your own" if client == "java" else ", and cannot be given one"
         return f"{client} has no strategy {unknown[0]}{own}"
-    cooperative = {RebalanceProtocol.COOPERATIVE in get_assignor(name).protocols for name in strategies}
-    if True in cooperative and not PROFILES[client].cooperates:
-        return f"{client} knows eager rebalances only"
-    if len(cooperative) > 1 and not PROFILES[client].mixes_protocols:
-        return f"{client} refuses eager and cooperative strategies in one list"
-    return None
+    eager = [RebalanceProtocol.COOPERATIVE not in get_assignor(name).protocols for name in strategies]
+    refusal = PROFILES[client].refusal(eager=eager)
+    return refusal and f"{client} {refusal}"
 
 
 def _bounce(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> Bounce:

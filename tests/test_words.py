@@ -1,5 +1,7 @@
 """Words that say nothing stay out of the product's code: names that are bare participles, and a dialect.
 
+Beside the product they stay out of the names of functions.
+
 A function is called by what it does and a variable by what it holds, in the words of docs/glossary.md.
 """
 
@@ -24,6 +26,8 @@ DIALECT = re.compile(
 
 STORED = re.compile(rf"\b_*(?:{'|'.join(OF_FUNCTIONS)})_*\s*(?:[-+*/%&|^@<>]*=|[(,:)\]]|in\b)")
 """What follows a name that is defined, in whatever way: a file without this needs no syntax tree."""
+
+DEFINED = re.compile(rf"^ *(?:async )?def (_*(?:{'|'.join(OF_FUNCTIONS)})_*)\(", re.MULTILINE)
 
 
 def names_that_say_nothing(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -66,6 +70,15 @@ def test_names_and_texts_are_in_the_words_of_the_field(package: str) -> None:
     files = [file for file in FILES if file.startswith(f"{package}/")]
     wrong = {file: faults((ROOT / file).read_text(encoding="utf-8")) for file in files}
     assert {file: words for file, words in wrong.items() if words} == {}
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples", "tests", "tools"])
+def test_no_function_beside_the_product_is_called_by_a_bare_participle(folder: str) -> None:
+    names = {
+        path.relative_to(ROOT).as_posix(): DEFINED.findall(path.read_text(encoding="utf-8"))
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert {file: found for file, found in names.items() if found} == {}
 
 
 @pytest.mark.parametrize(

@@ -66,14 +66,14 @@ class Named:
             return "mixed"
         if any(None in ways for ways in self.written):
             return "none"
-        return "named" if all(map(self._told, range(len(self.written)))) else "cannot tell"
+        return "named" if all(map(self._is_explained, range(len(self.written)))) else "cannot tell"
 
     @property
     def faults(self) -> list[str]:
         """What was said that is wrong, or not said that the records can tell; empty where all is right."""
         return list(self._faults())
 
-    def _told(self, phase: int) -> bool:
+    def _is_explained(self, phase: int) -> bool:
         """Whether the keyed records of a phase are where one rule alone puts them, and hardly by chance."""
         keys = {
             key for key, when in zip(self.topic.records.keys, self.topic.phase, strict=True) if when == phase

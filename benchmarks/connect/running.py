@@ -70,7 +70,7 @@ class _Cluster:
                 self._wait_until_at_rest()
             ends = time.monotonic()
             configs = _configs(self._broker.bootstrap_servers, f"{self._cell.name}-configs")
-            return self._told(configs, ends)
+            return self._run_of(configs, ends)
 
     def _start(self, name: str) -> str:
         self._starts[name] = self._starts.get(name, 0) + 1
@@ -159,7 +159,7 @@ class _Cluster:
             if not isinstance(each, Decision) and each.client.startswith(group)
         ]
 
-    def _told(self, configs: list[list[Any]], ends: float) -> Run:
+    def _run_of(self, configs: list[list[Any]], ends: float) -> Run:
         log = self._log()
         began = min(each.at for each in log)
         first_join = {}

@@ -55,18 +55,18 @@ class Member:
         self.done.append({"t": round(time.monotonic(), 4), "event": what})
         self._process.send_signal(number)
 
-    def said(self) -> list[dict[str, Any]]:
+    def output(self) -> list[dict[str, Any]]:
         """What the process said so far."""
         lines = self._output.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def ask(self, question: str) -> dict[str, Any]:
         """What the process answers to a command that is a question."""
-        known = sum(each["event"] == question for each in self.said())
+        known = sum(each["event"] == question for each in self.output())
         self.tell(question)
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            answers = [each for each in self.said() if each["event"] == question]
+            answers = [each for each in self.output() if each["event"] == question]
             if len(answers) > known:
                 return {key: value for key, value in answers[-1].items() if key not in {"t", "event"}}
             self._must_run()
@@ -94,7 +94,7 @@ class Member:
         self._process.wait()
         assert self._process.stdin is not None
         self._process.stdin.close()
-        return sorted([*self.said(), *self.done], key=lambda event: event["t"])
+        return sorted([*self.output(), *self.done], key=lambda event: event["t"])
 
     def _must_run(self) -> None:
         if (code := self._process.poll()) is not None:

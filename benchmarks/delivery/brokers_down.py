@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks.delivery.cells import BATCHES, Cell, log, seen, settled, wait_for_more
+from benchmarks.delivery.cells import BATCHES, Cell, log, log_and_outcomes, settled, wait_for_more
 from partitioning.producer import DeliveryResult, Faults, simulate_delivery
 from tests.support.broker import Broker, Kafka
 
@@ -79,7 +79,7 @@ def measure_paused(cell: Cell, producer: Sending, broker: Broker) -> DeliveryRes
     if cell.settings.acks == "0":
         wait_for_more(producer, broker.bootstrap_servers, topic)
         outcomes = producer.outcomes()
-    return seen(broker.bootstrap_servers, topic, cell.settings, outcomes)
+    return log_and_outcomes(broker.bootstrap_servers, topic, cell.settings, outcomes)
 
 
 def measure_killed(cell: Cell, producer: Sending, broker: Broker) -> DeliveryResult:
@@ -114,7 +114,7 @@ def measure_killed(cell: Cell, producer: Sending, broker: Broker) -> DeliveryRes
     if cell.settings.acks == "0":
         wait_for_more(producer, servers, topic)
     outcomes = producer.outcomes()
-    result = seen(servers, topic, cell.settings, outcomes)
+    result = log_and_outcomes(servers, topic, cell.settings, outcomes)
     broker.start(LEADER)
     return result
 

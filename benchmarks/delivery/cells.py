@@ -98,7 +98,7 @@ def measure(cell: Cell, producer: Sending, proxy: Proxy, kafka: Kafka) -> Delive
         wait_for_more(producer, kafka.bootstrap_servers, topic)
     outcomes = producer.outcomes()
     proxy.script({})
-    return seen(kafka.bootstrap_servers, topic, cell.settings, outcomes)
+    return log_and_outcomes(kafka.bootstrap_servers, topic, cell.settings, outcomes)
 
 
 def wait_for_more(producer: Sending, servers: str, topic: str) -> None:
@@ -109,7 +109,9 @@ def wait_for_more(producer: Sending, servers: str, topic: str) -> None:
             return
 
 
-def seen(servers: str, topic: str, settings: DeliverySettings, outcomes: list[Outcome]) -> DeliveryResult:
+def log_and_outcomes(
+    servers: str, topic: str, settings: DeliverySettings, outcomes: list[Outcome]
+) -> DeliveryResult:
     """The log of a topic's one partition beside what the producer was told."""
     told = [Outcome.NOT_ASKED if settings.acks == "0" else outcome for outcome in outcomes[:BATCHES]]
     numbers = [number for number in log(servers, topic) if number < BATCHES]

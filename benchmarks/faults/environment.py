@@ -154,13 +154,13 @@ class Environment:
 
     @cached_property
     def _local(self) -> Drivers:
-        return self._kept(Drivers("local[2,60]"))
+        return self._until_exit(Drivers("local[2,60]"))
 
     @cached_property
     def _on_cluster(self) -> Drivers:
-        return self._kept(Drivers(self._stack.enter_context(Cluster()).master, ON_CLUSTER))
+        return self._until_exit(Drivers(self._stack.enter_context(Cluster()).master, ON_CLUSTER))
 
-    def _kept(self, drivers: Drivers) -> Drivers:
+    def _until_exit(self, drivers: Drivers) -> Drivers:
         self._stack.callback(drivers.close)
         return drivers
 

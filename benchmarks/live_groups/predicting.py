@@ -10,7 +10,7 @@ from assignors import Topic
 from benchmarks.live_groups.groups import GROWN, PARTITIONS
 from benchmarks.live_groups.owning import windows
 from benchmarks.rebalances.measure import Reading, outages, without_joining
-from benchmarks.rebalances.predicting import COSTS, SEARCH, TOPIC, event_of, told
+from benchmarks.rebalances.predicting import COSTS, SEARCH, TOPIC, disturbances, event_of
 from benchmarks.rebalances.scenarios import METADATA_MS, SESSION_MS
 from copartition.simulation import Consumer, Failover, Join, Scenario, Settings, simulate
 
@@ -117,7 +117,7 @@ def _windows(run: Run) -> list[tuple[str, float, float]]:
 
 
 def _events(run: Run, consumers: dict[str, Consumer], at: float, until: float) -> Iterator[Event]:
-    for when, what, name, seconds in told(run):
+    for when, what, name, seconds in disturbances(run):
         if at <= when < until:
             yield event_of(1000 * (when - at), what, consumers.get(name), seconds, GROWN)
     for process, said in run["events"].items():

@@ -52,7 +52,7 @@ def run_groups(groups: Sequence[LiveGroup], at_a_time: int) -> list[Run]:
 
         ran = list(side_by_side.map(lives, groups))
         log = list(read_log(broker.logs[COORDINATOR - 1], GROUP_APIS))
-    return [_told(group, *lived, log) for group, lived in zip(groups, ran, strict=True)]
+    return [_run_of(group, *lived, log) for group, lived in zip(groups, ran, strict=True)]
 
 
 def restarting(broker: Broker, groups: int) -> Callable[[], tuple[float, float]]:
@@ -72,7 +72,7 @@ def restarting(broker: Broker, groups: int) -> Callable[[], tuple[float, float]]
     return restart
 
 
-def _told(group: LiveGroup, ran: Ran, load: float, log: list[Any]) -> Run:
+def _run_of(group: LiveGroup, ran: Ran, load: float, log: list[Any]) -> Run:
     cell, happens = group.cell()
 
     def since(at: float) -> float:

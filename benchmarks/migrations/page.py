@@ -32,14 +32,14 @@ def page(ways: Mapping[Walk, Migration], measured: Mapping[str, Mapping[str, Any
     for clients in dict.fromkeys(way.clients for way in ways):
         parts.append(f"\n## {' and '.join(clients)}\n\n{_TITLES}")
         parts += [
-            f"| {way.before} | {way.after} | {_said(migration)} | {_became(way, migration, measured)} |\n"
+            f"| {way.before} | {way.after} | {_in_words(migration)} | {_became(way, migration, measured)} |\n"
             for way, migration in ways.items()
             if way.clients == clients
         ]
     return "".join(parts)
 
 
-def _said(migration: Migration) -> str:
+def _in_words(migration: Migration) -> str:
     if migration.obstacle is not None:
         return f"no: {migration.obstacle}"
     return ", then ".join(",".join(bounce.strategies) for bounce in migration.bounces)

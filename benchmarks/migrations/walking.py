@@ -109,7 +109,7 @@ class WalkingGroup:
     def given_up(self) -> Counter[int]:
         """How often each partition was revoked or lost so far, by the members' own words."""
         members = (*self.running.values(), *self._gone)
-        told = (each for member in members for each in member.said() if each["event"] in {"revoke", "lost"})
+        told = (each for member in members for each in member.output() if each["event"] in {"revoke", "lost"})
         return Counter(partition for each in told for partition in each["partitions"])
 
     def settled(self, members: int) -> GroupState:
@@ -143,7 +143,7 @@ class WalkingGroup:
     def _check_members(self) -> None:
         for number, member in self.running.items():
             client = self._client(number)
-            told = [each["error"] for each in member.said() if each["event"] == "error"]
+            told = [each["error"] for each in member.output() if each["event"] == "error"]
             if faults := [each for each in told if each not in _HARMLESS]:
                 raise RuntimeError(f"a {client} member was told {faults[0]}")
             if member.over:

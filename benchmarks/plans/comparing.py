@@ -15,13 +15,13 @@ PAGE = """\
 # Plans: predicted and real owners
 
 `python -m benchmarks.plans --compare` writes this page: what `plan:ASSIGNOR` makes of the snapshots in
-`plans/measured.json`, against what Java consumers then had by their own words. How they were measured is told
-in `plans/README.md`.
+`plans/measured.json`, against what Java consumers then had by their own words. `plans/README.md` says how
+they were measured.
 
 All that decides was known beforehand of {known} changes: **{equal} of {known} came as predicted, partition by
 partition.** In {rest} more the change itself brings something that decides and that nobody knew. {said} of
 these plans said that something is unknown, as did {cautious} of the others, where it decided nothing. {lucky}
-of the {rest} came as predicted all the same, and {told} do once the plan is told what the change brought.
+of the {rest} came as predicted all the same, and {hindsight} do where the plan knows what the change brought.
 
 A line is a change of one group; a group's changes follow one another. Its partitions before are those after
 the line above. "the same" stands for real owners that are the predicted ones. Moved are partitions with
@@ -53,8 +53,8 @@ REASONS = {
 
 def page(compared: Sequence[Change]) -> str:
     """All of it."""
-    known = [change for change in compared if change.known]
-    rest = [change for change in compared if not change.known]
+    known = [change for change in compared if change.is_known]
+    rest = [change for change in compared if not change.is_known]
     return PAGE.format(
         equal=sum(change.equal for change in known),
         known=len(known),
@@ -62,7 +62,7 @@ def page(compared: Sequence[Change]) -> str:
         cautious=sum(bool(change.assumed) for change in known),
         lucky=sum(change.equal for change in rest),
         said=sum(bool(change.assumed) for change in rest),
-        told=sum(change.told == change.real for change in rest),
+        hindsight=sum(change.hindsight == change.real for change in rest),
         rows="\n".join(map(_row, compared)),
         reasons="\n".join(f"- {event.title()}: {reason}." for event, reason in REASONS.items()),
         rest_rows="\n".join(
@@ -78,8 +78,8 @@ def _title(change: Change) -> str:
 
 
 def _row(change: Change) -> str:
-    real = "the same" if change.equal else _told(change, change.real)
-    cells = [*_title(change).split(", "), str(_moved(change)), _told(change, change.predicted), real]
+    real = "the same" if change.equal else _in_words(change, change.real)
+    cells = [*_title(change).split(", "), str(_moved(change)), _in_words(change, change.predicted), real]
     return f"| {' | '.join(cells)} |"
 
 
@@ -90,7 +90,7 @@ def _moved(change: Change) -> int:
     )
 
 
-def _told(change: Change, owners: Owners) -> str:
+def _in_words(change: Change, owners: Owners) -> str:
     """As "apple a0 a1 b3; kiwi a2"."""
     short = {
         name: sorted((change.names[topic], number) for topic, number in partitions)

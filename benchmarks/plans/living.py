@@ -183,7 +183,7 @@ def _step(group: LiveGroup, event: str, what: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(group: str, topics: list[str], admin: AdminClient) -> dict[str, Any]:
-    """A group and its topics as the broker describes them, assignments in the order they are told."""
+    """A group and its topics as the broker describes them, assignments in the order of its answer."""
     found = admin.describe_consumer_groups([group])[group].result()
     listed = {
         member.id: member for each in admin.list_groups(group, timeout=PATIENCE_S) for member in each.members

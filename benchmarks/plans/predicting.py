@@ -40,8 +40,8 @@ class Change:
         predicted: who was to have what.
         assumed: what the plan says that it took for granted.
         real: who had what in the end, in the consumers' own words.
-        told: who was to have what, had all been known that the change itself brought.
-        drawn: how many of `DRAWS` other things that it might have brought lead to `told`.
+        hindsight: who was to have what, had all been known that the change itself brought.
+        drawn: how many of `DRAWS` other things that it might have brought lead to `hindsight`.
     """
 
     assignor: str
@@ -53,11 +53,11 @@ class Change:
     predicted: Owners
     assumed: tuple[str, ...]
     real: Owners
-    told: Owners
+    hindsight: Owners
     drawn: int
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether all that decides was known beforehand: whatever the change may bring, owners are these."""
         return self.drawn == DRAWS
 
@@ -105,9 +105,11 @@ def _change(run: Json, before: Json, after: Json) -> Change:
     current, target = parse_snapshot(json.dumps(before["snapshot"]))
     state = current if target is None else target
     predicted = _planned(run, state, what_if(after))
-    told = _told(run, state, after, _brought(after))
+    hindsight = _owners_in_hindsight(run, state, after, _brought(after))
     random = Random(f"{run['assignor']}/{run['static']}/{run['shape']}")
-    drawn = (_told(run, state, after, _drawn(run, before, after, random)) for _ in range(DRAWS))
+    drawn = (
+        _owners_in_hindsight(run, state, after, _drawn(run, before, after, random)) for _ in range(DRAWS)
+    )
     return Change(
         run["assignor"],
         run["static"],
@@ -118,19 +120,19 @@ def _change(run: Json, before: Json, after: Json) -> Change:
         _owners(predicted),
         predicted.assumed,
         _real(after),
-        told,
-        sum(owners == told for owners in drawn),
+        hindsight,
+        sum(owners == hindsight for owners in drawn),
     )
 
 
 def _planned(run: Json, state: GroupState, change: WhatIf) -> GroupState:
-    """The plan of a change, with what members subscribe to where the snapshot does not tell."""
-    untold = {member.client_id for member in state.members if member.topics is None}
-    subscribed = {name: tuple(topics) for name, topics in run["subscriptions"].items() if name in untold}
+    """The plan of a change, with what members subscribe to where the snapshot does not say."""
+    unknown = {member.client_id for member in state.members if member.topics is None}
+    subscribed = {name: tuple(topics) for name, topics in run["subscriptions"].items() if name in unknown}
     return plan(state, "current", replace(change, subscribe=subscribed))
 
 
-def _told(run: Json, state: GroupState, after: Json, brought: Brought) -> Owners:
+def _owners_in_hindsight(run: Json, state: GroupState, after: Json, brought: Brought) -> Owners:
     """The plan's owners, had this been known: what comes is there already, and nothing of it is assigned."""
     what, change = after["what"], what_if(after)
 

@@ -21,7 +21,7 @@ from benchmarks.consumers.process import Member
 from benchmarks.rebalances import scenarios
 from benchmarks.rebalances.broker_log import Decision, Request, read_log, recording_broker
 from benchmarks.rebalances.cell import Cell, Ran, run_all
-from benchmarks.rebalances.measure import GROUP_APIS, HALTS, lateness, says_nothing, told
+from benchmarks.rebalances.measure import GROUP_APIS, HALTS, as_row, lateness, says_nothing
 from benchmarks.rebalances.producer import SteadyProducer
 from benchmarks.rebalances.scenarios import PARTITIONS, PROTOCOLS
 from tests.support.broker import Kafka
@@ -210,7 +210,7 @@ def _disturbed(ran: Ran, log: Log) -> dict[str, Any]:
                 rows.append(
                     [event["t"], what, *(event[key] for key in ("partitions", "error") if key in event)]
                 )
-        asked = [(request.at, told(request)) for request in log[client] if request.api in GROUP_APIS]
+        asked = [(request.at, as_row(request)) for request in log[client] if request.api in GROUP_APIS]
         rows += [[at, *row] for at, row in asked if not says_nothing(row) or row[0] == "OFFSET_COMMIT"]
     assert begun is not None
     since = [[round(at - begun, 4), *row] for at, *row in rows if at >= begun]

@@ -203,7 +203,7 @@ def rounds(decided: Iterable[tuple[float, str, int]], since: float) -> int:
     return sum(at >= since and what in {"stabilized", "bumped"} for at, what, _ in decided)
 
 
-def told(request: Request) -> list[Any]:
+def as_row(request: Request) -> list[Any]:
     """A request and its answer in one row: what was asked with which generation or epoch, what came of it.
 
     The row is API, generation or epoch sent, error, generation or epoch answered, owned partitions told, and

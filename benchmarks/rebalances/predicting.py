@@ -109,7 +109,7 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
     consumers = _consumers(run, draw)
     members = _members(run, consumers) if formed else ()
     consumers |= {member.name: member for member in members}
-    said = [each for each in told(run) if not formed or each[0] >= 0]
+    said = [each for each in disturbances(run) if not formed or each[0] >= 0]
     begins = 0.0 if formed else max(0.0, -said[0][0])
     scenario = Scenario(
         topics=(Topic(TOPIC, PARTITIONS),),
@@ -131,7 +131,7 @@ def client_of(run: Run) -> Literal["librdkafka", "kafka-python", "aiokafka"]:
     return run.get("client", "librdkafka")
 
 
-def told(run: Run) -> list[tuple[float, str, str, float]]:
+def disturbances(run: Run) -> list[tuple[float, str, str, float]]:
     """What was done to whom, when, in seconds since the disturbance began, and for how long."""
     what = "create" if run.get("pattern") else "grow"
     done = [(run["grown"], what, "", 0.0)] if run["grown"] is not None else []

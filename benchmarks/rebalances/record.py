@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.rebalances.broker_log import Decision, Request
 from benchmarks.rebalances.measure import (
+    as_row,
     decisions,
     outages,
     read_twice,
     readings,
     rounds,
     says_nothing,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _requests(
     for entry in log:
         if not isinstance(entry, Request) or not entry.client.startswith(f"{group}/"):
             continue
-        name, row = _short(entry.client, group), told(entry)
+        name, row = _short(entry.client, group), as_row(entry)
         if not says_nothing(row):
             others.append((entry.at, entry.answered, name, row))
         else:

@@ -114,14 +114,14 @@ class _Group:
         """Send records until each member has processed one, and all are acknowledged."""
         producer = Producer({"bootstrap.servers": self._servers})
         deadline = time.monotonic() + PATIENCE_S
-        while not all(_polls_after(member.said(), 0) for member in self._members):
+        while not all(_polls_after(member.output(), 0) for member in self._members):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._name}: not all members got a record within {PATIENCE_S} s")
             producer.produce(self._topic, str(WARM_MS).encode())
             producer.flush()
             self._warm += 1
             time.sleep(0.15)
-        while len(_acceptances(self._said(), 0)) < self._warm:
+        while len(_acceptances(self._events(), 0)) < self._warm:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._name}: not all was acknowledged within {PATIENCE_S} s")
             time.sleep(0.05)
@@ -142,7 +142,7 @@ class _Group:
         )
         crashed: dict[Member, float] = {}
         while True:
-            said = self._said()
+            said = self._events()
             polls = _polls_after(said, self._warm)
             now, last = time.monotonic(), max((each["t"] for each in said), default=0.0)
             if polls and acts and now >= polls[0]["t"] + acts[0][0] / 1_000:
@@ -163,12 +163,12 @@ class _Group:
             time.sleep(0.02)
         return self._result()
 
-    def _said(self) -> list[dict[str, Any]]:
-        said = [each for member in self._members for each in member.said()]
+    def _events(self) -> list[dict[str, Any]]:
+        said = [each for member in self._members for each in member.output()]
         return sorted(said, key=lambda each: each["t"])
 
     def _result(self) -> Run:
-        said = self._said()
+        said = self._events()
         polls = _polls_after(said, self._warm)
         began = polls[0]["t"]
         deliveries = [record for each in polls for record in each["records"]]
@@ -212,7 +212,7 @@ def _polls_after(said: list[dict[str, Any]], warm: int) -> list[dict[str, Any]]:
 def _acceptances_without_answer(member: Member, polls: list[dict[str, Any]]) -> dict[int, float]:
     """What a member that was killed or stopped had acknowledged without a word: it never came again."""
     again = {offset for each in polls for _, offset, count in each["records"] if count > 1}
-    processed = [each for each in member.said() if member.done and each["event"] == "processed"]
+    processed = [each for each in member.output() if member.done and each["event"] == "processed"]
     first = polls[0]["records"][0][1]
     return {
         offset: each["t"]

@@ -17,7 +17,7 @@ def owning(name, *partitions, generation=1, topics=T, rack=None):
     )
 
 
-def told(assignor, topics, members, generation=0):
+def explanations(assignor, topics, members, generation=0):
     """The explanation of every partition of the first topic."""
     group = Group(topics, members, generation=generation)
     explainer = Explainer(group, get_assignor(assignor).assign(group), assignor=assignor)
@@ -25,7 +25,7 @@ def told(assignor, topics, members, generation=0):
 
 
 def reasons(assignor, topics, members):
-    return [each.reason for each in told(assignor, topics, members)]
+    return [each.reason for each in explanations(assignor, topics, members)]
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
@@ -35,7 +35,7 @@ def test_every_one_records(name):
 
 def test_what_uniform_keeps_is_kept():
     members = [owning("a", 0, 1, 2), owning("b", 3, 4, 5)]
-    assert [str(each) for each in told("uniform", [Topic("t", 6)], members)] == [
+    assert [str(each) for each in explanations("uniform", [Topic("t", 6)], members)] == [
         *(f"t-{number} stays with 'a' ('a' has 3 of a share of 3)" for number in range(3)),
         *(f"t-{number} stays with 'b' ('b' has 3 of a share of 3)" for number in range(3, 6)),
     ]
@@ -56,7 +56,7 @@ def test_a_free_partition_goes_to_who_has_too_few(assignor):
 
 
 def test_a_partition_that_waits_names_both_members():
-    explanation = told("cooperative-sticky", [Topic("t", 2)], [owning("a", 0, 1), Member("b", T)])[1]
+    explanation = explanations("cooperative-sticky", [Topic("t", 2)], [owning("a", 0, 1), Member("b", T)])[1]
     assert (explanation.reason, explanation.previous, explanation.owner) == (Reason.HELD_BACK, "a", "b")
     assert str(explanation) == "t-1 waits for 'a' to give it up, then 'b' gets it ('b' has 0 of a share of 1)"
 
@@ -84,7 +84,7 @@ def test_a_free_partition_can_go_to_a_near_member(assignor):
 
 
 def test_what_two_members_claim_waits_for_both():
-    explanation = told("cooperative-sticky", [Topic("t", 2)], [owning("a", 0), owning("b", 0, 1)])[0]
+    explanation = explanations("cooperative-sticky", [Topic("t", 2)], [owning("a", 0), owning("b", 0, 1)])[0]
     assert (explanation.reason, explanation.previous) == (Reason.HELD_BACK, None)
     assert str(explanation).startswith(
         "t-0 waits for everybody who claims it to give it up, then 'a' gets it"
@@ -94,7 +94,9 @@ def test_what_two_members_claim_waits_for_both():
 def test_an_eager_group_hands_out_what_two_members_claim():
     first = Group([Topic("t", 2)], [Member("a", T), Member("b", T)])
     a = first.next(get_assignor("sticky").assign(first)).members[0]
-    contested, free = told("sticky", first.topics, [a, Member("b", T, user_data=a.user_data, generation=1)])
+    contested, free = explanations(
+        "sticky", first.topics, [a, Member("b", T, user_data=a.user_data, generation=1)]
+    )
     assert (contested.reason, contested.cause, contested.previous) == (Reason.FILLED, Reason.CONTESTED, None)
     assert (free.reason, free.cause) == (Reason.FILLED, Reason.FILLED)
 
@@ -103,7 +105,7 @@ def test_a_member_that_unsubscribed_loses_its_partition():
     first = Group([Topic("t", 1), Topic("u", 1)], [Member("a", T), Member("b", ["t", "u"])])
     members = first.next(get_assignor("sticky").assign(first)).members
     moved = [Member("a", ["u"], user_data=members[0].user_data, generation=1), members[1]]
-    (explanation,) = told("sticky", first.topics, moved, generation=1)
+    (explanation,) = explanations("sticky", first.topics, moved, generation=1)
     assert (explanation.cause, explanation.previous, explanation.owner) == (Reason.UNSUBSCRIBED, "a", "b")
 
 
@@ -111,7 +113,9 @@ def test_balancing_moves_from_who_has_most():
     """A new member that reads one topic only takes its partitions from one that has both."""
     topics = [Topic("t", 3), Topic("u", 1)]
     a = Member("a", ["t", "u"], owned=[("t", 0), ("t", 1), ("t", 2), ("u", 0)], generation=1)
-    moved = [each for each in told("cooperative-sticky", topics, [a, Member("b", T)]) if each.owner == "b"]
+    moved = [
+        each for each in explanations("cooperative-sticky", topics, [a, Member("b", T)]) if each.owner == "b"
+    ]
     assert len(moved) == 2
     assert {step.reason for each in moved for step in each.steps} >= {Reason.KEPT, Reason.BALANCED}
     assert {each.previous for each in moved} == {"a"}

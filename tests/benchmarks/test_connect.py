@@ -40,9 +40,9 @@ def test_what_a_worker_reports_is_read(sent: str, tasks: list[TopicPartition]) -
 
 
 def test_what_a_leader_answers_is_read() -> None:
-    told = answer(base64.b64decode(ANSWER))
-    assert told.assigned == [TASKS[0], TASKS[2]]
-    assert (told.revoked, told.delay_ms, told.config_offset, told.error) == ([], 0, 6, 0)
+    answered = answer(base64.b64decode(ANSWER))
+    assert answered.assigned == [TASKS[0], TASKS[2]]
+    assert (answered.revoked, answered.delay_ms, answered.config_offset, answered.error) == ([], 0, 6, 0)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def runs() -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def found(runs: list[Run]) -> list[Window]:
+def windows(runs: list[Run]) -> list[Window]:
     return [window for run in runs for window in compared(run)]
 
 
 @pytest.mark.slow
-def test_workers_join_leave_and_crash_and_so_do_leaders(found: list[Window]) -> None:
-    assert len({window.cell for window in found}) >= 12
-    assert {"start", "leave", "crash", "create", "delete"} <= {window.what.split()[0] for window in found}
+def test_workers_join_leave_and_crash_and_so_do_leaders(windows: list[Window]) -> None:
+    assert len({window.cell for window in windows}) >= 12
+    assert {"start", "leave", "crash", "create", "delete"} <= {window.what.split()[0] for window in windows}
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ def test_every_leader_answers_as_our_rule(runs: list[Run]) -> None:
 
 
 @pytest.mark.slow
-def test_all_rebalances_are_as_predicted(found: list[Window]) -> None:
-    assert [(window.cell, window.what, window.misses) for window in found if window.misses] == []
+def test_all_rebalances_are_as_predicted(windows: list[Window]) -> None:
+    assert [(window.cell, window.what, window.misses) for window in windows if window.misses] == []
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def runs() -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def found(runs: list[Run]) -> list[Event]:
+def measured_events(runs: list[Run]) -> list[Event]:
     return [event for run in runs for event in events(run)]
 
 
@@ -72,8 +72,8 @@ def led(runs: list[Run]) -> list[Led]:
 
 
 @pytest.mark.slow
-def test_forty_events_and_more_met_four_clients(found: list[Event], runs: list[Run]) -> None:
-    assert len(found) >= 40
+def test_forty_events_and_more_met_four_clients(measured_events: list[Event], runs: list[Run]) -> None:
+    assert len(measured_events) >= 40
     assert {client for run in runs for client in run["clients"].values()} == {
         "kafka-python",
         "aiokafka",
@@ -88,8 +88,12 @@ def test_no_partition_ever_had_two_live_owners(runs: list[Run]) -> None:
 
 
 @pytest.mark.slow
-def test_after_every_event_each_partition_has_the_owner_that_the_leader_named(found: list[Event]) -> None:
-    assert {(each.group, each.event) for each in found if not each.owned} == {("range-static", "grow")}
+def test_after_every_event_each_partition_has_the_owner_that_the_leader_named(
+    measured_events: list[Event],
+) -> None:
+    assert {(each.group, each.event) for each in measured_events if not each.owned} == {
+        ("range-static", "grow")
+    }
 
 
 @pytest.mark.slow
@@ -100,8 +104,10 @@ def test_every_leader_answers_as_ours(led: list[Led]) -> None:
 
 
 @pytest.mark.slow
-def test_every_event_that_misses_has_its_cause_and_no_other_has_one(found: list[Event]) -> None:
-    assert {(each.group, each.event) for each in found if each.misses or not each.owned} == set(CAUSES)
+def test_every_event_that_misses_has_its_cause_and_no_other_has_one(measured_events: list[Event]) -> None:
+    assert {(each.group, each.event) for each in measured_events if each.misses or not each.owned} == set(
+        CAUSES
+    )
 
 
 @pytest.mark.slow

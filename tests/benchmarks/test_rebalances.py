@@ -11,13 +11,13 @@ from benchmarks.rebalances.broker_log import Decision, Request, read_log
 from benchmarks.rebalances.cell import Cell, Ran
 from benchmarks.rebalances.measure import (
     Reading,
+    as_row,
     decisions,
     outages,
     read_twice,
     readings,
     rounds,
     says_nothing,
-    told,
     without_joining,
 )
 from benchmarks.rebalances.record import record
@@ -219,11 +219,11 @@ def test_a_heartbeat_without_news(
 ) -> None:
     response = {"errorCode": error, "memberEpoch": answered, "assignment": assignment}
     request = {"memberEpoch": 7, "topicPartitions": None}
-    row = told(Request(1, 2, "g/c0.1", "CONSUMER_GROUP_HEARTBEAT", request, response))
+    row = as_row(Request(1, 2, "g/c0.1", "CONSUMER_GROUP_HEARTBEAT", request, response))
     assert says_nothing(row) == nothing
 
 
-def test_a_run_is_told_from_the_events_begin_on() -> None:
+def test_a_run_is_recorded_from_the_events_begin_on() -> None:
     cell = Cell("g", "eager", Scenario(steps=[], begins=10, ends=20))
     said = [assign(101, *range(PARTITIONS)), read(102, *range(PARTITIONS)), halt(112, "kill")]
     heartbeat = {"generationId": 1}
@@ -234,7 +234,7 @@ def test_a_run_is_told_from_the_events_begin_on() -> None:
         Request(113, 113.5, "h/c0.1", "HEARTBEAT", heartbeat, {"errorCode": 0}),
         Decision(114, "Stabilized group g generation 2 with 1 members."),
     ]
-    told = record(cell, Ran(100, {"g/c0.1": said}, None), log)
+    recorded = record(cell, Ran(100, {"g/c0.1": said}, None), log)
     expected = {
         "partition_seconds": 8 * PARTITIONS,
         "rounds": 1,
@@ -243,4 +243,4 @@ def test_a_run_is_told_from_the_events_begin_on() -> None:
         "beats": {"c0.1": [1]},
         "requests": [[3, 3.5, "c0.1", "HEARTBEAT", 1, 27, None, None, None]],
     }
-    assert {key: told[key] for key in expected} == expected
+    assert {key: recorded[key] for key in expected} == expected

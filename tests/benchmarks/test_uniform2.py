@@ -11,7 +11,7 @@ from benchmarks.uniform2.__main__ import PAGE, saved
 from benchmarks.uniform2.measuring import measure_group
 from benchmarks.uniform2.page import OURS, Case, cases, page, verdict
 from benchmarks.uniform2.shapes import SHAPES
-from tests.assignors.optimal.groups import best, found, groups
+from tests.assignors.optimal.groups import best, figures, groups
 
 if TYPE_CHECKING:
     from assignors import Group
@@ -39,7 +39,7 @@ def even(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rule_has_the_best_loads_and_the_fewest_moves_of_all_even_answers() -> None:
     for group in groups(61, 400):
         loads, moves, squares = best_even(group)
-        answer = found(group, rule.assign(group))
+        answer = figures(group, rule.assign(group))
         assert (sum(load**2 for load in answer[0]), *answer[1:]) == (loads, moves, squares), group
 
 

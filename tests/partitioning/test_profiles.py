@@ -21,7 +21,7 @@ CHECKED = [name for name, profile in PROFILES.items() if profile.checked]
 
 
 @cache
-def asked(which: str) -> list[bytes | None]:
+def keys_of(which: str) -> list[bytes | None]:
     (line,) = golden.read("keys")
     keys = [None if key is None else bytes.fromhex(key) for key in line["keys"]]
     return keys if which == "all" else [keys[index] for index in line["text"]]
@@ -35,7 +35,7 @@ def test_every_checked_profile_has_a_golden_file_and_no_other():
 def test_columns_go_where_the_client_puts_them(name):
     for line in golden.read(f"profiles/{name}"):
         answered = [-1 if partition is None else partition for partition in line["partitions"]]
-        assert partition_batch(asked(line["keys"]), line["count"], profile=name).tolist() == answered
+        assert partition_batch(keys_of(line["keys"]), line["count"], profile=name).tolist() == answered
 
 
 @pytest.mark.parametrize("twin", ["confluent-kafka", "pure"])
@@ -45,7 +45,7 @@ def test_keys_go_where_the_client_puts_them(name, twin, monkeypatch):
         monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     monkeypatch.setattr(placement, "_rules", {})
     for line in golden.read(f"profiles/{name}"):
-        for key, expected in sample(list(zip(asked(line["keys"]), line["partitions"], strict=True)), 20):
+        for key, expected in sample(list(zip(keys_of(line["keys"]), line["partitions"], strict=True)), 20):
             assert partition_for_key(key, line["count"], profile=name) == expected, key
 
 
@@ -53,7 +53,9 @@ def test_keys_go_where_the_client_puts_them(name, twin, monkeypatch):
 def test_hashes_are_those_of_the_clients(name):
     (line,) = golden.read(f"hashes/{HASH_FILES.get(name, name)}")
     answered = {
-        key: value for key, value in zip(asked(line["keys"]), line["values"], strict=True) if key is not None
+        key: value
+        for key, value in zip(keys_of(line["keys"]), line["values"], strict=True)
+        if key is not None
     }
     column = key_column(list(answered))
     assert [HASHES[name].scalar(key) for key in answered] == list(answered.values())

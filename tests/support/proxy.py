@@ -105,7 +105,7 @@ class Proxy:
     async def _requests(self, way: _Way) -> None:
         while True:
             frame = await _frame(way.client)
-            await self._heard()
+            await self._while_silent()
             request, _, correlation = struct.unpack_from(">hhi", frame, 4)
             fault = self._script.get(next(self._turns)) if request == PRODUCE else None
             if fault is Fault.REQUEST_LOST:
@@ -133,7 +133,7 @@ class Proxy:
                 return
             if self.delay_s:
                 await asyncio.sleep(self.delay_s)
-            await self._heard()
+            await self._while_silent()
             if correlation == way.last:
                 self.dropped += 1
                 way.to_client.write_eof()
@@ -142,7 +142,7 @@ class Proxy:
                 await way.to_client.drain()
             way.answered(correlation)
 
-    async def _heard(self) -> None:
+    async def _while_silent(self) -> None:
         while self.silent:
             await asyncio.sleep(0.02)
 

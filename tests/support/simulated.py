@@ -24,7 +24,7 @@ def run(consumers, *events, assignor, topics=ORDERS, costs=None, seed=0, until_m
     )
 
 
-def said(result, *kinds):
+def entries(result, *kinds):
     """The entries of its log of these kinds, each with its subject."""
     return [(entry.what, entry.subject) for entry in result.log if entry.what in kinds]
 

@@ -59,9 +59,12 @@ def examples(most: int) -> int:
     return {"quick": max(3, most // 40), "test": max(5, most // 2), "ci": most}[_tier]
 
 
-def sample(cases: Sequence[Case], every: int) -> Sequence[Case]:
-    """All cases; in the quick tier the first of each `every`."""
-    return cases[::every] if _tier == "quick" else cases
+def sample(cases: Sequence[Case], every: int, before_ci: int = 1) -> Sequence[Case]:
+    """All cases; in the quick tier the first of each `every`, in `test` of each `before_ci`.
+
+    Tests with another `before_ci` are marked `sampled`, for CI to run them with all cases.
+    """
+    return cases[:: {"quick": every, "test": before_ci, "ci": 1}[_tier]]
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -76,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _tier = config.getoption("--tier")
     config.addinivalue_line("markers", f"wider: {WIDER}")
     for name in TIERS:
-        most = {"quick": 10, "test": 50, "ci": 100}[name]
+        most = {"quick": 10, "test": 30, "ci": 100}[name]
         settings.register_profile(name, max_examples=most, deadline=None, derandomize=True)
     # What a nightly run uses: other examples every night.
     settings.register_profile("search", max_examples=300, deadline=None)

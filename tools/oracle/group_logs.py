@@ -192,7 +192,7 @@ class _Life:
 
     def close(self) -> None:
         for member in self._running.values():
-            with_started = any(each["event"] == "start" for each in member.said())
+            with_started = any(each["event"] == "start" for each in member.output())
             if with_started and not member.over:
                 member.tell("close")
 

@@ -270,12 +270,8 @@ class ClassicProtocol:
         )
 
     def _refusal(self, consumer: Consumer) -> str | None:
-        eager, profile = speaks_eager(consumer, self._world), PROFILES[consumer.client]
-        if not all(eager) and not profile.cooperates:
-            return f"{consumer.client} knows eager assignors only"
-        if all(eager) or not any(eager) or profile.mixes_protocols:
-            return None
-        return f"{consumer.client} does not mix eager and cooperative assignors"
+        refusal = PROFILES[consumer.client].refusal(eager=speaks_eager(consumer, self._world))
+        return refusal and f"{consumer.client} {refusal}"
 
     def _member_of(self, consumer: int) -> int | None:
         member = self._member.get(consumer)

@@ -5,7 +5,7 @@ aiokafka 0.14 and the Java client 4.3.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,6 +70,14 @@ class Profile:
         """Whether its members rejoin without their application."""
         protocol = RebalanceProtocol.EAGER if eager else RebalanceProtocol.COOPERATIVE
         return protocol in self.joins_in_background
+
+    def refusal(self, *, eager: Collection[bool]) -> str | None:
+        """Why this client cannot have a list of strategies, each eager or not; None where it can."""
+        if not (all(eager) or self.cooperates):
+            return "knows eager rebalances only"
+        if all(eager) or not any(eager) or self.mixes_protocols:
+            return None
+        return "refuses eager and cooperative strategies in one list"
 
 
 PROFILES = {

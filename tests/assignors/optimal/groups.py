@@ -126,7 +126,7 @@ def found_near(group, assignment):
         is_far(topics[name], number, members[member])
         for (name, number), member in (given | assignment.transferring).items()
     )
-    return *found(group, assignment)[:2], far
+    return *figures(group, assignment)[:2], far
 
 
 def had(member, topic):
@@ -145,7 +145,7 @@ def splits(total, shares):
             yield (first, *others)
 
 
-def found(group, assignment):
+def figures(group, assignment):
     """The same of an answer; what is held back counts as given."""
     given = {each: member for member, partitions in assignment.items() for each in partitions}
     given |= assignment.transferring

@@ -7,7 +7,7 @@ import pytest
 
 from assignors import Group, Member, Reason, Topic, explain, get_assignor
 from partitioning.errors import InvalidConfigError, InvalidGroupError
-from tests.assignors.optimal.groups import NAMES, best, found, groups, owning
+from tests.assignors.optimal.groups import NAMES, best, figures, groups, owning
 from tests.assignors.optimal.solver import solved_best
 from tests.support.tiers import examples
 
@@ -35,9 +35,9 @@ def test_loads_and_moves_and_spread_are_the_best_there_are():
     moved = 0
     for group in groups(15, 700):
         expected = best(group)
-        assert found(group, get_assignor("optimal").assign(group)) == expected, group
-        assert found(group, get_assignor("cooperative-optimal").assign(group)) == expected, group
-        assert found(group, get_assignor("optimal", spread=False).assign(group))[:2] == expected[:2], group
+        assert figures(group, get_assignor("optimal").assign(group)) == expected, group
+        assert figures(group, get_assignor("cooperative-optimal").assign(group)) == expected, group
+        assert figures(group, get_assignor("optimal", spread=False).assign(group))[:2] == expected[:2], group
         moved += expected[1] > 0
     assert moved > examples(700) * 50 // 1400
 
@@ -47,7 +47,7 @@ def test_spread_can_be_the_best_before_moves(name):
     dearer = 0
     for group in groups(22, 700):
         expected = best(group, spread_first=True)
-        assert found(group, get_assignor(name, spread="before-moves").assign(group)) == expected, group
+        assert figures(group, get_assignor(name, spread="before-moves").assign(group)) == expected, group
         dearer += expected != best(group)
     assert dearer > examples(700) * 20 // 1400
 
@@ -65,8 +65,8 @@ def test_a_more_even_topic_is_worth_more_moves_than_its_squares():
         [Topic(name, size) for name, size in sizes.items()],
         [owning(f"m{row}", list(sizes), each) for row, each in enumerate(had)],
     )
-    assert found(group, get_assignor("optimal").assign(group)) == ([3] * 5, 1, 17)
-    assert found(group, get_assignor("optimal", spread="before-moves").assign(group)) == ([3] * 5, 3, 15)
+    assert figures(group, get_assignor("optimal").assign(group)) == ([3] * 5, 1, 17)
+    assert figures(group, get_assignor("optimal", spread="before-moves").assign(group)) == ([3] * 5, 3, 15)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_as_a_linear_program_on_medium_groups(spread):
         *groups(16, 50, members=9, topics=6, most=9),
         *groups(102, 25, members=9, topics=3, most=40),  # far from even, because of unequal loads
     ]:
-        loads, moves, squares = found(group, get_assignor("optimal", spread=spread).assign(group))
+        loads, moves, squares = figures(group, get_assignor("optimal", spread=spread).assign(group))
         expected = solved_best(group, spread_first=spread == "before-moves")
         assert (sum(load**2 for load in loads), moves, squares) == expected, group
 

@@ -6,7 +6,7 @@ import pytest
 
 from assignors import Assignment, AssignmentQuality, Group, Member, Topic, get_assignor, quality
 from partitioning.errors import InvalidGroupError
-from tests.assignors.optimal.groups import best, found, groups, owning
+from tests.assignors.optimal.groups import best, figures, groups, owning
 
 GROUP = Group(
     [Topic("t", 4), Topic("u", 2)],
@@ -20,7 +20,7 @@ def test_loads_and_moves_are_held_against_the_best():
         answer = get_assignor("uniform").assign(group)
         said = quality(group, answer)
         assert [(list(said.loads), said.moves), (list(said.best_loads), said.fewest_moves)] == [
-            found(group, answer)[:2],
+            figures(group, answer)[:2],
             best(group)[:2],
         ]
 

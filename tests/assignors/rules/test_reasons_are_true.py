@@ -76,7 +76,7 @@ def decisions(assignor: str) -> list[Decision]:
     ]
 
 
-def told(assignor: str, reason: Reason) -> Iterator[tuple[Decision, Member, TopicPartition]]:
+def steps_with(assignor: str, reason: Reason) -> Iterator[tuple[Decision, Member, TopicPartition]]:
     """The steps with one reason; there are some."""
     found = False
     for decision in decisions(assignor):
@@ -99,31 +99,31 @@ def test_the_last_step_about_a_partition_names_the_member_that_has_it(assignor: 
 
 
 def test_what_was_kept_its_member_had_and_subscribes_to() -> None:
-    for _, member, partition in told("uniform", Reason.KEPT):
+    for _, member, partition in steps_with("uniform", Reason.KEPT):
         assert partition in member.owned
         assert partition.topic in member.topics
 
 
 def test_what_is_over_quota_its_member_had_and_loses() -> None:
-    for decision, member, partition in told("uniform", Reason.OVER_QUOTA):
+    for decision, member, partition in steps_with("uniform", Reason.OVER_QUOTA):
         assert partition in member.owned
         assert partition not in decision.answer[member.id]
 
 
 def test_who_gives_up_over_quota_has_its_share() -> None:
-    for decision, member, _ in told("uniform", Reason.OVER_QUOTA):
+    for decision, member, _ in steps_with("uniform", Reason.OVER_QUOTA):
         share = sum(decision.topics[name].partitions for name in set(member.topics) & set(decision.topics))
         assert len(decision.answer[member.id]) >= share // len(decision.group.members)
 
 
 def test_what_is_given_up_unsubscribed_is_of_a_topic_its_member_does_not_read() -> None:
-    for decision, member, partition in told("uniform", Reason.UNSUBSCRIBED):
+    for decision, member, partition in steps_with("uniform", Reason.UNSUBSCRIBED):
         assert partition in member.owned
         assert partition.topic not in set(member.topics) & set(decision.topics)
 
 
 def test_near_is_near() -> None:
-    for decision, member, partition in told("range", Reason.NEAR):
+    for decision, member, partition in steps_with("range", Reason.NEAR):
         racks = decision.topics[partition.topic].racks
         assert racks is not None
         assert member.rack in racks[partition.partition]

@@ -29,7 +29,7 @@ EAGER = frozenset({RebalanceProtocol.EAGER})
 
 CRASHES = {"librdkafka-cooperative-sticky"}
 """Strategies of clients that crash over some groups, and raise there."""
-STORIES = len(sample(range(conformance.STORIES), 4))
+STORIES = len(sample(range(conformance.STORIES), 4, before_ci=2))
 BUILT_IN = [info.name for info in list_assignors() if info.origin == "built-in" and info.name not in CRASHES]
 
 
@@ -39,6 +39,7 @@ def stories(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_ours_keep_the_rules(name: str) -> None:
     check_assignor(partial(get_assignor, name))

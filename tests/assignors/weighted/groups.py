@@ -73,7 +73,7 @@ def peaks(group, weights, capacities):
     return np.minimum.accumulate(least).tolist()
 
 
-def given(assignment):
+def owners(assignment):
     """Who has or will get each partition."""
     return {each: member for member, has in assignment.items() for each in has} | dict(
         assignment.transferring

@@ -8,7 +8,7 @@ import pytest
 from assignors import Group, Reason, Topic, explain, get_assignor
 from assignors.testing import check_assignor
 from tests.assignors.optimal.groups import owning
-from tests.assignors.weighted.groups import assign, cases, given, peaks, plain
+from tests.assignors.weighted.groups import assign, cases, owners, peaks, plain
 from tests.support.tiers import examples
 
 NAMES = ("weighted", "cooperative-weighted")
@@ -77,7 +77,7 @@ def test_nothing_moves_without_a_change():
     for group, settings in cases(4, examples(200), members=6, partitions=20):
         answer = assign("weighted", group, **settings)
         again = assign("weighted", group.next(answer), **settings)
-        assert given(again) == given(answer)
+        assert owners(again) == owners(answer)
 
 
 def test_a_cooperative_group_settles_in_two_rounds_with_the_peak_that_was_certified():
@@ -94,7 +94,7 @@ def test_the_order_of_members_and_topics_does_not_matter(name):
     for group, settings in cases(6, examples(150), members=6, partitions=20):
         members = [group.members[row] for row in rng.permutation(len(group.members))]
         shuffled = Group(group.topics[::-1], members, generation=group.generation)
-        assert given(assign(name, shuffled, **settings)) == given(assign(name, group, **settings))
+        assert owners(assign(name, shuffled, **settings)) == owners(assign(name, group, **settings))
 
 
 def test_alike_members_swap_when_their_ids_do():
@@ -161,7 +161,7 @@ def test_a_group_without_anything_to_assign_has_an_empty_certificate(group):
 def test_foreign_and_cut_user_data_count_as_no_memory(data):
     group = plain(6, members=2)
     told = Group(group.topics, [replace(each, user_data=data) for each in group.members])
-    assert given(assign("weighted", told)) == given(assign("weighted", group))
+    assert owners(assign("weighted", told)) == owners(assign("weighted", group))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -169,5 +169,5 @@ def test_it_is_explained_step_by_step(name):
     group, settings = cases(7, 1)[0]
     assignor = get_assignor(name, **settings)
     answer = assignor.assign(group)
-    for each, member in given(answer).items():
+    for each, member in owners(answer).items():
         assert explain(group, answer, each, assignor=assignor).steps[-1].member == member

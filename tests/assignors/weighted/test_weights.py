@@ -12,7 +12,7 @@ from partitioning.errors import InvalidConfigError
 CLIENT = "billing-0f9a1b2c-1111-2222-3333-444455556666"
 
 
-def told(weights, *, topics=(("a", 3), ("b", 2))):
+def weights_of(weights, *, topics=(("a", 3), ("b", 2))):
     """What the partitions of a-0, a-1, ..., b-1 weigh, in multiples of the first."""
     members = [Member("m", [name for name, _ in topics])]
     group = Group([Topic(name, count) for name, count in topics], members)
@@ -35,7 +35,7 @@ def told(weights, *, topics=(("a", 3), ("b", 2))):
     ],
 )
 def test_weights_by_topic_and_partition(given, expected):
-    assert told(Weights(given)) == pytest.approx(expected)
+    assert weights_of(Weights(given)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ WRITTEN = {
 def test_weights_from_a_file(tmp_path, name):
     path = tmp_path / name
     path.write_text(WRITTEN[name], newline="")
-    assert told(read_weights(path)) == [1, 2, 3, 4, 4]
+    assert weights_of(read_weights(path)) == [1, 2, 3, 4, 4]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def plans(result):
     return json.loads(result.stdout)["runs"]
 
 
-def told(result):
+def plan_names(result):
     return [(plan["scenario"], plan["assignor"]) for plan in plans(result)]
 
 
@@ -30,14 +30,14 @@ def test_strategies_side_by_side(run, scenario):
     result = run(
         "simulate", scenario, "--assignor", "sticky", "--assignor", "cooperative-sticky", "-o", "json"
     )
-    assert told(result) == [("deploy", "sticky"), ("deploy", "cooperative-sticky")]
+    assert plan_names(result) == [("deploy", "sticky"), ("deploy", "cooperative-sticky")]
 
 
 def test_files_side_by_side_each_under_every_strategy(run, scenario, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(scenario.read_text())
     result = run("simulate", scenario, other, "--assignor", "range", "--assignor", "sticky", "-o", "json")
-    assert told(result) == [
+    assert plan_names(result) == [
         ("deploy", "range"),
         ("deploy", "sticky"),
         ("other", "range"),
@@ -50,7 +50,7 @@ def test_files_of_one_name_are_told_apart_by_their_paths(run, scenario, tmp_path
     other = tmp_path / "new" / "deploy.yaml"
     other.write_text(scenario.read_text())
     result = run("simulate", scenario, other, "-o", "json")
-    assert [name for name, _ in told(result)] == [str(scenario), str(other)]
+    assert [name for name, _ in plan_names(result)] == [str(scenario), str(other)]
 
 
 def test_the_seed_decides(run, scenario):
@@ -172,7 +172,7 @@ def test_ready_scenarios_are_listed_for_programs(run):
 
 
 def test_a_ready_scenario_is_run_by_its_name(run):
-    assert told(run("simulate", "busy-consumer", "-o", "json")) == [("busy-consumer", "range")]
+    assert plan_names(run("simulate", "busy-consumer", "-o", "json")) == [("busy-consumer", "range")]
 
 
 def test_a_file_of_that_name_comes_first(run, scenario, monkeypatch, tmp_path):

@@ -36,7 +36,7 @@ def live(monkeypatch):
     return answers
 
 
-def said(text):
+def lines_without_times(text):
     """The lines without the times, which are now."""
     return [line.partition("  ")[2] for line in text.splitlines()]
 
@@ -46,7 +46,7 @@ def test_a_line_a_change_then_a_summary(run, live):
     live(BEFORE, BEFORE, AFTER)
     result = run("watch", "g", "--interval", "0.1", "--count", "4")
     assert (result.exit_code, result.stderr) == (0, "")
-    first, joined, moved = said(result.stdout)[:3]
+    first, joined, moved = lines_without_times(result.stdout)[:3]
     assert first == "#0  Stable  1 member, 4 partitions, cooperative-sticky"
     assert joined == "#1  Stable  b joined"
     assert moved.startswith("#1  Stable  a -> b  t:2-3  no owner for at most 1")

@@ -76,6 +76,7 @@ def simulated(strategy, what, members, partitions, count, *, static, settings):
     return steps, pause_ms, detection_ms, stopped
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("strategy", PROTOCOLS)
 @pytest.mark.parametrize(
     ("what", "members", "partitions", "count", "static", "settings"),
@@ -93,6 +94,7 @@ def simulated(strategy, what, members, partitions, count, *, static, settings):
             ("growth", 5, 20, 5, False, FAST),
         ],
         every=10,
+        before_ci=2,
     ),
 )
 def test_costs_are_the_means_of_many_simulations(

@@ -18,7 +18,7 @@ def cluster():
     return made
 
 
-def asked(*answers):
+def answering(*answers):
     left = list(answers)
 
     def ask():
@@ -31,26 +31,26 @@ def asked(*answers):
 
 @pytest.mark.live
 def test_a_coordinator_that_moves_is_waited_for(cluster):
-    assert cluster._answer(asked(MOVES, MOVES, "found")) == "found"
+    assert cluster._answer(answering(MOVES, MOVES, "found")) == "found"
 
 
 @pytest.mark.live
 def test_one_that_stays_away_is_said(cluster, monkeypatch):
     monkeypatch.setattr("copartition.groups.live.cluster.TIMEOUT_S", 0.3)
     with pytest.raises(SourceError, match=r"live:g: h:1 answers: .*[Nn]ot coordinator"):
-        cluster._answer(asked(*[MOVES] * 9))
+        cluster._answer(answering(*[MOVES] * 9))
 
 
 def test_a_refusal_is_not_asked_again(cluster):
     with pytest.raises(SourceError, match="this user needs DESCRIBE on the group"):
-        cluster._answer(asked(FORBIDDEN, "found"))
+        cluster._answer(answering(FORBIDDEN, "found"))
 
 
 def test_a_group_that_is_not_there_is_told_apart(cluster):
     with pytest.raises(GroupNotFoundError, match="live:g: the cluster has no such group"):
-        cluster._answer(asked(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)))
+        cluster._answer(answering(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)))
 
 
 def test_silence_is_no_answer(cluster):
     with pytest.raises(SourceError, match="live:g: h:1 gives no answer: Local: Timed out"):
-        cluster._answer(asked(KafkaError(KafkaError._TIMED_OUT)))
+        cluster._answer(answering(KafkaError(KafkaError._TIMED_OUT)))

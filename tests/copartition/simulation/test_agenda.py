@@ -102,7 +102,7 @@ def happening(events, **figures):
     return happened
 
 
-def told(events, **figures):
+def in_short(events, **figures):
     """What happens to consumers, as "5+w-3"."""
     return [
         f"{at_ms:g}{SIGNS[type(event)]}{event.consumer.name if isinstance(event, Join) else event.consumer}"
@@ -115,11 +115,11 @@ def after(start_ms, value):
 
 
 def test_events_come_in_the_order_of_time_and_at_one_time_in_the_order_given():
-    assert told([Leave(9, "w-1"), Crash(5, "w-0"), Join(5, Consumer("n"))]) == ["5xw-0", "5+n", "9-w-1"]
+    assert in_short([Leave(9, "w-1"), Crash(5, "w-0"), Join(5, Consumer("n"))]) == ["5xw-0", "5+n", "9-w-1"]
 
 
 def test_who_is_back_may_leave_at_that_time():
-    assert told([Restart(5, "w-0", 10), Leave(15, "w-0")]) == ["5-w-0", "15+w-0", "15-w-0"]
+    assert in_short([Restart(5, "w-0", 10), Leave(15, "w-0")]) == ["5-w-0", "15+w-0", "15-w-0"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_who_is_back_may_leave_at_that_time():
     ],
 )
 def test_events_come_down_to_others(event, steps):
-    assert told([event]) == steps
+    assert in_short([event]) == steps
 
 
 def test_a_group_that_nobody_was_in_gets_workers():
@@ -146,16 +146,16 @@ def test_a_group_that_nobody_was_in_gets_workers():
 
 def test_who_has_joined_is_restarted_too():
     events = [StatefulSetRoll(5, 2, 1), Join(1, Consumer("n")), Leave(2, "w-1")]
-    assert told(events) == ["1+n", "2-w-1", "5-n", "7+n", "8-w-0", "10+w-0"]
+    assert in_short(events) == ["1+n", "2-w-1", "5-n", "7+n", "8-w-0", "10+w-0"]
 
 
 def test_a_roll_after_a_roll_goes_the_same_way():
-    names = [step[-3:] for step in told([StatefulSetRoll(5, 2), StatefulSetRoll(50, 2)]) if "-w" in step]
+    names = [step[-3:] for step in in_short([StatefulSetRoll(5, 2), StatefulSetRoll(50, 2)]) if "-w" in step]
     assert names == ["w-1", "w-0", "w-1", "w-0"]
 
 
 def test_a_change_of_the_group_waits_for_the_one_before():
-    steps = told([ScaleTo(6, 1), StatefulSetRoll(5, 10)])
+    steps = in_short([ScaleTo(6, 1), StatefulSetRoll(5, 10)])
     assert steps == ["5-w-1", "15+w-1", "15-w-0", "25+w-0", "25-w-0"]
 
 
@@ -172,7 +172,7 @@ def test_a_change_of_the_group_waits_for_the_one_before():
     ],
 )
 def test_a_step_that_others_made_impossible_is_left_out(events, steps):
-    assert told(events) == steps
+    assert in_short(events) == steps
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_conditions_are_looked_at_once_a_second_until_they_hold():
         looks.append(now_ms)
         return now_ms
 
-    assert told([Leave(Condition("lag", above=2_500), "w-0"), Crash(500, "w-1")], lag=lag) == [
+    assert in_short([Leave(Condition("lag", above=2_500), "w-0"), Crash(500, "w-1")], lag=lag) == [
         "500xw-1",
         "3000-w-0",
     ]
@@ -244,7 +244,7 @@ def test_conditions_are_looked_at_once_a_second_until_they_hold():
 def test_a_condition_holds_when_its_figure_has_been_beyond_the_limit_for_long_enough(condition, at_ms):
     figures = {"unread": after(20_000, 6), "partition_lag": after(20_000, 6)}
     figures["lag"] = lambda now_ms: 9 if 20_000 <= now_ms < 25_000 or now_ms >= 40_000 else 5
-    assert told([Leave(condition, "w-0")], **figures) == [f"{at_ms}-w-0"]
+    assert in_short([Leave(condition, "w-0")], **figures) == [f"{at_ms}-w-0"]
 
 
 def test_a_condition_that_never_holds_sets_nothing_off():
@@ -253,18 +253,18 @@ def test_a_condition_that_never_holds_sets_nothing_off():
 
 def test_an_autoscaler_follows_the_lag_and_takes_away_the_youngest():
     scaler = Autoscaler(10_000, 100, 10_000, 20_000, fewest=2, start_ms=1_000)
-    steps = told([scaler], lag=lambda now_ms: 400 if now_ms < 50_000 else 0)
+    steps = in_short([scaler], lag=lambda now_ms: 400 if now_ms < 50_000 else 0)
     assert steps == ["11000+w-2", "11000+w-3", "70000-w-3", "70000-w-2"]
 
 
 def test_an_autoscaler_counts_who_is_about_to_start():
     scaler = Autoscaler(0, 100, 10_000, start_ms=25_000)
-    assert told([scaler], lag=after(0, 400)) == ["25000+w-2", "25000+w-3"]
+    assert in_short([scaler], lag=after(0, 400)) == ["25000+w-2", "25000+w-3"]
 
 
 def test_an_autoscaler_does_not_start_whom_it_no_longer_wants():
     scaler = Autoscaler(0, 100, 10_000, 0, start_ms=25_000)
-    assert told([scaler], lag=lambda now_ms: 400 if now_ms == 0 else 0) == ["10000-w-1"]
+    assert in_short([scaler], lag=lambda now_ms: 400 if now_ms == 0 else 0) == ["10000-w-1"]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_names_that_are_made_have_a_limit(event, monkeypatch):
 
 def test_an_autoscaler_during_a_deployment_counts_nobody_twice():
     scaler = Autoscaler(0, 100, 1_000)
-    steps = told([scaler, Deployment(500, 1, 0, 1_000, 1_000)], lag=after(0, 200))
+    steps = in_short([scaler, Deployment(500, 1, 0, 1_000, 1_000)], lag=after(0, 200))
     assert steps == ["1500+w-0-r2", "2500-w-0", "3500+w-1-r2", "4500-w-1"]
 
 

@@ -111,9 +111,9 @@ class Restless:
         assert self.asked < 100_000
         turn = group.members[self.asked % len(group.members)].id
         every = [TopicPartition(topic.name, n) for topic in group.topics for n in range(topic.partitions)]
-        return self.given(group, every, turn)
+        return self.turn_of(group, every, turn)
 
-    def given(self, group, every, turn):
+    def turn_of(self, group, every, turn):
         waiting = dict.fromkeys(every[self.asked % 2 :: 2], turn)
         given = [partition for partition in every if partition not in waiting]
         return Assignment.for_group(group, {turn: given}, transferring=waiting)
@@ -134,7 +134,7 @@ class Counting(Restless):
     name = "counting"
     protocols = frozenset({RebalanceProtocol.EAGER})
 
-    def given(self, group, every, turn):
+    def turn_of(self, group, every, turn):
         return Assignment.for_group(group, {turn: every})
 
 

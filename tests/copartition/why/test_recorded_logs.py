@@ -42,7 +42,7 @@ def steps(group: str) -> list[tuple[float, list[str]]]:
     return [(row["at"], row["what"].split()) for row in rows]
 
 
-def made(group: str) -> list[Pair]:
+def expected_causes(group: str) -> list[Pair]:
     """The causes that were made; which member sees first that a topic grew is the clients' matter."""
     done = [words for _, words in steps(group)]
     causes: list[Pair] = []
@@ -63,7 +63,7 @@ def made(group: str) -> list[Pair]:
     return [(SILENT.get((group, cause), cause), name) for cause, name in causes]
 
 
-def shown(found: GroupHistory, until: float) -> list[Pair]:
+def causes_named(found: GroupHistory, until: float) -> list[Pair]:
     """The causes that logs show before a time, follow-ups apart."""
     return [
         (cause, None if cause in {Cause.TOPICS, Cause.UNKNOWN} else name)
@@ -75,7 +75,7 @@ def shown(found: GroupHistory, until: float) -> list[Pair]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_cause_is_the_one_that_was_made(group: str) -> None:
-    expected, found = made(group), shown(history(group), steps(group)[-1][0])
+    expected, found = expected_causes(group), causes_named(history(group), steps(group)[-1][0])
     assert len(expected) >= 3
     assert Counter(found[:2]) == Counter(expected[:2])  # two start at once, and join in either order
     assert found[2:] == expected[2:]

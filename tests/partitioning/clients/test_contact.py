@@ -25,7 +25,7 @@ def ask(servers, heard, **limits):
 
 
 @pytest.fixture
-def taken():
+def port_in_use():
     """A port at which nobody else is."""
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
@@ -50,19 +50,19 @@ def test_a_name_that_nobody_knows_is_told_at_once():
 
 @pytest.mark.live
 @pytest.mark.parametrize(("timeout_s", "patience_s", "least_s"), [(30, 0.5, 0.5), (3, None, 3)])
-def test_brokers_that_are_down_are_given_the_patience(taken, timeout_s, patience_s, least_s):
+def test_brokers_that_are_down_are_given_the_patience(port_in_use, timeout_s, patience_s, least_s):
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):
-        ask(server(taken), [], timeout_s=timeout_s, patience_s=patience_s)
+        ask(server(port_in_use), [], timeout_s=timeout_s, patience_s=patience_s)
     assert least_s <= time.monotonic() - begun < 15
 
 
 @pytest.mark.live
-def test_a_server_that_says_nothing_is_given_the_whole_time(taken):
-    taken.listen()
+def test_a_server_that_says_nothing_is_given_the_whole_time(port_in_use):
+    port_in_use.listen()
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Failed to get metadata"):
-        ask(server(taken), [], timeout_s=1.5, patience_s=0.1)
+        ask(server(port_in_use), [], timeout_s=1.5, patience_s=0.1)
     assert 1.5 <= time.monotonic() - begun < 15
 
 

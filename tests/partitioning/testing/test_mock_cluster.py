@@ -126,18 +126,18 @@ def test_closing_twice_does_no_harm(cluster: MockCluster) -> None:
     not Path("/proc/self").exists(), reason="counts threads and files in /proc, which only Linux has"
 )
 def test_neither_closing_nor_forgetting_leaves_threads_or_files_behind() -> None:
-    def held() -> tuple[int, int]:
+    def threads_and_files() -> tuple[int, int]:
         return len(list(Path("/proc/self/task").iterdir())), len(list(Path("/proc/self/fd").iterdir()))
 
     gc.collect()
-    before = held()
+    before = threads_and_files()
     for turn in range(10):
         cluster = MockCluster(brokers=2)
         if turn % 2:
             cluster.close()
         del cluster
     # Clients of earlier tests open and close a few meanwhile; five clusters that leak have dozens more.
-    assert all(now - then < 5 for now, then in zip(held(), before, strict=True))
+    assert all(now - then < 5 for now, then in zip(threads_and_files(), before, strict=True))
 
 
 def test_says_what_to_install_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def check_topic(mock_cluster: MockCluster, topic: str) -> None:
 
 
 def test_workers_lack_the_package(spark: SparkSession) -> None:
-    def found(batches):
+    def homes_of(batches):
         import pyarrow as pa
 
         for _ in batches:
@@ -64,7 +64,7 @@ def test_workers_lack_the_package(spark: SparkSession) -> None:
             else:
                 yield pa.RecordBatch.from_pydict({"found": [partitioning.__file__]})
 
-    homes = spark.range(0, 2, 1, 2).mapInArrow(found, "found string").collect()
+    homes = spark.range(0, 2, 1, 2).mapInArrow(homes_of, "found string").collect()
     assert [row.found for row in homes] == ["", ""]
 
 

@@ -104,7 +104,7 @@ def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """The producers that tasks made; none was there before, and none is left behind."""
     producers: list[Any] = []
 
@@ -127,24 +127,24 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 def test_the_next_task_of_a_worker_has_the_producer_of_the_last(
-    cluster: MockCluster, made: list[Any]
+    cluster: MockCluster, producers: list[Any]
 ) -> None:
     settings = config(cluster)
     for _ in range(2):
         deliver(iter([batch(0, 1)]), settings, {"t": 2}, "t")
-    assert (len(read_topic(cluster.bootstrap_servers, "t")), len(made)) == (4, 1)
+    assert (len(read_topic(cluster.bootstrap_servers, "t")), len(producers)) == (4, 1)
 
 
-def test_a_producer_that_failed_serves_no_other_task(cluster: MockCluster, made: list[Any]) -> None:
+def test_a_producer_that_failed_serves_no_other_task(cluster: MockCluster, producers: list[Any]) -> None:
     deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
     with pytest.raises(RuntimeError, match="of the input"):
         deliver(failing(RuntimeError("of the input")), config(cluster), {"t": 2}, "t")
     deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
-    assert len(made) == 2
+    assert len(producers) == 2
 
 
 def test_a_producer_that_failed_while_it_was_idle_serves_no_task(
-    cluster: MockCluster, made: list[Any], monkeypatch: pytest.MonkeyPatch
+    cluster: MockCluster, producers: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fenced(_seconds: float) -> int:
         raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True))
@@ -156,7 +156,7 @@ def test_a_producer_that_failed_while_it_was_idle_serves_no_task(
             return fenced(seconds) if self.idle else super().poll(seconds)
 
     first = Fenced(config(cluster) | {"on_delivery": lambda *_: None})
-    made.append(first)
+    producers.append(first)
     monkeypatch.setattr("confluent_kafka.Producer", lambda _settings: first)
     deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
     monkeypatch.undo()
@@ -166,21 +166,21 @@ def test_a_producer_that_failed_while_it_was_idle_serves_no_task(
 
 
 def test_each_configuration_has_a_producer_of_its_own_and_a_worker_keeps_a_few(
-    cluster: MockCluster, made: list[Any]
+    cluster: MockCluster, producers: list[Any]
 ) -> None:
     assert KEPT == 4
     for linger in (10, 11, 12, 13, 14, 10, 14):
         deliver(iter([batch(0)]), config(cluster, linger_ms=str(linger)), {"t": 2}, "t")
-    assert [producer.closed for producer in made] == [True, True, False, False, False, False]
+    assert [producer.closed for producer in producers] == [True, True, False, False, False, False]
 
 
 def test_a_forked_process_leaves_its_parents_producers_alone(
-    cluster: MockCluster, made: list[Any], monkeypatch: pytest.MonkeyPatch
+    cluster: MockCluster, producers: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
-    assert len(made) == 2
+    assert len(producers) == 2
 
 
 @pytest.mark.parametrize(("columns", "refused"), [(["value", "partition"], True), (["value"], False)])

@@ -18,7 +18,7 @@ OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+def counts_asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """How often the cluster was asked, each time for which count; it has no topic of 7 partitions."""
     questions: list[int | None] = []
 
@@ -41,7 +41,7 @@ def stream_writer(noted: int | None = None) -> Any:
 
 
 def test_a_batch_is_checked_before_a_task_starts_and_asks_nothing_when_all_is_written(
-    asked: list[int | None],
+    counts_asked: list[int | None],
 ) -> None:
     from spark_integration.sinks.source import KafkaSink
 
@@ -49,28 +49,30 @@ def test_a_batch_is_checked_before_a_task_starts_and_asks_nothing_when_all_is_wr
     cloudpickle.dumps(writer)
     writer.commit([None])
     writer.abort([None])
-    assert asked == [None]
+    assert counts_asked == [None]
 
 
-def test_a_micro_batch_asks_once_for_the_writer_of_its_tasks(asked: list[int | None]) -> None:
+def test_a_micro_batch_asks_once_for_the_writer_of_its_tasks(counts_asked: list[int | None]) -> None:
     writer = stream_writer(6)
     for _ in range(2):  # Spark packs it twice
         cloudpickle.dumps(writer)
     assert writer._destination.counts == {"t": 6}
-    assert asked == [6]
+    assert counts_asked == [6]
 
 
-def test_to_commit_or_abort_a_micro_batch_nothing_is_asked(asked: list[int | None]) -> None:
+def test_to_commit_or_abort_a_micro_batch_nothing_is_asked(counts_asked: list[int | None]) -> None:
     writer = stream_writer(7)
     writer.commit([None], 3)
     writer.abort([None], 3)
-    assert asked == []
+    assert counts_asked == []
 
 
-def test_a_micro_batch_that_is_refused_says_so_in_its_tasks_and_asks_once(asked: list[int | None]) -> None:
+def test_a_micro_batch_that_is_refused_says_so_in_its_tasks_and_asks_once(
+    counts_asked: list[int | None],
+) -> None:
     writer = stream_writer(7)
     for _ in range(2):
         cloudpickle.dumps(writer)
     with pytest.raises(UnknownTopicError, match="there is none"):
         writer.write(iter([]))
-    assert asked == [7]
+    assert counts_asked == [7]

@@ -183,7 +183,7 @@ def test_a_killed_driver_loses_nothing(spark: SparkSession, broker: Kafka, tmp_p
     call = f"from {__name__} import run_until_killed; run_until_killed(*{arguments})"
     with subprocess.Popen([sys.executable, "-c", call], cwd=ROOT, start_new_session=True) as driver:
         consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "watch"})
-        while held(consumer, topic) <= ROWS:
+        while records_in(consumer, topic) <= ROWS:
             assert driver.poll() is None, "the stream ended by itself"
             time.sleep(0.02)
         os.killpg(driver.pid, signal.SIGKILL)
@@ -198,7 +198,7 @@ def test_a_killed_driver_loses_nothing(spark: SparkSession, broker: Kafka, tmp_p
     assert written.latest_copies().inversions() == 0
 
 
-def held(consumer: Consumer, topic: str) -> int:
+def records_in(consumer: Consumer, topic: str) -> int:
     """How many records a topic holds."""
     ends = [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in range(PARTITIONS)]
     return sum(end - first for first, end in ends)

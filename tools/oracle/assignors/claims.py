@@ -91,11 +91,13 @@ def _claims_step(world: World, generation: int, overlap: float, beyond: float) -
         since: int | None = generation
         if rng.random() < stale:
             since = rng.choice((generation - 1, generation - 2, generation + 1, -1, None))
-        members.append(_heard(rng, assignor, who, runs(mine), since))
+        members.append(_claim_of_any_client(rng, assignor, who, runs(mine), since))
     return {"topics": list(world.topics.values()), "members": members}
 
 
-def _heard(rng: Random, assignor: str, who: Json, owned: list[list[Any]], since: int | None) -> Json:
+def _claim_of_any_client(
+    rng: Random, assignor: str, who: Json, owned: list[list[Any]], since: int | None
+) -> Json:
     """A claim as sent by all sorts of clients: without userData, with old userData, with garbage."""
     about = {key: value for key, value in who.items() if key not in {"id", "topics"}}
     odd = rng.random()

@@ -79,11 +79,11 @@ def write_lines(name: str, lines: Iterable[Json], folder: Path = GOLDEN) -> bool
 
 
 def _protocol(oracle: Oracle) -> Iterator[Json]:
-    for request in protocol_cases.requests(lambda asked: _asked(oracle, asked)):
-        yield {**_stated(request), "answer": _asked(oracle, request)}
+    for request in protocol_cases.requests(lambda asked: _answer_to(oracle, asked)):
+        yield {**_stated(request), "answer": _answer_to(oracle, request)}
 
 
-def _asked(oracle: Oracle, request: Json) -> Json:
+def _answer_to(oracle: Oracle, request: Json) -> Json:
     op, *_ = request.values()
     return oracle.ask(
         op, **{key: value for key, value in _stated(request).items() if key not in {"op", "name"}}

@@ -50,7 +50,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 def capture(name: str, version: str, *options: str) -> None:
     """Keep what the tool of that release prints; several tables stand below each other, as after `>>`."""
-    if not wanted(name):
+    if not is_chosen(name):
         return
     pom = cache_folder() / f"captures-{version}.xml"
     pom.parent.mkdir(parents=True, exist_ok=True)
@@ -62,11 +62,11 @@ def capture(name: str, version: str, *options: str) -> None:
 
 
 def capture_rpk(name: str, *groups: str) -> None:
-    if wanted(name):
+    if is_chosen(name):
         keep(name, [["rpk", "group", "describe", *groups, "-X", f"brokers={SERVERS}"]])
 
 
-def wanted(name: str) -> bool:
+def is_chosen(name: str) -> bool:
     return name in sys.argv[1:] or not sys.argv[1:]
 
 

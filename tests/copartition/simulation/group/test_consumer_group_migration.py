@@ -18,7 +18,7 @@ from copartition.simulation import (
 )
 from tests.support import simulated
 from tests.support.simulated import beating as group
-from tests.support.simulated import said, when
+from tests.support.simulated import entries, when
 
 run = partial(simulated.run, assignor="range")
 MODERN = ("uniform",)
@@ -114,7 +114,7 @@ def test_a_member_that_left_and_joined_again_is_not_expelled_for_what_it_kept_be
     consumers = [modern("c0"), Consumer("c1", assignors=("cooperative-sticky",), beat_ms=2_000)]
     events = [SlowPoll(5_500, "c1", 21_500), Join(10_500, modern("new")), Join(50_000, modern("late"))]
     result = run(consumers, *events, assignor="cooperative-sticky", max_poll_interval_ms=20_000)
-    assert said(result, "left") == [("left", "c1")]
+    assert entries(result, "left") == [("left", "c1")]
     assert len(result.rebalances[-1].assignment["c1#2"]) == 3
     assert result.summary.unassigned_partitions == 0
 
@@ -123,7 +123,7 @@ def test_a_rolling_restart_and_back_ends_where_it_began():
     there = [Restart(10_000 + 30_000 * turn, f"c{turn}", 2_000, MODERN) for turn in range(3)]
     back = [Restart(110_000 + 30_000 * turn, f"c{turn}", 2_000, ("range",)) for turn in range(3)]
     result = run(group(1_000, 2_000, 3_000), *there, *back)
-    assert said(result, "upgrade", "downgrade") == [("upgrade", None), ("downgrade", None)]
+    assert entries(result, "upgrade", "downgrade") == [("upgrade", None), ("downgrade", None)]
     assert result.summary.unassigned_partitions == 0
     last = result.rebalances[-1].assignment
     assert {member: len(owned) for member, owned in last.items()} == dict.fromkeys(
@@ -152,7 +152,7 @@ def test_a_process_that_ended_busy_before_the_upgrade_reads_nothing_when_it_is_m
 
 def test_a_process_that_stood_still_through_the_upgrade_joins_again():
     result = run(group(1_000, 2_000), Stall(10_500, "c0", 20_000), Join(15_000, modern("new")))
-    assert said(result, "session-expired") == []
+    assert entries(result, "session-expired") == []
     assert {len(owned) for owned in result.rebalances[-1].assignment.values()} == {4}
     assert result.summary.unassigned_partitions == 0
 
@@ -180,14 +180,14 @@ def test_an_empty_group_becomes_what_its_first_member_speaks(assignor):
     result = run(
         group(1_000), Leave(5_000, "c0"), Join(9_000, Consumer("new", assignors=other)), assignor=assignor
     )
-    assert said(result, "upgrade", "downgrade") == [("upgrade" if other == MODERN else "downgrade", None)]
+    assert entries(result, "upgrade", "downgrade") == [("upgrade" if other == MODERN else "downgrade", None)]
     assert result.rebalances[-1].assignment["new#1"]
 
 
 def test_classic_members_without_an_assignor_in_common_are_refused_in_a_consumer_group_too():
     consumers = [modern("c0"), Consumer("c1", assignors=("range",))]
     result = run(consumers, Join(5_000, Consumer("c2", assignors=("sticky",))))
-    assert said(result, "refused") == [("refused", "c2")]
+    assert entries(result, "refused") == [("refused", "c2")]
 
 
 def test_a_group_of_both_protocols_is_told_by_heartbeats_of_the_consumer_protocol_only():

@@ -28,7 +28,7 @@ from copartition.simulation import (
 )
 from partitioning.errors import ScenarioError
 from tests.support import simulated
-from tests.support.simulated import ORDERS, said, when
+from tests.support.simulated import ORDERS, entries, when
 from tests.support.simulated import beating as group
 
 run = partial(simulated.run, assignor="uniform")
@@ -209,7 +209,7 @@ def test_a_static_member_that_comes_too_late_joins_anew():
 )
 def test_an_instance_id_is_released_only_by_its_member_or_its_session(events):
     result = run(group(1_000, 2_000, static=True), *events)
-    assert said(result, "refused") == [("refused", "c0")]
+    assert entries(result, "refused") == [("refused", "c0")]
 
 
 def test_the_first_process_reads_on_where_a_second_one_with_its_instance_id_is_refused():
@@ -227,7 +227,7 @@ def test_a_process_that_stood_still_for_less_than_its_session_is_a_member_still(
 
 def test_a_process_that_stood_still_for_longer_is_fenced_and_joins_under_its_old_id():
     result = run(group(1_000, 2_000), Stall(5_500, "c0", 60_000), costs=Costs(network_ms=20))
-    assert said(result, "session-expired", "commit-refused") == [
+    assert entries(result, "session-expired", "commit-refused") == [
         ("session-expired", "c0"),
         ("commit-refused", "c0"),
     ]
@@ -317,7 +317,7 @@ def test_a_request_takes_half_the_network_time_each_way():
 
 def test_a_client_that_does_not_speak_the_protocol_is_refused():
     result = run(group(1_000), Join(5_500, Consumer("new", client="kafka-python")))
-    assert said(result, "refused") == [("refused", "new")]
+    assert entries(result, "refused") == [("refused", "new")]
 
 
 def test_a_group_at_the_start_of_clients_that_do_not_speak_the_protocol_is_refused():

@@ -17,14 +17,14 @@ from copartition.simulation import (
 A, B, C = PEOPLE = tuple(Consumer(f"w-{number}", rack=f"r{number}") for number in range(3))
 
 
-def told(steps):
+def in_short(steps):
     """Steps as (time, "+" or "-" or "x" and the name)."""
     signs = {"Join": "+", "Leave": "-", "Crash": "x"}
     return [(step.at_ms, signs[type(step.event).__name__] + step.name) for step in steps]
 
 
 def in_turn(steps):
-    return sorted(told(steps), key=lambda step: step[0])
+    return sorted(in_short(steps), key=lambda step: step[0])
 
 
 def lengths(*values):
@@ -34,7 +34,7 @@ def lengths(*values):
 
 
 def test_a_restart_closes_and_comes_back():
-    assert told(agenda.restart(Restart(5, "w-0", 7), 5, A, float)) == [(5, "-w-0"), (12, "+w-0")]
+    assert in_short(agenda.restart(Restart(5, "w-0", 7), 5, A, float)) == [(5, "-w-0"), (12, "+w-0")]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_who_comes_back_may_have_other_strategies(unfold, event):
 
 def test_a_script_restarts_at_fixed_times_and_draws_each_absence():
     event = RollingRestart(at_ms=5, every_ms=10, down_ms=0)
-    assert told(agenda.rolling_restart(event, 5, PEOPLE, lengths(7, 30, 1))) == [
+    assert in_short(agenda.rolling_restart(event, 5, PEOPLE, lengths(7, 30, 1))) == [
         (5, "-w-0"),
         (12, "+w-0"),
         (15, "-w-1"),
@@ -64,7 +64,7 @@ def test_a_script_restarts_at_fixed_times_and_draws_each_absence():
 
 def test_a_stateful_set_waits_for_each_to_be_ready_from_the_last_to_the_first():
     event = StatefulSetRoll(5, 7, 3)
-    assert told(agenda.stateful_set_roll(event, 5, PEOPLE, float)) == [
+    assert in_short(agenda.stateful_set_roll(event, 5, PEOPLE, float)) == [
         (5, "-w-2"),
         (12, "+w-2"),
         (15, "-w-1"),

@@ -57,7 +57,7 @@ class Topic:
         return list(ranges(self.blocks(limit), [count for _, count in CANDIDATES]))
 
 
-def told(found) -> dict[int, list[int]]:
+def candidates(found) -> dict[int, list[int]]:
     """The candidates of each partition, in the order of offsets."""
     by_partition: dict[int, list[int]] = {}
     for each in found:
@@ -70,7 +70,7 @@ def told(found) -> dict[int, list[int]]:
 def test_one_writer_is_one_range_a_partition(profile: str, num_partitions: int, limit: int) -> None:
     topic = Topic().write(profile, num_partitions, 2000)
     found = topic.ranges(limit)
-    assert told(found) == {p: [number_of(profile, num_partitions)] for p in range(num_partitions)}
+    assert candidates(found) == {p: [number_of(profile, num_partitions)] for p in range(num_partitions)}
     for each in found:
         size = topic.partition.count(each.partition)
         assert (each.first, each.last, each.rows, each.explained, each.missed) == (
@@ -90,7 +90,7 @@ def test_growth_is_found_at_its_offset(limit: int, before: int, after: int) -> N
     grown_at = [topic.partition.count(partition) for partition in range(before)]
     found = topic.write("java", after, 3000).ranges(limit)
     old, new = number_of("java", before), number_of("java", after)
-    assert told(found) == {p: [old, new] if p < before else [new] for p in range(after)}
+    assert candidates(found) == {p: [old, new] if p < before else [new] for p in range(after)}
     for each in found:
         assert each.explained == each.rows == each.last - each.first + 1
         if each.partition < before:
@@ -103,9 +103,9 @@ def test_growth_is_found_at_its_offset(limit: int, before: int, after: int) -> N
 def test_three_writers_in_turn_are_three_ranges() -> None:
     found = Topic().write("java", 6, 3000).write("java", 8, 3000).write("librdkafka", 12, 3000).ranges()
     turns = [number_of("java", 6), number_of("java", 8), number_of("librdkafka", 12)]
-    assert told(found)[0] == turns
-    assert told(found)[7] == turns[1:]
-    assert told(found)[11] == turns[2:]
+    assert candidates(found)[0] == turns
+    assert candidates(found)[7] == turns[1:]
+    assert candidates(found)[11] == turns[2:]
 
 
 def test_a_few_rows_elsewhere_are_named_and_cut_nothing() -> None:
@@ -134,7 +134,7 @@ def test_writers_at_the_same_time_are_one_range_that_explains_half() -> None:
 def test_rows_without_a_key_are_no_evidence() -> None:
     topic = Topic().write("java", 6, 600).write_at([b""] * 60, [n % 6 for n in range(60)])
     found = topic.ranges()
-    assert told(found) == {p: [number_of("java", 6)] for p in range(6)}
+    assert candidates(found) == {p: [number_of("java", 6)] for p in range(6)}
     assert [(each.keyless, each.rows - each.explained) for each in found] == [(10, 10)] * 6
 
 
