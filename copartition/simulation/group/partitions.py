@@ -13,7 +13,7 @@ from assignors.group import Assignment
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.inputs.events import Create, Grow
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.outcome.phases import Call, Phases, Told, do_all
+from copartition.simulation.outcome.phases import Call, Phases, Mergeable, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies
 from copartition.simulation.records.flow import Flow
 from copartition.simulation.records.readers import Zombie
@@ -158,16 +158,16 @@ class Partitions:
     ) -> None:
         """Nobody reads these any more, or opens them, or may go on where it was."""
         if len(partitions):
-            self._log.append(Told("halt", partitions, at_ms, (phase, cause, committed)))
+            self._log.append(Mergeable("halt", partitions, at_ms, (phase, cause, committed)))
 
     def stand(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
         """These stand still, and now for another reason; None keeps the cause of each."""
         if len(partitions):
-            self._log.append(Told("wait", partitions, at_ms, (phase, cause)))
+            self._log.append(Mergeable("wait", partitions, at_ms, (phase, cause)))
 
     def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
         """A member opens these unread ones, by number; it begins to read then, None: at once."""
-        self._log.append(Told("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
+        self._log.append(Mergeable("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
     def go_on(
         self, partitions: Collection[int], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)

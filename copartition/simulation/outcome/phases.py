@@ -333,7 +333,7 @@ class Phases:
             self._read_twice.append((rows, self._since[rows], end[twice]))
 
 
-class Told(NamedTuple):
+class Mergeable(NamedTuple):
     """A call of `Phases` that can be made together with others."""
 
     what: Literal["halt", "wait", "hand"]  # the method
@@ -344,21 +344,21 @@ class Told(NamedTuple):
     begins_ms: float | None = None  # when that one begins to read; None: at once ("hand" only)
 
 
-Call = Told | tuple[str, tuple[object, ...]]
+Call = Mergeable | tuple[str, tuple[object, ...]]
 """A call of `Phases`: one that can be made together with others, or a method and its arguments."""
 
 
 def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
     """Make these calls, of which `phases` tells `flow`."""
-    for together, calls in groupby(log, lambda call: isinstance(call, Told)):
+    for together, calls in groupby(log, lambda call: isinstance(call, Mergeable)):
         if together:
-            _do_together(cast("list[Told]", [*calls]), phases, flow)
+            _do_together(cast("list[Mergeable]", [*calls]), phases, flow)
         else:
             for name, arguments in cast("Iterator[tuple[str, tuple[object, ...]]]", calls):
                 getattr(phases, name)(*arguments)
 
 
-def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> None:
+def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) -> None:
     """Make fewer calls that do the same as these, if made in this order."""
     sizes = np.array([len(call.partitions) for call in calls])
     turn = np.repeat(np.arange(len(calls)), sizes)
