@@ -1,6 +1,6 @@
 """Words that say nothing stay out of the product's code: names that are bare participles, and a dialect.
 
-Beside the product they stay out of the names of functions.
+Beside the product they stay out of the names of functions and classes.
 
 A function is called by what it does and a variable by what it holds, in the words of docs/glossary.md.
 """
@@ -24,18 +24,20 @@ DIALECT = re.compile(
 )
 
 
-STORED = re.compile(rf"\b_*(?:{'|'.join(OF_FUNCTIONS)})_*\s*(?:[-+*/%&|^@<>]*=|[(,:)\]]|in\b)")
+STORED = re.compile(rf"\b_*(?:{'|'.join(OF_FUNCTIONS)})_*\s*(?:[-+*/%&|^@<>]*=|[(,:)\]]|in\b)", re.IGNORECASE)
 """What follows a name that is defined, in whatever way: a file without this needs no syntax tree."""
 
-DEFINED = re.compile(rf"^ *(?:async )?def (_*(?:{'|'.join(OF_FUNCTIONS)})_*)\(", re.MULTILINE)
+DEFINED = re.compile(
+    rf"^ *(?:async def|def|class) (_*(?:{'|'.join(OF_FUNCTIONS)})_*)\b", re.MULTILINE | re.IGNORECASE
+)
 
 
 def names_that_say_nothing(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The line and name of each function, parameter, variable and attribute that is a bare participle."""
+    """The line and name of each function, class, parameter, variable and attribute that is a participle."""
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if (
-                name.strip("_") in OF_FUNCTIONS
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if (
+                name.strip("_").lower() in OF_FUNCTIONS
             ):
                 yield node.lineno, name
             case ast.arg(arg=name) if name.strip("_") in PARTICIPLES:
@@ -73,7 +75,7 @@ def test_names_and_texts_are_in_the_words_of_the_field(package: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ["benchmarks", "examples", "tests", "tools"])
-def test_no_function_beside_the_product_is_called_by_a_bare_participle(folder: str) -> None:
+def test_no_function_or_class_beside_the_product_is_called_by_a_bare_participle(folder: str) -> None:
     names = {
         path.relative_to(ROOT).as_posix(): DEFINED.findall(path.read_text(encoding="utf-8"))
         for path in (ROOT / folder).rglob("*.py")
@@ -86,6 +88,7 @@ def test_no_function_beside_the_product_is_called_by_a_bare_participle(folder: s
     [
         "def told(): ...",
         "def _kept(self): ...",
+        "class Found: ...",
         "found = 1",
         "for known in (): ...",
         "lambda seen: 1",

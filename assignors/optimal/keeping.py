@@ -25,7 +25,7 @@ class Claims(NamedTuple):
     heir: Ints
 
 
-class Kept(NamedTuple):
+class Keeping(NamedTuple):
     """How much of each claim stays, how much of each goes to its heir (`inherited`), and where the rest goes.
 
     `placed` is how many of the other partitions go to each row of the readers: a topic's to a class.
@@ -125,7 +125,7 @@ class KeepingProblem:
             ],
         )
 
-    def solve(self) -> Kept | None:
+    def solve(self) -> Keeping | None:
         """What stays where as little as can be is taken away; None where no assignment has such loads."""
         network = self._network()
         network.flow()
@@ -136,7 +136,7 @@ class KeepingProblem:
         placed, kept_rows, inherits, _ = flows
         inherited = np.zeros(claims, np.int64)
         inherited[self._bequests] = inherits
-        return Kept(self._claims.amount - kept_rows, inherited, placed)
+        return Keeping(self._claims.amount - kept_rows, inherited, placed)
 
 
 def most_kept(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-class Found(NamedTuple):
+class ReadRecord(NamedTuple):
     """A record as a reader got it: its partition, its key, and its number among the records of that key."""
 
     partition: int
@@ -36,7 +36,7 @@ class Verdict:
     out_of_order: int = 0
 
 
-def check(found: Iterable[Found], written: Mapping[str, int], homes: Mapping[str, int]) -> Verdict:
+def check(found: Iterable[ReadRecord], written: Mapping[str, int], homes: Mapping[str, int]) -> Verdict:
     """Compare.
 
     Args:

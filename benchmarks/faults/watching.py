@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from benchmarks.faults.checking import Found
+from benchmarks.faults.checking import ReadRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,9 @@ class Stalls:
         self._thread.join()
 
 
-def read(servers: str, topic: str, partitions: int, isolation: str = "read_committed") -> Iterator[Found]:
+def read(
+    servers: str, topic: str, partitions: int, isolation: str = "read_committed"
+) -> Iterator[ReadRecord]:
     """Every record that a reader at this isolation level gets, those of a partition in their order."""
     consumer = Consumer(
         {
@@ -105,5 +107,5 @@ def read(servers: str, topic: str, partitions: int, isolation: str = "read_commi
                 continue
             # What the sink aborts to end a half-done transaction has no value.
             key, number = message.key().decode(), int((message.value() or b"-1").split()[0])
-            yield Found(message.partition(), key, number)
+            yield ReadRecord(message.partition(), key, number)
     consumer.close()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from benchmarks.faults.checking import Found
+    from benchmarks.faults.checking import ReadRecord
 
 KEYS = 40
 
@@ -93,7 +93,7 @@ class Verdict(NamedTuple):
     out_of_order: int
 
 
-def judge(lives: Mapping[str, Life], found: Iterable[Found], homes: Mapping[str, set[int]]) -> Verdict:
+def judge(lives: Mapping[str, Life], found: Iterable[ReadRecord], homes: Mapping[str, set[int]]) -> Verdict:
     """Compare what producers were told with what a reader found.
 
     Args:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.faults.checking import Found
+from benchmarks.faults.checking import ReadRecord
 from benchmarks.wrapper_faults.__main__ import SAVED
 from benchmarks.wrapper_faults.diary import KEYS, Diary, Life, Verdict, judge, read_lives
 from benchmarks.wrapper_faults.scenarios import SCENARIOS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HOMES = {f"a-{key}": {key % 3} for key in range(KEYS)}
 ALL = (0, 1, 2, 3)
-THERE = [Found(record % 3, f"a-{record}", 0) for record in ALL]
+THERE = [ReadRecord(record % 3, f"a-{record}", 0) for record in ALL]
 
 
 @pytest.fixture(scope="module")
@@ -61,22 +61,22 @@ def test_an_idempotent_producer_doubled_and_reordered_nothing(runs: list[dict[st
         pytest.param(life(), THERE[:1] + THERE[2:], Verdict(1, 0, 0, 0, 0), id="unwatched and not there"),
         pytest.param(life(raised=1), THERE[:1] + THERE[2:], Verdict(0, 1, 0, 0, 0), id="it was raised"),
         pytest.param(life(), [*THERE, THERE[0]], Verdict(0, 0, 1, 0, 0), id="twice"),
-        pytest.param(life(), [*THERE[:3], Found(1, "a-3", 0)], Verdict(0, 0, 0, 1, 0), id="elsewhere"),
+        pytest.param(life(), [*THERE[:3], ReadRecord(1, "a-3", 0)], Verdict(0, 0, 0, 1, 0), id="elsewhere"),
     ],
 )
-def test_records_are_judged(lives: dict[str, Life], found: list[Found], verdict: Verdict) -> None:
+def test_records_are_judged(lives: dict[str, Life], found: list[ReadRecord], verdict: Verdict) -> None:
     assert judge(lives, found, HOMES) == verdict
 
 
 def test_a_record_behind_a_later_one_of_its_key_is_out_of_order() -> None:
     records = frozenset({0, KEYS})
     lives = {"a": Life(records, records, frozenset(), 0, ended=True)}
-    assert judge(lives, [Found(0, "a-0", 1), Found(0, "a-0", 0)], HOMES).out_of_order == 1
+    assert judge(lives, [ReadRecord(0, "a-0", 1), ReadRecord(0, "a-0", 0)], HOMES).out_of_order == 1
 
 
 def test_a_record_that_nobody_produced_is_refused() -> None:
     with pytest.raises(ValueError, match="nobody produced"):
-        judge(life(), [*THERE, Found(0, "a-0", 9)], HOMES)
+        judge(life(), [*THERE, ReadRecord(0, "a-0", 9)], HOMES)
 
 
 def test_a_diary_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from assignors.group import Assignment
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.inputs.events import Create, Grow
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.outcome.phases import Call, Phases, Mergeable, do_all
+from copartition.simulation.outcome.phases import Call, Mergeable, Phases, do_all
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies
 from copartition.simulation.records.flow import Flow
 from copartition.simulation.records.readers import Zombie

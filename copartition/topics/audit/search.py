@@ -146,7 +146,7 @@ MOST_RIVALS = 32
 _ROWS = 1 << 15
 
 
-class Found(NamedTuple):
+class BestWriters(NamedTuple):
     """Writers that explain most of some records."""
 
     # The best, then rivals that explain the same records; empty where none beats chance.
@@ -156,7 +156,9 @@ class Found(NamedTuple):
     by_chance: bool  # whether chance might explain that, too: there are too few keys
 
 
-def find_writer(keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *, alone: bool = True) -> Found:
+def find_writer(
+    keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *, alone: bool = True
+) -> BestWriters:
     """The writer that explains the partitions (`places`) of these keys, of at least one byte each, best.
 
     The evidence for a writer is how little chance explains its hits: a random key is where a count of n puts
@@ -187,12 +189,12 @@ def find_writer(keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *,
         best = [_Tried(evidence, trials.writer(rule, 1), np.ones(len(places), np.bool_)), *best]
         best.sort(key=lambda each: -each.evidence)
     if not best:
-        return Found((), len(places), 0, by_chance=True)
+        return BestWriters((), len(places), 0, by_chance=True)
     first = best[0]
     # A divisor of a count explains its low partitions, too: a rival until enough keys speak against it.
     least = first.evidence + math.log(RISK)
     rivals = [tried.writer for tried in best if tried.evidence >= least and tried.hits[first.hits].all()]
-    return Found(
+    return BestWriters(
         tuple(rivals), len(places), int(np.count_nonzero(first.hits)), by_chance=first.evidence < needed
     )
 

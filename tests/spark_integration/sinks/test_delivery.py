@@ -108,7 +108,7 @@ def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """The producers that tasks made; none was there before, and none is left behind."""
     producers: list[Any] = []
 
-    class Made(Producer):
+    class NotedProducer(Producer):
         closed = False
 
         def __init__(self, settings: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
     with monkeypatch.context() as changed:
         changed.delitem(sys.modules, HOME, raising=False)
-        changed.setattr("confluent_kafka.Producer", Made)
+        changed.setattr("confluent_kafka.Producer", NotedProducer)
         yield producers
         sys.modules.pop(HOME, None)
 
