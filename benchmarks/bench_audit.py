@@ -54,7 +54,7 @@ while read < records:
     read += len(consumer.consume(10_000, 0.1))
 """
 AUDIT = """
-from copartition.topics.audit.selection import Selection
+from copartition.topics.audit.topic_audit import Selection
 from copartition.topics.cluster import audit_topic
 begun = clock()
 audit = audit_topic(topic, {"bootstrap.servers": servers}, Selection(full=True))

@@ -13,7 +13,7 @@ from copartition.cli.shell import Output, command, complain, end_of_help
 from copartition.cli.topic_options import KeyFormat, key_format_options, reading_options
 
 if TYPE_CHECKING:
-    from copartition.topics.audit.selection import Selection
+    from copartition.topics.audit.topic_audit import Selection
 
 HELP_END = end_of_help("audit")
 

@@ -22,7 +22,7 @@ from copartition.cli.topic_options import KeyFormat, key_format_options, reading
 
 if TYPE_CHECKING:
     from copartition.reports.join import JoinReport
-    from copartition.topics.audit.selection import Selection
+    from copartition.topics.audit.topic_audit import Selection
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
 """What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""

@@ -13,7 +13,7 @@ from copartition.cli.options import one_argument
 
 if TYPE_CHECKING:
     from copartition.topics.audit.decoder import KeyDecoder
-    from copartition.topics.audit.selection import Selection
+    from copartition.topics.audit.topic_audit import Selection
 
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
@@ -25,7 +25,7 @@ def _choose_records(
 ) -> Selection:
     if full + (last is not None) + (since is not None) > 1:
         raise click.UsageError("--full, --last and --since exclude each other; give one")
-    from copartition.topics.audit.selection import Selection  # noqa: PLC0415 - help and completion do without
+    from copartition.topics.audit.topic_audit import Selection  # noqa: PLC0415 - help and completion do without
 
     return Selection(full, last, since, partitions, isolation == "read-committed")
 

@@ -11,9 +11,8 @@ from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
 from copartition.topics.audit.hottest import HotKeys
 from copartition.topics.audit.reader import Reading
-from copartition.topics.audit.selection import Selection
 from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import LogicalKey, Records, TopicAudit
+from copartition.topics.audit.topic_audit import LogicalKey, Records, Selection, TopicAudit
 from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison, KeyPairs
 from copartition.topics.join.verdict import JoinVerdict, checked_topics

@@ -15,7 +15,7 @@ from benchmarks.audits.reading import read
 from benchmarks.audits.recording import as_table
 from benchmarks.audits.truth import Written, broken
 from benchmarks.audits.writing import write
-from copartition.topics.audit.selection import Selection
+from copartition.topics.audit.topic_audit import Selection
 from copartition.topics.cluster import audit_topic, check_topics
 
 if TYPE_CHECKING:

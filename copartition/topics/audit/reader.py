@@ -9,8 +9,7 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from numpy.typing import NDArray
 
-from copartition.topics.audit.selection import Selection
-from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
+from copartition.topics.audit.topic_audit import Coverage, Records, Selection, concatenate, pick_records
 from copartition.topics.audit.topic_state import NO_RIGHT, UNKNOWN_TOPIC, TopicState
 from copartition.words import count
 from partitioning.clients.contact import quiet_client

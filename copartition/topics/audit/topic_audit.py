@@ -1,4 +1,4 @@
-"""What an audit found out about a topic, and the records it read: small values and columns."""
+"""Which records of a topic an audit reads, and what it finds out from them: small values and columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioning.errors import InvalidConfigError
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.keys import KeyColumn, concatenate_columns
@@ -18,6 +19,28 @@ class LogicalKey(NamedTuple):
 
     kind: str  # "number", "uuid", "text", "json", or "bytes"
     value: str  # decimal, lower-case UUID, text, JSON with sorted names and no spaces, or hexadecimal
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
+
+    More than one of them, or a number that selects nothing, raises `InvalidConfigError`.
+    """
+
+    full: bool = False  # every record there is when reading begins
+    last: int | None = None  # so many offsets at the end of each partition
+    since_ms: int | None = None  # records from this time on, milliseconds since 1970
+    partitions: tuple[int, ...] | None = None  # these only; None for all
+    committed: bool = False  # leave out records of transactions that are open or were aborted
+
+    def __post_init__(self) -> None:
+        if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
+            raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
+        if self.last is not None and self.last < 1:
+            raise InvalidConfigError(f"last is {self.last}: give at least 1 offset of each partition")
+        if self.since_ms is not None and self.since_ms < 0:
+            raise InvalidConfigError(f"since_ms is {self.since_ms}: give milliseconds since 1970")
 
 
 class Records(NamedTuple):

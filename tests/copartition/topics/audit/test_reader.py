@@ -8,8 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from copartition.topics.audit import reader, topic_state
 from copartition.topics.audit.reader import Messages, Reading
-from copartition.topics.audit.selection import Selection
-from copartition.topics.audit.topic_audit import Records
+from copartition.topics.audit.topic_audit import Records, Selection
 from copartition.topics.cluster import audit_topic
 from partitioning import partition_batch
 from partitioning.errors import (
