@@ -44,14 +44,14 @@ quick: $(READY)  ## run what needs nothing but Python: 30 seconds; T=path for a 
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
 test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real servers need Java 17 and Maven; T=path for a part
-	@$(PYTEST) --tier test --numprocesses 5 $(T)
+	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
-	@$(PYTEST) --tier test --numprocesses 5 --failed-first $(T)
+	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" --failed-first $(T)
 
 # Searches of Hypothesis that need only Python are wider here than in `make test`, and recorded scenarios all run.
 slow: $(READY)  ## run what `make test` leaves out because it takes long
-	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or (hypothesis and not live)) and not nightly" $(T)
+	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
 
 nightly: $(READY)  ## run in full what `make slow` runs some of
 	@$(PYTEST) --tier ci --numprocesses 4 -m nightly $(T)

@@ -22,6 +22,7 @@ OF_FUNCTIONS = PARTICIPLES | {"done", "gone", "held", "kept", "meant", "wanted"}
 DIALECT = re.compile(
     r"\bmakes? of\b|\b(?:is|are|was|were|be) told\b|\bgoe?s? by\b|\btroubles?\b|\bthose that\b", re.IGNORECASE
 )
+OF_PAGES = re.compile(r"\bmakes? of\b|\b(?:is|are|was|were|be) told\b|\bgoe?s? by\b", re.IGNORECASE)
 
 
 STORED = re.compile(rf"\b_*(?:{'|'.join(OF_FUNCTIONS)})_*\s*(?:[-+*/%&|^@<>]*=|[(,:)\]]|in\b)", re.IGNORECASE)
@@ -81,6 +82,12 @@ def test_no_function_or_class_beside_the_product_is_called_by_a_bare_participle(
         for path in (ROOT / folder).rglob("*.py")
     }
     assert {file: found for file, found in names.items() if found} == {}
+
+
+def test_pages_are_in_the_words_of_the_field() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    phrases = {page.relative_to(ROOT).as_posix(): OF_PAGES.findall(page.read_text()) for page in pages}
+    assert {page: wrong for page, wrong in phrases.items() if wrong} == {}
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def _topics(named: Sequence[Named]) -> Iterator[str]:
     for expected in ("named", "mixed", "none", "cannot tell"):
         fine, wrong = counted[expected, True], counted[expected, False]
         yield f"| {expected} | {fine + wrong} | {fine} |"
-    yield "\n| written by | keys | records | can be told | certainty | said | right |"
+    yield "\n| written by | keys | records | can be known | certainty | said | right |"
     yield "|---|---|---|---|---|---|---|"
     yield from topic_rows(named)
 

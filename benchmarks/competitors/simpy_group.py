@@ -18,7 +18,7 @@ class Group:
     Attributes:
         rebalances: how many there have been.
         heartbeats: heartbeats that found nothing new, and commits.
-        moves: JoinGroup, SyncGroup, LeaveGroup and the heartbeats that were told to join again.
+        moves: JoinGroup, SyncGroup, LeaveGroup and the heartbeats whose answer was to join again.
     """
 
     def __init__(self, members: int, restarts: int, every_ms: float, down_ms: float) -> None:

@@ -207,16 +207,16 @@ broker. `python -m benchmarks.connect` runs them, 10 minutes; `--compare` writes
 thing to run. `session.timeout.ms` is {session} s, `heartbeat.interval.ms` {heartbeat} s and
 `scheduled.rebalance.max.delay.ms` {delays}.
 
-When a rebalance comes is what `simulate` says of workers with `client: connect`, which is told the phase of
+When a rebalance comes is what `simulate` says of workers with `client: connect`, which has the phase of
 their heartbeats, what was done, when a new worker first spoke to the coordinator, and when one that ends in
-order told it so. Who runs what then is what `connect-incremental` or `connect-eager` answers, which is told
+order said so. Who runs what then is what `connect-incremental` or `connect-eager` answers, which has
 the member ids that were drawn, and remembers what it answered before. A rebalance is as predicted if every
 worker runs and stops the same things, and it comes, and delays the next one, within 20 % or a quarter of a
 heartbeat of the prediction.
 
 | | |
 |---|--:|
-| generations in which our rule, told what the leader was told, answers the same | {alike} of {generations} |
+| generations in which our rule answers as the leader did | {alike} of {generations} |
 | things that were done, after which all rebalances are as predicted | {windows_alike} of {windows} |
 | rebalances that followed and are as predicted | {rounds_alike} of {rounds} |
 

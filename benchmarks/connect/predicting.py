@@ -130,10 +130,10 @@ class Leaders:
 
 
 def led(run: Run) -> Iterator[tuple[Round, Round, float]]:
-    """What our rule answers as the leader of each generation, which is told what that one was told.
+    """What our rule answers as the leader of each generation, from what that leader got.
 
     With each pair comes how far apart the two delays may be, in ms: what is left of a delay depends on when
-    the leader computes, which is between what it was told and when its answer arrives.
+    the leader computes, which is between what it got and when its answer arrives.
     """
     leaders = Leaders(CLUSTERS[run["cell"]])
     apart_ms = 1.0
@@ -253,7 +253,7 @@ def _led(run: Run, leaders: Leaders, row: Row) -> Round | None:
         return None
     members = {process: (member, _tasks(owned)) for member, process, owned in row["members"]}
     topics = _topics(run, row["config_offset"])
-    # A leader computes between what it was told and when its answer arrives: a delay begins no earlier than
+    # A leader computes between what it got and when its answer arrives: a delay begins no earlier than
     # the former, and where there is none any more, it was over by the latter.
     clock = row["told" if row["delay_ms"] else "at"]
     return leaders.answer(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 APIS = frozenset({"JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP"})
 GENEROUS_S = 240
-"""How long a cluster may take beyond the delay that it is told, until everything runs where it should."""
+"""How long a cluster may take beyond the delay that is configured, until everything runs where it should."""
 QUIET_S = 4.0
 """Longer than a heartbeat interval: so long a cluster is left alone before something happens to it."""
 Run = dict[str, Any]

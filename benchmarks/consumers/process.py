@@ -84,7 +84,7 @@ class Member:
         return lines[-1] if lines else f"exit code {self._process.poll()}"
 
     def wait_until_over(self) -> None:
-        """Wait until the process has done what it was told last, to close."""
+        """Wait until the process has done what it was asked last, to close."""
         self._process.wait(PATIENCE_S)
 
     def events(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Each cell: settings, a fault, what the model says of it and what a real producer and broker make of it."""
+"""Each cell: settings, a fault, and what comes of it in the model and with a real producer and broker."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def predict(cell: Cell) -> DeliveryResult:
 
 
 def measure(cell: Cell, producer: Sending, proxy: Proxy, kafka: Kafka) -> DeliveryResult:
-    """What a producer was told and a consumer reads; `kafka` is the broker behind the proxy."""
+    """What a producer's callbacks said and a consumer reads; `kafka` is the broker behind the proxy."""
     topic = kafka.create_topic()
     proxy.delay_s = ROUND_TRIP_MS / 2000
     producer.open(proxy.bootstrap_servers, topic, cell.settings)
@@ -112,7 +112,7 @@ def wait_for_more(producer: Sending, servers: str, topic: str) -> None:
 def log_and_outcomes(
     servers: str, topic: str, settings: DeliverySettings, outcomes: list[Outcome]
 ) -> DeliveryResult:
-    """The log of a topic's one partition beside what the producer was told."""
+    """The log of a topic's one partition beside what the producer's callbacks said."""
     told = [Outcome.NOT_ASKED if settings.acks == "0" else outcome for outcome in outcomes[:BATCHES]]
     numbers = [number for number in log(servers, topic) if number < BATCHES]
     return DeliveryResult(tuple(numbers), tuple(told), (), Counter())

@@ -37,7 +37,7 @@ class Sending(Protocol):
         """Give it the records `first` to `end - 1`, without waiting for them."""
 
     def outcomes(self) -> list[Outcome]:
-        """What it was told of each record, once it knows; this is its end."""
+        """What its callback said of each record, once it knows; this is its end."""
 
     def close(self) -> None:
         """End what runs it."""

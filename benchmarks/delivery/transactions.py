@@ -83,7 +83,7 @@ def _flow() -> Flow:
 
 
 def measure(cell: str, proxy: Proxy, kafka: Kafka) -> Seen:
-    """What a broker makes of it; `fenced` is the error that the first producer's commit got."""
+    """How it ends on a broker; `fenced` is the error that the first producer's commit got."""
     topic = kafka.create_topic()
     if cell in {KILLED, BACK}:
         since = time.monotonic()

@@ -69,7 +69,7 @@ class Led:
         number: the generation.
         client: of the leader.
         assignor: the one that the group had chosen.
-        equal: whether our assignor answers the same for the group as the leader was told it.
+        equal: whether our assignor answers the same for the group that JoinGroup showed the leader.
     """
 
     group: str
@@ -117,9 +117,9 @@ def _in_place(process: str, here: Iterable[str]) -> str:
 
 
 def generations(run: Run) -> list[Led]:
-    """The generations of a group, each with what our assignor makes of it.
+    """The generations of a group, each with our assignor's answer.
 
-    After growth a leader may not have seen it; whether it had is told by whether its answer names a new one.
+    After growth a leader may not have seen it; it had if its answer names a new partition.
     """
     found = []
     for row in run["led"]:
@@ -176,7 +176,7 @@ is stopped is a zombie from then on: it cannot learn that its session has ended 
 
 ## What leaders answered
 
-Each generation's leader, what it was told (`JoinGroup`) and what it answered (`SyncGroup`), by the broker's
+Each generation's leader, what it got (`JoinGroup`) and what it answered (`SyncGroup`), by the broker's
 log, against our assignor of that name, given the same bytes:
 
 | leader | assignor | generations | equal to ours |

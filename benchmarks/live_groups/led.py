@@ -1,4 +1,4 @@
-"""What each leader was told and what it answered, from the broker's log, against our assignors."""
+"""What each leader got and what it answered, from the broker's log, against our assignors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 def led(group: str, log: Iterable[Request | Decision], since: Callable[[float], float]) -> list[Row]:
-    """Every generation of a group that a leader assigned: the members as it was told them, and its answer."""
+    """Every generation of a group that a leader assigned: members as JoinGroup named them, and its answer."""
     requests = [each for each in log if isinstance(each, Request) and each.client.startswith(f"{group}/")]
     process_of = {
         each.response["memberId"]: each.client.removeprefix(f"{group}/")
@@ -59,7 +59,7 @@ def led(group: str, log: Iterable[Request | Decision], since: Callable[[float], 
 
 
 def ours(row: Row, partitions: int, client: str) -> dict[str, list[int]]:
-    """What our assignor answers for the group as the leader was told it.
+    """What our assignor answers for the group that JoinGroup showed the leader.
 
     Args:
         row: a generation.

@@ -120,8 +120,8 @@ def strays(
 ) -> list[list[Any]]:
     """Reads of a partition that another process owned live just then: when, who, which, how many records.
 
-    What a poll hands over together with the callback that takes it away is told after the callback, before
-    anybody else can have it.
+    What a poll hands over together with the callback that takes it away is reported after the callback,
+    before anybody else can have it.
     """
     events = {
         client.removeprefix(f"{group}/"): [

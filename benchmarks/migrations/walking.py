@@ -27,7 +27,7 @@ PARTITIONS = 6
 PATIENCE_S = 60
 _REMOTE = {"uniform": "uniform", "broker-range": "range"}
 _HARMLESS = {"UNKNOWN_TOPIC_OR_PART", "_TRANSPORT", "_ALL_BROKERS_DOWN", "REBALANCE_IN_PROGRESS"}
-"""What consumers are told and get over by themselves."""
+"""Errors that consumers get over by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class WalkingGroup:
         """The group, once so many members live and share all partitions, and a second later still do.
 
         Raises:
-            RuntimeError: a member has ended or was told an error.
+            RuntimeError: a member has ended or got an error.
             TimeoutError: the group does not settle.
         """
         deadline = time.monotonic() + PATIENCE_S
@@ -145,7 +145,7 @@ class WalkingGroup:
             client = self._client(number)
             told = [each["error"] for each in member.output() if each["event"] == "error"]
             if faults := [each for each in told if each not in _HARMLESS]:
-                raise RuntimeError(f"a {client} member was told {faults[0]}")
+                raise RuntimeError(f"a {client} member got the error {faults[0]}")
             if member.over:
                 raise RuntimeError(f"a {client} member ended: {member.last_words()}")
 

@@ -83,7 +83,7 @@ def client_of(member: str) -> str:
 
 
 class _Life:
-    """A group's members and topics as time goes by, whoever owns what."""
+    """A group's members and topics over time, whoever owns what."""
 
     def __init__(self, rng: Random, shape: str) -> None:
         self._rng = rng

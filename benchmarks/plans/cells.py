@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 EVENTS = ("leave", "growth", "join")
 """What happens to each group, in this order: a member leaves, the first topic grows, a member joins.
 
-The join comes last, so that it takes from lists that are no longer sorted: "sticky" could go by their order.
+The join comes last, so that it takes from lists that are no longer sorted: "sticky" might heed order.
 """
 RESTARTED = "alike"
 """The shape whose members are restarted in the end, one after the other."""

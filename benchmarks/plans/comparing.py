@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PAGE = """\
 # Plans: predicted and real owners
 
-`python -m benchmarks.plans --compare` writes this page: what `plan:ASSIGNOR` makes of the snapshots in
+`python -m benchmarks.plans --compare` writes this page: what `plan:ASSIGNOR` predicts from the snapshots in
 `plans/measured.json`, against what Java consumers then had by their own words. `plans/README.md` says how
 they were measured.
 
@@ -44,7 +44,7 @@ REASONS = {
         "puts members in the order of their ids"
     ),
     "restart": (
-        "restarted members have new ids, drawn all or in part, and the strategy goes by ids: the broker's "
+        "restarted members have new ids, drawn all or in part, and the strategy depends on ids: the broker's "
         "`range` by their order, the others by that of a Java hash map, in which the whole id counts"
     ),
 }

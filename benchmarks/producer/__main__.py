@@ -2,7 +2,7 @@
 
 Run it with `python -m benchmarks.producer`.
 
-A Java producer and librdkafka's send the same even stream with each pair of settings. The model is told one
+A Java producer and librdkafka's send the same even stream with each pair of settings. The model gets one
 thing about the machine: the round trip, which is the median latency of lone records without linger. Results
 go to `measured.json` and as a table to `benchmarks/producer.md`; `--compare` only makes the table again.
 """
@@ -54,7 +54,7 @@ Made by `python -m benchmarks.producer`. {STREAM["records"]:,} records of {STREA
 broker on the same machine, on which nothing else runs. Measured figures are of that of {RUNS} runs in which \
 the machine kept the pace best; how late it sent 1 % of the records all the same is in the last column, and \
 where that is more than {QUIET_MS:g} ms, latencies are those of a busy machine, not of the settings. The \
-model is told only the round trip: the lowest median latency of lone records without linger.
+model gets only the round trip: the lowest median latency of lone records without linger.
 
 The first writes to a partition come before the measured ones. While its log and indexes were young, a keyed \
 stream met a pause of 30 to 50 ms at its first batches, to all partitions at once, which alone made its p99; \
@@ -115,7 +115,7 @@ def command(client: str) -> Command:
 
 
 def predict(client: str, case: Json, round_trip_ms: float) -> BatchingResult:
-    """What the model makes of a case."""
+    """What the model predicts for a case."""
     records, partitions = case["records"], case["partitions"]
     placed, key_bytes = np.full(records, -1), -1
     if case["placement"] == "keyed":

@@ -15,7 +15,7 @@ import numpy as np
 from confluent_kafka import Message, Producer
 
 PERCENTILES = (50, 95, 99)
-WARM_UP_S = 1.5  # after the first writes to each partition, until statistics are told once
+WARM_UP_S = 1.5  # after the first writes to each partition, until statistics come once
 INDEX_INTERVAL_BYTES = 4096  # each batch of this size gets an entry in the indexes; the first are slow
 
 

@@ -37,7 +37,7 @@ PAGE = """\
 # Rebalances: measured and predicted
 
 `python -m benchmarks.rebalances --compare` writes this page: what `measured.json` shows, against what
-`simulate` says of the same runs. How they were measured is told in `rebalances/README.md`.
+`simulate` says of the same runs. `rebalances/README.md` says how they were measured.
 
 A prediction knows when each process first spoke to the coordinator, what was done to it and when, and the
 settings; the rest is the simulator's: phases of heartbeats, commits and metadata refreshes, who leads, who

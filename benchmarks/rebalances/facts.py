@@ -97,7 +97,7 @@ def _beats(group: str, config: dict[str, str | int], log: Log) -> dict[str, Any]
     settled = [_settled(requests) for requests in members]
     beats = [[request.at for request in requests if "HEARTBEAT" in request.api] for requests in members]
     first = [min(at for at in own if at > since) - since for own, since in zip(beats, settled, strict=True)]
-    # The second of leave lets those go by that acknowledge the assignment.
+    # The second of leave passes over heartbeats that acknowledge the assignment.
     quiet = [[at for at in own if at > max(settled) + 1] for own in beats]
     late = [[1000 * beat for beat in lateness(own, 5 if config is KIP848 else 3)] for own in quiet]
     count = min(len(own) for own in late)

@@ -77,7 +77,7 @@ def readings(client: str, events: Iterable[Event], until: float) -> list[Reading
     A partition is read from the first record after its assignment until the callback that takes it away, or
     until the process closes, dies, is stopped or is busy. A process that goes on reads again with the next
     record of a partition that was not taken away. Records handed over by the very poll that served a
-    revocation are told after it, and do not count.
+    revocation are reported after it, and do not count.
     """
     owned: set[int] = set()
     since: dict[int, float] = {}

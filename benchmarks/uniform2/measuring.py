@@ -1,4 +1,4 @@
-"""What each rule makes of each group, and how long it takes."""
+"""How each rule assigns each group, and how long it takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a producer was told of its records, written down at once, so that a killed process leaves it, too."""
+"""What callbacks said of a producer's records, written down at once: a killed process leaves it, too."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Verdict(NamedTuple):
 
 
 def judge(lives: Mapping[str, Life], found: Iterable[ReadRecord], homes: Mapping[str, set[int]]) -> Verdict:
-    """Compare what producers were told with what a reader found.
+    """Compare what callbacks said with what a reader found.
 
     Args:
         lives: of the run.

@@ -42,7 +42,7 @@ VALUE = b"." * 100
 
 
 class Life:
-    """One life of the process: the records it produces, and what it is told of them."""
+    """One life of the process: the records it produces, and what callbacks say of them."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder

@@ -55,6 +55,6 @@ def run(lab: Lab) -> None:
         rows.append((name, predicted[name].log, result.log, told))
     lab.table(
         f"Records 0 to {BATCHES - 1} in the log",
-        ("settings and fault", "predicted", "seen", "what the producer was told"),
+        ("settings and fault", "predicted", "seen", "what callbacks said"),
         rows,
     )

@@ -1,4 +1,4 @@
-"""Committed offsets are records, too: where they are, what they say, and what a crash makes of them.
+"""Committed offsets are records, too: where they are, what they say, and what a crash does to them.
 
 An offset is the next to be read, not the last that was. A consumer that dies after processing and before its
 commit leaves records to be read twice; one that commits first and then dies loses them.

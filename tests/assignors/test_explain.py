@@ -32,7 +32,7 @@ def steps_of(text):
 
 
 class Scripted:
-    """Gives and tells what it was told to, a round after the other; t-0 is always a's.
+    """Gives and explains what it was made to, a round after the other; t-0 is always a's.
 
     A round is its steps: the last one's member has t-1, or will have it if it is held back.
     """

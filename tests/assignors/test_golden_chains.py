@@ -51,7 +51,7 @@ def carried_on(before: Group, step: Json) -> tuple[list[str], list[Member]] | No
 
 
 def next_group(before: Group, answer: Assignment, step: Json) -> Group | None:
-    """The group that `Group.next` makes of the one before, if it is that of this step."""
+    """The group that `Group.next` gives after the one before, if it is that of this step."""
     change = carried_on(before, step)
     if change is None:
         return None

@@ -1,6 +1,6 @@
 """Assignors and consumer groups answer as a JVM that is asked now, on groups nobody has seen before.
 
-`COPARTITION_LIVE_SAMPLE` sets how many scenarios (500), `COPARTITION_LIVE_SEED` repeats an earlier sample.
+`COPARTITION_LIVE_SAMPLE` sets how many scenarios (500 in CI), `COPARTITION_LIVE_SEED` repeats a sample.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tests.support.tasks import (
     share_difference,
     streams_difference,
 )
+from tests.support.tiers import examples
 from tools.oracle.assignors.heartbeats import FAMILIES, heartbeats
 from tools.oracle.assignors.live import live_scenarios
 from tools.oracle.assignors.regenerate import answered
@@ -30,13 +31,13 @@ from tools.oracle.assignors.streams import streams_answers
 from tools.oracle.tasks.regenerate import CONNECT, KINDS, connect_answers
 from tools.oracle.tasks.streams import application_answers, classic_sticky_answers, scattered_answers
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.sampled]
 
 
 @pytest.fixture
 def sample(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """How many scenarios, and the seed of them."""
-    count = int(os.environ.get("COPARTITION_LIVE_SAMPLE", "500"))
+    count = int(os.environ.get("COPARTITION_LIVE_SAMPLE", examples(500)))
     seed = os.environ.get("COPARTITION_LIVE_SEED") or secrets.token_hex(4)
     with capsys.disabled():
         sys.stdout.write(f"\n{count} scenarios, COPARTITION_LIVE_SEED={seed}\n")

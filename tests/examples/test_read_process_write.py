@@ -1,4 +1,4 @@
-"""The example's own part: what it makes of an order."""
+"""The example's own part: how it processes an order."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class ExportedStream:
 
 
 class Series:
-    """What pandas 3 hands over for objects: Arrow makes of them what it likes."""
+    """What pandas 3 hands over for objects: Arrow chooses their type."""
 
     dtype = np.dtype(object)
 

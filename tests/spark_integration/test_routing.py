@@ -351,7 +351,7 @@ def misplaced_rows(df: DataFrame) -> list[tuple[int, int]]:
 
 
 def random_chain(df: DataFrame, random: Random, length: int) -> DataFrame:
-    """What `length` random operations make of `df`."""
+    """`df` after `length` random operations."""
     for place in range(length):
         number = random.randrange(-ROUTED_AGAIN, len(OPERATIONS))
         df = route(df, 4) if number < 0 else OPERATIONS[number](df, f"added_{place}")

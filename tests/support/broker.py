@@ -111,8 +111,7 @@ class Kafka:
             name: what it is called; None for a name that nobody else has.
         """
         name = name or f"copartition-test-{uuid.uuid4().hex[:12]}"
-        topic = NewTopic(name, partitions, config={"retention.ms": "-1"}, **_held_by(node, partitions))
-        self._admin.create_topics([topic])[name].result(30)
+        self._create(NewTopic(name, partitions, config={"retention.ms": "-1"}, **_held_by(node, partitions)))
         self._topics.append(name)
         self.wait_for_leaders(name, partitions)
         return name
@@ -120,8 +119,7 @@ class Kafka:
     def create_coordinators(self, node: int) -> None:
         """Have a node coordinate all transactions and groups; nobody may have used one before."""
         for name in ("__transaction_state", "__consumer_offsets"):
-            topic = NewTopic(name, 1, config={"cleanup.policy": "compact"}, **_held_by(node, 1))
-            self._admin.create_topics([topic])[name].result(30)
+            self._create(NewTopic(name, 1, config={"cleanup.policy": "compact"}, **_held_by(node, 1)))
             self.wait_for_leaders(name, 1)
 
     def grow_topic(self, name: str, partitions: int) -> None:
@@ -145,6 +143,16 @@ class Kafka:
                 return
             time.sleep(0.02)
         raise BrokerError(f"topic {name!r} has not {partitions} partitions with a leader after 30 s: {found}")
+
+    def _create(self, topic: NewTopic) -> None:
+        """Create a topic as soon as a node is not fenced, as nodes are whose heartbeats come late."""
+        deadline = time.monotonic() + 60
+        error = self._admin.create_topics([topic])[topic.topic].exception(30)
+        while error and "fenced" in str(error) and time.monotonic() < deadline:
+            time.sleep(0.1)
+            error = self._admin.create_topics([topic])[topic.topic].exception(30)
+        if error:
+            raise error
 
     def _led(self, name: str, partitions: Iterable[int]) -> bool:
         """Whether each leader knows that it is: metadata may say so before the broker does."""

@@ -1,7 +1,7 @@
 """A Python that the system does not offer, from Debian's packages: unpacked into a folder, installed nowhere.
 
 Debian's newest Python needs a newer libc than the system may have, so its libc is unpacked beside it, and the
-interpreter is told to start with that one (`patchelf`, which comes the same way).
+interpreter is patched to start with that one (`patchelf`, which comes the same way).
 """
 
 import shutil

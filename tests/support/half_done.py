@@ -1,4 +1,4 @@
-"""A transaction whose end nobody is told, as brokers that are restarted can leave one."""
+"""A transaction whose end nobody learns of, as brokers that are restarted can leave one."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ import sys
 import traceback
 import warnings
 from collections import defaultdict
+from contextlib import contextmanager
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -84,11 +85,12 @@ class Processes:
         queue = _queue(len(files))
         running: dict[Connection, int] = {}
         try:
-            for _ in range(min(self._count, len(files))):
-                reading, writing = Pipe(duplex=False)
-                running[reading] = _fork(lambda to=writing: Worker(session, to).run(files, queue))
-                writing.close()
-            os.close(queue)
+            with _interrupts_later():
+                for _ in range(min(self._count, len(files))):
+                    reading, writing = Pipe(duplex=False)
+                    running[reading] = _fork(lambda to=writing: Worker(session, to).run(files, queue))
+                    writing.close()
+                os.close(queue)
             while running:
                 for connection in wait(list(running)):
                     assert not isinstance(connection, (int, type(None)))
@@ -260,6 +262,16 @@ def _numbers(queue: int) -> Iterator[int]:
         yield int.from_bytes(number)
 
 
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold back Ctrl-C: Python ignores an exception in the hooks that libraries have called around a fork."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def _fork(run: Callable[[], None]) -> int:
     """The number of a process that does this and ends."""
     sys.stdout.flush()
@@ -274,6 +286,7 @@ def _fork(run: Callable[[], None]) -> int:
 def _end_with(run: Callable[[], None]) -> NoReturn:
     code = 1
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         run()
         code = 0
     except KeyboardInterrupt:

@@ -10,6 +10,9 @@ it runs from `test` on.
 What the quick tier may have run with fewer cases or examples is `wider`: every test of a module that imports
 this one, itself or through other modules of tests/. `.ci/run` runs it again, and no other test of that tier.
 
+What only tests use (tests/support, tools) is no concern of a user's machine: its live tests are `tooling`,
+which `make test` leaves to CI.
+
 A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a
 test that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: a
 test without the marker fails there as soon as it leaves this process.
@@ -44,6 +47,7 @@ FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os
 """Audit events of Python that a test of the quick tier may not raise."""
 WIDER = "may have run with fewer cases or examples in the quick tier; set by itself"
 ROOT = Path(__file__).parents[2]
+TOOLING = (ROOT / "tests" / "support", ROOT / "tests" / "tools")
 IMPORTS = re.compile(r"^[ \t]*(?:from|import) +(tests\b[\w.]*)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE)
 _tier = "test"
 _guarded = False
@@ -111,6 +115,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if fixtures or not LIVE_MARKERS.isdisjoint(markers):
             item.add_marker("live")
             markers.add("live")
+        if "live" in markers and any(folder in item.path.parents for folder in TOOLING):
+            item.add_marker("tooling")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
         if _tier != "quick" and any(map(depends_on_tier, _files_of(item.path))):

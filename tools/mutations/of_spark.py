@@ -9,7 +9,7 @@ NAMED = "tests/copartition/topics/audit/test_forms.py"
 HALF_DONE = "tests/spark_integration/sinks/exactly_once/test_half_done.py"
 
 ROWS = [
-    # What the exactly-once sink makes of transactions that brokers did not end.
+    # How the exactly-once sink treats transactions that brokers did not end.
     (
         "spark_integration/sinks/exactly_once/writing.py",
         "added=content.records - self._begun_at",

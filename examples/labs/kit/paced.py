@@ -45,7 +45,7 @@ def choose(strategy: str, topic: str, partitions: int, records: int) -> list[int
 def predict(
     times_ms: np.ndarray, strategy: str, partitions: int, value_bytes: int, settings: LibrdkafkaSettings
 ) -> BatchingResult:
-    """What our model of librdkafka makes of such records, one broker leading all partitions."""
+    """How our model of librdkafka batches such records, one broker leading all partitions."""
     stick_ms = 2 * settings.queue_buffering_max_ms
     return simulate_librdkafka(
         times_ms,

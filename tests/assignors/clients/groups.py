@@ -121,7 +121,7 @@ class RealGroup:
         raise TimeoutError(f"the group did not settle: {states}")
 
     def planned(self, before: dict[str, list[tuple[str, int]]], now: dict[str, object]) -> Assignment:
-        """What the assignor they prefer makes of the members there are now, who had what they had before."""
+        """What the assignor they prefer answers for the members there are now, with what they had before."""
         instance_of = {consumer.last["member"]: consumer.instance_id for consumer in self.consumers}
         topics = [Topic(self.topic, self.partitions)]
         group = Group(topics, [Member(id_, [self.topic]) for id_ in before])

@@ -56,7 +56,7 @@ def _collect_refused_connections() -> Iterator[None]:
 
 
 def settings(cluster: Encrypted, group: str, change: dict[str, Any]) -> dict[str, Any]:
-    """What both clients are told."""
+    """The settings of both clients."""
     own = {
         "bootstrap_servers": cluster.listeners["users"]["bootstrap.servers"],
         "security_protocol": "SASL_SSL",

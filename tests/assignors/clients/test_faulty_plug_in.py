@@ -101,7 +101,7 @@ def test_the_leader_is_told_and_no_record_is_read_twice(
     leader = start(topic)
     wait_until(lambda: len(leader.consumer.assignment()) == 2)
     other = start(topic)
-    wait_until(lambda: len(leader.faults) >= 2)  # whoever polls on is told again
+    wait_until(lambda: len(leader.faults) >= 2)  # whoever polls on gets the error again
 
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     values = {b"record %d" % number for number in range(RECORDS)}

@@ -1,4 +1,4 @@
-"""The rules every assignor keeps: ours do, and each of those that break one is told which."""
+"""The rules every assignor keeps: ours do, and the error for one that breaks a rule names the rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster that does not let us in is told to be, at once."""
+"""The error that names a cluster which does not let us in, at once."""
 
 import time
 from contextlib import contextmanager

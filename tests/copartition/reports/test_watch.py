@@ -1,4 +1,4 @@
-"""How the changes of a watched group are told."""
+"""How the changes of a watched group are reported."""
 
 import json
 

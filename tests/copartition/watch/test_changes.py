@@ -117,7 +117,7 @@ MOVES = {
         ],
         [("a", None, [2, 3], None, None), ("a", "b", [2, 3], 3, 5)],
     ),
-    "partitions that came free at different times are told apart": (
+    "partitions that came free at different times are separate changes": (
         [
             (0, None, stable(a=[0, 1], b=[2, 3])),
             (2, 1, stable(a=[0], b=[2, 3])),

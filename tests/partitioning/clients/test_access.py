@@ -21,7 +21,7 @@ QUIET = {"log_level": 0}
 PLACED: dict[str, Any] = {"partitioner": "java", "max_block_ms": 1000}
 Send = Callable[[dict[str, str], str, int], str]
 
-Spelled = Callable[[dict[str, str]], dict[str, str]]  # from what Java's clients are told
+Spelled = Callable[[dict[str, str]], dict[str, str]]  # from the settings of Java's clients
 
 
 def blocking(settings: dict[str, str], topic: str, records: int) -> str:

@@ -64,7 +64,7 @@ def test_every_record_is_told_to_its_callback_or_in_the_error(secured: Secured, 
         FINISH[finish](producer)
     cut_off = int(str(caught.value).split()[0]) if caught.type is DeliveryError else 0
     assert all(error is not None for error in told)
-    # A callback that the error cut off in its middle is told both ways.
+    # A callback that the error cut off in its middle may say either.
     assert RECORDS <= len(told) + cut_off <= RECORDS + 1
 
 

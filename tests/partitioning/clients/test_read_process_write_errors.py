@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tests.support.encrypted import Encrypted
 
-# The error that ended the loop is told; that its transaction cannot be aborted any more is no news.
+# The error that ended the loop is raised; that its transaction cannot be aborted any more is no news.
 pytestmark = pytest.mark.filterwarnings("ignore:Producer abort_transaction failed during close")
 WAIT_S = 20
 INIT_PRODUCER_ID, TXN_OFFSET_COMMIT = 22, 28

@@ -15,7 +15,7 @@ def test_a_table_is_as_long_as_the_next_power_of_two(capacity, length):
     assert hash_map.table_lengths(np.array([capacity])) == [length]
 
 
-# What each constructor makes of a number of elements.
+# The table that each constructor makes for a number of elements.
 @pytest.mark.parametrize(
     ("elements", "new_hash_map_of_map", "new_hash_set_of_collection"),
     [

@@ -1,4 +1,4 @@
-"""What the producer's settings make of faults."""
+"""How faults end under the producer's settings."""
 
 from cProfile import Profile
 

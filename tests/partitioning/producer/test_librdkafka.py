@@ -1,4 +1,4 @@
-"""librdkafka's batches: the rules one by one, and how many requests a real librdkafka makes of records."""
+"""librdkafka's batches: the rules one by one, and in how many requests a real librdkafka sends records."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def place(command: Command, *, text: bool = False, **environment: str) -> None:
     Args:
         command: what runs the program.
         text: ask the keys that are UTF-8 text only.
-        environment: variables that the program is told.
+        environment: variables of the program's environment.
     """
     keys = [KEYS[index] for index in TEXT] if text else KEYS
     lines = ["null" if key is None else key.hex() for key in (*keys, *REPEATED * TIMES)]

@@ -1,4 +1,4 @@
-"""What an assignor would make of a group."""
+"""What an assignor would answer for a group."""
 
 from pathlib import Path
 

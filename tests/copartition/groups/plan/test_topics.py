@@ -20,7 +20,7 @@ def of_racks(*racks):
 
 
 def decided(assignor, members, topics):
-    """What the assignor itself makes of a new group."""
+    """The assignor's own answer for a new group."""
     answer = get_assignor(assignor).assign(Group(topics, members))
     return {name: sorted(f"{t}-{p}" for t, p in answer[name]) for name in answer}
 

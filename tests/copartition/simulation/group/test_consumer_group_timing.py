@@ -283,7 +283,7 @@ def test_sessions_begin_anew_after_a_failover():
 def test_a_partition_is_free_when_its_owner_has_said_so_after_its_callback():
     slow = run(group(1_000, 2_000), Join(5_500, Consumer("new")), costs=Costs(revoke_ms=4_400))
     late = run(group(1_000, 2_000), Join(5_500, Consumer("new")), costs=Costs(revoke_ms=4_600))
-    assert ends(slow) == pytest.approx([10_500, 15_500], abs=4)  # the second is told at 7 s
+    assert ends(slow) == pytest.approx([10_500, 15_500], abs=4)  # the second learns of it at 7 s
     assert ends(late) == pytest.approx([15_500], abs=4)
 
 

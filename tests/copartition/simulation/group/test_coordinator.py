@@ -252,7 +252,7 @@ def test_a_rebalance_before_the_refresh_hands_out_the_old_partitions_only():
 
 
 def test_a_static_leader_that_returns_overlooks_what_grew_while_it_was_away():
-    """It is told to skip the assignment and takes the topics it finds for assigned (KIP-814)."""
+    """By the answer to JoinGroup it skips the assignment, and takes what it finds for assigned (KIP-814)."""
     result = run(group(3, static=True), Restart(10_000, "c0", 20_000), Grow(15_000, "orders", 15))
     assert result.summary.rebalances == 0
     assert result.summary.unassigned_partitions == 3

@@ -9,7 +9,7 @@ TIMEOUT = 12
 
 
 class WholeRecords:
-    """What is told happens at once, in whole seconds."""
+    """Everything happens at once, in whole seconds."""
 
     def __init__(self, rates, capacities, commit_on_revoke, transactions):
         self.rates = rates

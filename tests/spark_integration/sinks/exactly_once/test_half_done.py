@@ -65,7 +65,7 @@ def read(of: Target) -> list[bytes | None]:
 
 
 def committed(of: Target) -> Sequence[TopicPartition]:
-    """What an admin client is told of the ledger."""
+    """What an admin client learns about the ledger."""
     group = ledger_group(of.app_id)
     admin = AdminClient({"bootstrap.servers": of.config["bootstrap.servers"]})
     asked = ConsumerGroupTopicPartitions(group, [TopicPartition(of.topic, 0)])

@@ -107,7 +107,7 @@ def _memories(assignor: str) -> Iterator[Json]:
 
 
 def _sticky_bytes() -> Iterator[Json]:
-    """What sticky makes of userData."""
+    """How sticky reads userData."""
     named = partial(scenario, "sticky")
     t6 = {"t": 6}
     mine, theirs = partitions("t-4 t-1 t-0"), partitions("t-2")
@@ -172,7 +172,7 @@ def _sticky_bytes() -> Iterator[Json]:
 
 
 def _cooperative_bytes() -> Iterator[Json]:
-    """What cooperative-sticky makes of userData and the generation field."""
+    """How cooperative-sticky reads userData and the generation field."""
     named = partial(scenario, "cooperative-sticky")
     t4 = {"t": 4, "u": 1}
 

@@ -1,7 +1,7 @@
 """Really produces with three Python clients; arguments are PROFILE, SERVERS and a transactional id, if any.
 
-Records come on stdin, a line each of topic, key and value (hex, or "-" for null). At a line "flush" all that
-was told is sent, and "done" comes back. With a transactional id "begin", "commit" and "abort" are lines, too.
+Records come on stdin, a line each of topic, key and value (hex, or "-" for null). At a line "flush" all of
+them are sent, and "done" comes back. With a transactional id "begin", "commit" and "abort" are lines, too.
 """
 
 import asyncio
