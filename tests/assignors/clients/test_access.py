@@ -39,10 +39,12 @@ PLAIN = {"security_protocol": "PLAINTEXT"}
 
 @pytest.fixture(scope="module")
 def cluster(encrypted: Encrypted) -> Encrypted:
-    """Where the user "reader" may be in one group."""
+    """Where the user "reader" may be in one group, and in one for each client."""
     admin = AdminClient(encrypted.listeners["plain"])
-    right = allowed("reader", ResourceType.GROUP, GROUP, AclOperation.READ)
-    admin.create_acls([right])[right].result(30)
+    groups = (GROUP, *map(group_of, CLIENTS))
+    rights = [allowed("reader", ResourceType.GROUP, group, AclOperation.READ) for group in groups]
+    for granted in admin.create_acls(rights).values():
+        granted.result(30)
     return encrypted
 
 
@@ -108,6 +110,14 @@ async def aiokafka(cluster: Encrypted, group: str, change: dict[str, Any]) -> li
             await member.stop()
 
 
+CLIENTS = (kafka_python, aiokafka)
+
+
+def group_of(client: Callable[..., Any]) -> str:
+    """A group of this client alone: the other one's strategy would not be let in."""
+    return f"{GROUP}-{client.__name__}"
+
+
 async def shared(members: list[Any], poll: Callable[[Any], Awaitable[object]]) -> list[list[int]]:
     """The partitions of each member, once each has some; one that joins anew still tells what it had."""
     deadline = time.monotonic() + PATIENCE_S
@@ -127,9 +137,9 @@ async def shared(members: list[Any], poll: Callable[[Any], Awaitable[object]]) -
     return owned()
 
 
-@pytest.mark.parametrize("client", [kafka_python, aiokafka])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_two_members_own_every_partition_once(cluster: Encrypted, client: Callable[..., Any]) -> None:
-    owned = asyncio.run(client(cluster, GROUP, {}))
+    owned = asyncio.run(client(cluster, group_of(client), {}))
     assert sorted(owned) == [[0], [1]]
 
 
