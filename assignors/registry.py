@@ -51,7 +51,8 @@ _OURS: dict[str, type[Assignor]] = {
         AiokafkaStickyAssignor,
     )
 }
-_CLIENTS = {"connect-": "Kafka Connect", "kafka-python-": "kafka-python", "aiokafka-": "aiokafka"}
+_CLIENTS = ("librdkafka", "kafka-python", "aiokafka")
+"""Clients with rules of their own under Java's names, here with the client before the name."""
 
 _REGISTRY: Registry[Assignor] = Registry(
     "assignor",
@@ -59,12 +60,24 @@ _REGISTRY: Registry[Assignor] = Registry(
     Assignor,
     _OURS,
     {
-        name: f"built-in, of {client}"
+        name: f"built-in, of {'Kafka Connect' if client == 'connect' else client}"
         for name in _OURS
-        for prefix, client in _CLIENTS.items()
-        if name.startswith(prefix)
+        for client in (*_CLIENTS, "connect")
+        if name.startswith(f"{client}-")
     },
 )
+
+
+def name_in_group(strategy: str) -> str:
+    """The name under which members vote for a strategy, without the client that decides so."""
+    client = next((client for client in _CLIENTS if strategy.startswith(f"{client}-")), None)
+    return strategy if client is None else strategy.removeprefix(f"{client}-")
+
+
+def clients_rule(client: str, strategy: str) -> str:
+    """The assignor that decides as a leader on this client does: the client's own one, or Java's."""
+    own = f"{client}-{strategy}"
+    return own if own in _OURS else strategy
 
 
 def get_assignor(name: str, **config: object) -> Assignor:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from assignors.interface import RebalanceProtocol
-from assignors.registry import check_for_consumers, get_assignor
+from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from copartition.diff.needed import CO_PARTITIONED
-from copartition.groups.plan.members import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
 from partitioning.kit.packages import read_toml

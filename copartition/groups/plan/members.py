@@ -7,7 +7,6 @@ name, and the one that leads follows its own rule.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -16,6 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from assignors.group import Member
+from assignors.registry import clients_rule
 from assignors.state import GroupState, MemberIdentity
 from copartition.words import first_of
 from partitioning.errors import SourceError
@@ -258,11 +258,6 @@ class LeadersRule(NamedTuple):
     assumed: tuple[str, ...] = ()  # which client leads, or what it does, where nothing shows that
 
 
-def name_in_group(strategy: str) -> str:
-    """The name under which members vote for a strategy."""
-    return re.sub("^(librdkafka|kafka-python|aiokafka)-", "", strategy)
-
-
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
     """The rule of the client that leads after the change, as far as bytes show which client that is."""
     clients = {*state.clients, *filter(None, [state.leading_client])}
@@ -273,7 +268,7 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
         return LeadersRule(strategy)
     if strategy == "sticky" and "librdkafka" in clients:
         return LeadersRule(strategy, assumed=("a Java client leads: librdkafka has no 'sticky'",))
-    own = f"librdkafka-{strategy}"
+    own = clients_rule("librdkafka", strategy)
     if clients == {"librdkafka"}:
         return LeadersRule(own, (f"librdkafka leads, so its own {strategy!r} decides, {own!r} here",))
     differs = "the numbers are right, who gets which partition may differ"

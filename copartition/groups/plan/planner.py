@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from assignors.answers import ask
 from assignors.explain import Explainer, settle
 from assignors.group import Assignment, Group, Topic
-from assignors.registry import check_for_consumers, get_assignor
+from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
 from copartition.diff.stops import Event
@@ -22,7 +22,6 @@ from copartition.groups.plan.members import (
     WhatIf,
     find_member,
     leaders_rule,
-    name_in_group,
     names_of,
     placeholder,
     seat_members,

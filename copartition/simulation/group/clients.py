@@ -5,8 +5,8 @@ aiokafka 0.14 and the Java client 4.3.
 """
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -63,8 +63,6 @@ class Profile:
     commit_late_ms: float | None = None
     # Under the consumer protocol it leaves after `max.poll.interval.ms` without a poll; else it falls silent.
     leaves_when_late: bool = True
-    # Its leader's rules that are not Java's of that name.
-    own_assignors: Mapping[str, str] = field(default_factory=dict)
 
     def in_background(self, *, eager: bool) -> bool:
         """Whether its members rejoin without their application."""
@@ -92,7 +90,6 @@ PROFILES = {
         asks_before_assigning=True,
         mixes_protocols=False,
         leaves_when_late=False,
-        own_assignors={"cooperative-sticky": "librdkafka-cooperative-sticky"},
     ),
     "kafka-python": Profile(
         late_ms=(1.2, 1.5),
@@ -102,15 +99,11 @@ PROFILES = {
         refreshes_as_it_assigns=True,
         mixes_protocols=False,
         commit_late_ms=25,
-        own_assignors={
-            name: f"kafka-python-{name}" for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
-        },
     ),
     "aiokafka": Profile(
         late_ms=(0.9, 1.2),
         joins_in_background=frozenset(RebalanceProtocol),
         cooperates=False,
-        own_assignors={name: f"aiokafka-{name}" for name in ("range", "roundrobin", "sticky")},
     ),
     # Java's client without a poll loop.
     "connect": Profile(late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True, commits=False),

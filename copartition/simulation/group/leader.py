@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from assignors.answers import ask
 from assignors.group import Assignment, Group, Member, Topic
 from assignors.interface import Assignor, RebalanceProtocol
-from assignors.registry import get_assignor
+from assignors.registry import clients_rule, get_assignor
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from assignors.weighted.weights import Weights
 from copartition.simulation.group.clients import PROFILES
@@ -187,7 +187,7 @@ class Leader:
         decision = self._decisions.decide(
             self._decision,
             change,
-            PROFILES[memberships.consumers[self.member].client].own_assignors.get(strategy, strategy),
+            clients_rule(memberships.consumers[self.member].client, strategy),
             lambda: self._group(strategy, joining, counts, generation, {ids[member] for member in bare}),
             new_leader=fresh,
             weighing=self._weighing,

@@ -27,10 +27,9 @@ Lists = dict[str, list[TopicPartition]]
 EAGER = frozenset({RebalanceProtocol.EAGER})
 
 
-CRASHES = {"librdkafka-cooperative-sticky"}
-"""Strategies of clients that crash over some groups, and raise there."""
 STORIES = len(sample(range(conformance.STORIES), 4, before_ci=2))
-BUILT_IN = [info.name for info in list_assignors() if info.origin == "built-in" and info.name not in CRASHES]
+BUILT_IN = [info.name for info in list_assignors() if info.origin == "built-in"]
+"""Strategies of clients crash over some groups, and raise there."""
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from assignors.group import Topic
+from assignors.registry import clients_rule
 from copartition.simulation import (
     Condition,
     Consumer,
@@ -27,7 +28,7 @@ from copartition.simulation import (
     simulate,
     simulate_seeds,
 )
-from copartition.simulation.group.clients import PROFILES, draw_batches
+from copartition.simulation.group.clients import draw_batches
 from partitioning.errors import AssignorError, ScenarioError
 from tests.support import simulated
 from tests.support.simulated import ORDERS, entries, group
@@ -434,7 +435,12 @@ def test_a_librdkafka_leader_decides_by_its_own_rule():
 
 @pytest.mark.parametrize(
     ("client", "assignor"),
-    [(client, name) for client in ("kafka-python", "aiokafka") for name in PROFILES[client].own_assignors],
+    [
+        (client, name)
+        for client in ("kafka-python", "aiokafka")
+        for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
+        if clients_rule(client, name) != name
+    ],
 )
 def test_a_leader_on_a_python_client_decides_by_its_own_rule(client, assignor):
     """Who is served where static and dynamic members alternate differs, and what moves when one leaves."""
