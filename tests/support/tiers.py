@@ -47,7 +47,7 @@ FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os
 """Audit events of Python that a test of the quick tier may not raise."""
 WIDER = "may have run with fewer cases or examples in the quick tier; set by itself"
 ROOT = Path(__file__).parents[2]
-TOOLING = (ROOT / "tests" / "support", ROOT / "tests" / "tools")
+TOOLING = ("tests/support/", "tests/tools/")
 IMPORTS = re.compile(r"^[ \t]*(?:from|import) +(tests\b[\w.]*)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE)
 _tier = "test"
 _guarded = False
@@ -115,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if fixtures or not LIVE_MARKERS.isdisjoint(markers):
             item.add_marker("live")
             markers.add("live")
-        if "live" in markers and any(folder in item.path.parents for folder in TOOLING):
+        if "live" in markers and item.nodeid.startswith(TOOLING):
             item.add_marker("tooling")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
