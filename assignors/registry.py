@@ -51,8 +51,7 @@ _OURS: dict[str, type[Assignor]] = {
         AiokafkaStickyAssignor,
     )
 }
-_CLIENTS = ("librdkafka", "kafka-python", "aiokafka")
-"""Clients with rules of their own under Java's names, here with the client before the name."""
+_CLIENTS = ("librdkafka", "kafka-python", "aiokafka")  # with rules of their own under Java's names
 
 _REGISTRY: Registry[Assignor] = Registry(
     "assignor",

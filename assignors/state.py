@@ -73,7 +73,7 @@ class GroupState:
         strategy: the assignor that the group uses, such as "range", where known.
         protocol: "classic", "consumer" (KIP-848) or "connect" (workers of Kafka Connect), where known.
         generation: the lowest that the group's generation can be, where members told theirs.
-        leading_client: the client library of the member that made the assignments, such as "java" or
+        leading_client: the client library by whose rules assignments were made, such as "java" or
             "librdkafka", where a classic group's bytes tell.
         clients: the client libraries of its members, as far as their bytes tell, sorted.
         group_version: the cluster's level of the feature group.version, where known; 0: it does not know the

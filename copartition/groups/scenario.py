@@ -29,7 +29,7 @@ _EVERY_MS = 60_000.0
 _DOWN_MS = 10_000.0
 _STRETCH_S = 60.0
 """The shortest time that rates are computed from."""
-_PROFILES = {"java", "librdkafka", "kafka-python"}
+_PROFILES = {"java", "librdkafka", "kafka-python", "aiokafka"}
 
 
 def scenario_of(

@@ -375,6 +375,18 @@ ROWS = [
         "tests/copartition/groups/test_client_bytes.py",
     ),
     (
+        "copartition/groups/live/members.py",
+        'return None if user_data else "kafka-python" if version == 1 else _OURS',
+        'return None if user_data else "kafka-python"',
+        "tests/copartition/groups/test_client_bytes.py",
+    ),
+    (
+        "copartition/groups/plan/members.py",
+        '"sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)',
+        "name_in_group(strategy)",
+        "tests/copartition/groups/plan/test_new_ids.py",
+    ),
+    (
         "copartition/diff/compare.py",
         "len(np.unique(owners)) > 1 and",
         "len(owners) > 1 and",

@@ -27,10 +27,13 @@ _GENERATION = 4
 """Bytes of a generation, which is all that Java's "cooperative-sticky" says as user data."""
 
 
+_OURS = "this project's assignors in kafka-python"  # which decide as Java's client does
+
+
 class Clients(NamedTuple):
     """The client libraries of a group, by the names that `copartition migrate --client` takes."""
 
-    leader: str | None  # who made the assignments; None where the bytes do not show it
+    leader: str | None  # by whose rules assignments were made; None where the bytes do not show it
     members: tuple[str, ...]  # of all members whose bytes show it, each once
 
 
@@ -47,12 +50,11 @@ def find_clients(
         # Of the two that write version 0 it is the one that is there.
         there = kinds & {"librdkafka", "kafka-python"}
         old = there.pop() if len(there) == 1 else None
-    if "java or kafka-python" in kinds:
-        kinds.remove("java or kafka-python")
-        kinds.add(old if old in {"java", "kafka-python"} else "java")
-    if old is not None:
-        kinds.add(old)
-    return Clients(old, tuple(sorted(kinds)))
+    library = "kafka-python" if old == _OURS else old
+    whose = library if library in {"java", "kafka-python"} else "java"
+    kinds = {whose if kind == "java or kafka-python" else kind for kind in kinds}
+    kinds.update(filter(None, [library]))
+    return Clients("java" if old == _OURS else old, tuple(sorted(kinds)))
 
 
 def _kind_by_assignment(assignment: bytes) -> str | None:
@@ -65,7 +67,7 @@ def _kind_by_assignment(assignment: bytes) -> str | None:
         return None if user_data is None else "version 0"
     if user_data is None:
         return "java"
-    return None if user_data else "kafka-python"
+    return None if user_data else "kafka-python" if version == 1 else _OURS
 
 
 def _kind_by_subscription(subscription: bytes, strategy: str | None) -> str | None:

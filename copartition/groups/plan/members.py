@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from assignors.group import Member
-from assignors.registry import clients_rule
+from assignors.registry import clients_rule, name_in_group
 from assignors.state import GroupState, MemberIdentity
 from copartition.words import first_of
 from partitioning.errors import SourceError
@@ -65,7 +65,7 @@ class WhatIf:
         return self != WhatIf()
 
 
-_BY_ID = {"sticky", "cooperative-sticky", "librdkafka-cooperative-sticky"}
+_BY_ID = {"sticky", "cooperative-sticky"}
 """Strategies that depend on the order of ids; Java's, where members own something, on that of a HashMap."""
 
 _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
@@ -82,6 +82,9 @@ def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) ->
 
     For an assignor that is not Kafka's own that is unknown. `random_ids`: ids are wholly random (KIP-848).
     """
+    strategy = (
+        "sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)
+    )  # no instance ids there
     if strategy in _BY_INSTANCE:
         seats = [seat for seat in seats if seat.identity.instance_id is None]
     new = [seat for seat in seats if seat.prefix is not None]
@@ -261,6 +264,10 @@ class LeadersRule(NamedTuple):
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
     """The rule of the client that leads after the change, as far as bytes show which client that is."""
     clients = {*state.clients, *filter(None, [state.leading_client])}
+    client = next(iter(clients)) if len(clients) == 1 else ""
+    if (own := clients_rule(client, strategy)) != strategy:
+        text = f"{client} leads, so its own {strategy!r} decides, {own!r} here"
+        return LeadersRule(own, (text,), _looks_alike(client, strategy, seats))
     if strategy in {"range", "roundrobin"}:
         return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))
     others = strategy == "sticky" and bool(clients)
@@ -269,16 +276,23 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
     if strategy == "sticky" and "librdkafka" in clients:
         return LeadersRule(strategy, assumed=("a Java client leads: librdkafka has no 'sticky'",))
     own = clients_rule("librdkafka", strategy)
-    if clients == {"librdkafka"}:
-        return LeadersRule(own, (f"librdkafka leads, so its own {strategy!r} decides, {own!r} here",))
     differs = "the numbers are right, who gets which partition may differ"
     if "librdkafka" not in clients and clients:
-        whose = " and ".join(sorted(clients))
+        whose = " or ".join(sorted(clients - {"java"}))
         return LeadersRule(strategy, assumed=(f"{whose} decides as Java's {strategy!r} does: {differs}",))
     why = "java or librdkafka may" if clients else "the source does not tell which client does"
     return LeadersRule(
         strategy, assumed=(f"a Java client leads: {why}; clients on librdkafka do as plan:{own} says",)
     )
+
+
+def _looks_alike(client: str, strategy: str, seats: Sequence[Seat]) -> tuple[str, ...]:
+    """Where aiokafka, whose members leave the same bytes as kafka-python's, may decide otherwise."""
+    same = {(seat.identity.instance_id is None, seat.member.topics) for seat in seats}
+    alike = strategy != "sticky" and len(same) == 1 and next(iter(same))[0]
+    if client != "kafka-python" or strategy == "cooperative-sticky" or alike:  # it does not cooperate
+        return ()
+    return (f"the clients are kafka-python's; aiokafka's look the same, plan:aiokafka-{strategy} is theirs",)
 
 
 def _other_order(strategy: str, clients: set[str], seats: Sequence[Seat]) -> tuple[str, ...]:

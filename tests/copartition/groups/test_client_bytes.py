@@ -45,7 +45,7 @@ OURS_IN_KAFKA_PYTHON = subscription(3, None), assignment(3, b"")
         (JAVA_COOPERATIVE, [LIBRDKAFKA_COOPERATIVE], "cooperative-sticky", ("java", ("java", "librdkafka"))),
         (KAFKA_PYTHON, [], "range", ("kafka-python", ("kafka-python",))),
         (KAFKA_PYTHON_COOPERATIVE, [], "cooperative-sticky", ("kafka-python", ("kafka-python",))),
-        (OURS_IN_KAFKA_PYTHON, [], "range", ("kafka-python", ("kafka-python",))),
+        (OURS_IN_KAFKA_PYTHON, [], "range", ("java", ("kafka-python",))),  # by Java's rules
         (KAFKA_PYTHON, [LIBRDKAFKA], "range", (None, ("kafka-python", "librdkafka"))),
         (JAVA, [LIBRDKAFKA], "range", ("java", ("java", "librdkafka"))),
         ((subscription(3, b"mine"), assignment(3, b"mine")), [], "own", (None, ())),

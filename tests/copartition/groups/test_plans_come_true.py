@@ -4,14 +4,42 @@ import uuid
 
 import pytest
 from click.testing import CliRunner
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from copartition.cli.main import copartition
 from copartition.groups import Joiner, WhatIf, read_pair, snapshot_bytes
-from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
+from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, wait_for
 
-CONFIGS = {
+REFRESHES_MS = 1000
+"""How soon members see that a topic has grown."""
+
+OF_PYTHON = {
+    each.name: {
+        "kind": PythonWorker,
+        "partition_assignment_strategy": [each],
+        "metadata_max_age_ms": REFRESHES_MS,
+        "heartbeat_interval_ms": 300,
+    }
+    for each in (
+        RangePartitionAssignor,
+        RoundRobinPartitionAssignor,
+        StickyPartitionAssignor,
+        CooperativeStickyAssignor,
+    )
+}
+OF_LIBRDKAFKA = {
     "classic": {"partition.assignment.strategy": "range", "session.timeout.ms": 6000},
     "consumer": {"group.protocol": "consumer", "group.remote.assignor": "uniform"},
+}
+CONFIGS = {
+    **{
+        name: {**config, "topic.metadata.refresh.interval.ms": REFRESHES_MS}
+        for name, config in OF_LIBRDKAFKA.items()
+    },
+    **{f"kafka-python {name}": config for name, config in OF_PYTHON.items()},
 }
 
 
@@ -20,9 +48,11 @@ class Planned:
 
     def __init__(self, broker, workers, folder, protocol):
         self.broker, self.plan = broker, folder / "plan.json"
-        self.topic, self.group = broker.create_topic(7), f"planned-{uuid.uuid4()}"
-        config = {**CONFIGS[protocol], "topic.metadata.refresh.interval.ms": 1000}
-        self.start = lambda client_id: workers(self.group, self.topic, client_id, **config)
+        self.group = f"planned-{uuid.uuid4()}"
+        # Assignors take topics in the order of their names.
+        sizes = {f"{self.group}-a": 3, f"{self.group}-b": 7}
+        self.topics = [broker.create_topic(size, name=name) for name, size in sizes.items()]
+        self.start = lambda client_id: workers(self.group, self.topics, client_id, **CONFIGS[protocol])
 
     def expect(self, **change):
         pair = read_pair(
@@ -50,25 +80,25 @@ def test_a_diff_of_plan_and_group_finds_something_before_the_change_and_nothing_
 ):
     group = Planned(broker, workers, tmp_path, protocol)
     _, _, mango = map(group.start, ("kiwi", "apple", "mango"))
-    group.settle(members=3, partitions=7)
+    group.settle(members=3, partitions=10)
     differs = []
 
-    group.expect(partitions={group.topic: 9})
+    group.expect(partitions={group.topics[1]: 9})
     differs.append(group.differs())
-    broker.grow_topic(group.topic, 9)
-    group.settle(members=3, partitions=9)
+    broker.grow_topic(group.topics[1], 9)
+    group.settle(members=3, partitions=12)
     differs.append(group.differs())
 
     group.expect(remove_members=("mango",))
     differs.append(group.differs())
     mango.stop()
-    group.settle(members=2, partitions=9)
+    group.settle(members=2, partitions=12)
     differs.append(group.differs())
 
     group.expect(joining=(Joiner("banana"),))
     differs.append(group.differs())
     group.start("banana")
-    group.settle(members=3, partitions=9)
+    group.settle(members=3, partitions=12)
     differs.append(group.differs())
 
     assert differs == [True, False] * 3

@@ -33,6 +33,9 @@ def ids(*prefixes):
         ("range", ids("a"), [Joiner("b"), Joiner("b", topics=())], "b, b"),
         ("range", ids("a"), [Joiner("b"), Joiner("b-1", topics=("t",))], "b, b-1"),
         ("range", ids("a"), [Joiner("a", "i")], None),
+        ("kafka-python-range", ids("a"), [Joiner("a", "i")], None),
+        ("aiokafka-range", ids("a"), [Joiner("b")], None),
+        ("aiokafka-range", ids("i"), [Joiner("a", "i")], "i"),  # instance ids are ignored
         ("roundrobin", ids("a", "c"), [Joiner("a")], "a"),
         ("sticky", ids("a", "c"), [Joiner("b")], None),
         ("cooperative-sticky", ids("a", "c"), [Joiner("c")], "c"),
@@ -59,7 +62,14 @@ def test_members_without_a_name_have_no_known_id(assignor):
     assert assumed.startswith("the new member ids of new-0 are not known")
 
 
-@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+@pytest.mark.parametrize(
+    "assignor",
+    [
+        *("range", "roundrobin", "sticky", "cooperative-sticky"),
+        *("kafka-python-range", "kafka-python-sticky", "kafka-python-cooperative-sticky"),
+        *("aiokafka-range", "aiokafka-roundrobin", "aiokafka-sticky"),
+    ],
+)
 def test_where_nothing_is_said_every_id_gives_the_same_plan(assignor):
     rng = random.Random(4)
     for _ in sample(range(40), 4):
