@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Self
 
@@ -120,8 +120,15 @@ class RealGroup:
         states = [(consumer.last, consumer.complaints()) for consumer in self.consumers]
         raise TimeoutError(f"the group did not settle: {states}")
 
-    def planned(self, before: dict[str, list[tuple[str, int]]], now: dict[str, object]) -> Assignment:
-        """What the assignor they prefer answers for the members there are now, with what they had before."""
+    @property
+    def generation(self) -> int:
+        """The one that all are in once they have settled."""
+        return max(consumer.last["generation"] for consumer in self.consumers)
+
+    def planned(
+        self, before: dict[str, list[tuple[str, int]]], now: dict[str, object]
+    ) -> tuple[Assignment, int]:
+        """What the assignor they prefer gives the members there are now, with what they had; its rounds."""
         instance_of = {consumer.last["member"]: consumer.instance_id for consumer in self.consumers}
         topics = [Topic(self.topic, self.partitions)]
         group = Group(topics, [Member(id_, [self.topic]) for id_ in before])
@@ -130,11 +137,12 @@ class RealGroup:
         ]
         leaving = [id_ for id_ in before if id_ not in now]
         group = group.next(Assignment.of(before), leave=leaving, join=joining)
-        while True:
+        for number in count(1):
             assignment = get_assignor(self._preferred).assign(group)
             if not assignment.transferring:
-                return assignment
+                return assignment, number
             group = group.next(assignment)
+        raise AssertionError("unreachable")
 
 
 def _program(client: str) -> list[str]:

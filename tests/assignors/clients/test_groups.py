@@ -32,16 +32,23 @@ def first(how: signal.Signals) -> Step:
 
 
 def assert_follows_plans(group: RealGroup, steps: Sequence[Step]) -> None:
-    """After each step the group must be assigned as our assignor plans it."""
+    """After each step the group must be assigned as our assignor plans it.
+
+    A member may rejoin once more than it has to. A slow one then misses what the generation between gave it,
+    which is free again: at one step at the most.
+    """
     before: dict[str, list[tuple[str, int]]] = {}
+    generation, disturbed = 0, 0
     for number, step in enumerate(steps):
         step(group)
         now = group.settled()
-        plan = group.planned(before, now)
-        assert {member: sorted(plan[member]) for member in plan} == now, (
-            f"step {number}: {before} before; {[consumer.said for consumer in group.consumers]}"
-        )
-        before = now
+        plan, rounds = group.planned(before, now)
+        if {member: sorted(plan[member]) for member in plan} != now:
+            disturbed += 1
+            what = f"step {number}: {before} before; {[consumer.said for consumer in group.consumers]}"
+            assert group.generation - generation > rounds, what
+            assert disturbed == 1, what
+        before, generation = now, group.generation
 
 
 @pytest.mark.parametrize(("client", "assignor"), CASES)
@@ -98,6 +105,6 @@ def test_an_optimal_group_falls_back_for_a_member_that_cannot_and_comes_back(bro
         group.end(-1, signal.SIGTERM)
         now = group.settled()
         assert {consumer.last["protocol"] for consumer in ours} == {"cooperative-optimal"}
-        plan = group.planned(before, now)
+        plan, _ = group.planned(before, now)
         assert {member: sorted(plan[member]) for member in plan} == now
         assert group.owned_twice() == set()
