@@ -5,8 +5,6 @@ import uuid
 import pytest
 from click.testing import CliRunner
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from copartition.cli.main import copartition
@@ -23,12 +21,7 @@ OF_PYTHON = {
         "metadata_max_age_ms": REFRESHES_MS,
         "heartbeat_interval_ms": 300,
     }
-    for each in (
-        RangePartitionAssignor,
-        RoundRobinPartitionAssignor,
-        StickyPartitionAssignor,
-        CooperativeStickyAssignor,
-    )
+    for each in (StickyPartitionAssignor, CooperativeStickyAssignor)  # which differ from Java's here
 }
 OF_LIBRDKAFKA = {
     "classic": {"partition.assignment.strategy": "range", "session.timeout.ms": 6000},
