@@ -75,7 +75,7 @@ class PythonWorker(Worker):
         return consumer
 
     def stop(self) -> None:
-        """Leave the group; connections that kafka-python leaves open go now, not in a test that comes later."""
+        """Leave the group; connections that kafka-python leaves open go now, not in a later test."""
         super().stop()
         del self._consumer
         with warnings.catch_warnings():
