@@ -180,7 +180,8 @@ def cluster_metadata(
         try:
             return client.list_topics(topic, timeout=max(min(wait_s, left_s), 0.001))
         except confluent_kafka.KafkaException as error:
-            client.poll(0)
+            with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a writer only
+                client.poll(0)
             final = [each for each in errors if each.name() in _FINAL]
             passed_s = time.monotonic() - begun
             impatient = patience_s is not None and errors and passed_s >= patience_s

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple, Self
 import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
-from partitioning.clients.contact import Place, list_offsets
+from partitioning.clients.contact import Place, list_offsets, quiet_client
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError
-from spark_integration.sinks.cluster import create_client, first_answer, partitions_of
+from spark_integration.sinks.cluster import first_answer, partitions_of
 
 ANSWER_WITHIN_S = 30.0
 
@@ -41,8 +41,8 @@ class Cluster:
                 f"'kafka.isolation.level' is {level!r}; give 'read_committed' or 'read_uncommitted'"
             )
         self._committed = level == "read_committed"
-        self._consumer = create_client(confluent_kafka.Consumer, config, self._errors)
-        self._admin = create_client(AdminClient, config, self._errors)
+        self._consumer = quiet_client(confluent_kafka.Consumer, config, self._errors)
+        self._admin = quiet_client(AdminClient, config, self._errors)
 
     def __enter__(self) -> Self:
         return self

@@ -1,11 +1,12 @@
 """What the cluster says about its topics before anything is sent."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.contact import cluster_metadata, quiet_client
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 from spark_integration.errors import PartitionCountError
@@ -62,16 +63,12 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
     # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
     config = librdkafka_security(config)
     settings = {**config, "allow.auto.create.topics": False}
-    with create_client(confluent_kafka.Producer, settings, errors) as client:
-        return first_answer(client, config, errors, timeout_s=timeout_s, topic=topic).topics  # type: ignore[no-any-return]
-
-
-def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: "list[KafkaError]") -> Any:
-    """A client of librdkafka's that adds its errors to `errors`; InvalidConfigError where it is refused."""
+    client = quiet_client(confluent_kafka.Producer, settings, errors)
     try:
-        return kind({**config, "error_cb": errors.append, "log_level": 0})
-    except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-        raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+        return first_answer(client, config, errors, timeout_s=timeout_s, topic=topic).topics  # type: ignore[no-any-return]
+    finally:
+        with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a writer only
+            client.close()
 
 
 def first_answer(

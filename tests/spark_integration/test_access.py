@@ -32,7 +32,7 @@ pytestmark = pytest.mark.jvm
 APP = "nightly"
 PARTITIONS = 2
 ROWS = 40
-SOON_S = 15  # Spark starts a Python of its own for each question; librdkafka's own limits are minutes
+SOON_S = 60  # Spark starts a Python of its own for each question; librdkafka's own limits are minutes
 SECRET = SECRETS["writer"]
 WRONG = "a-word-that-lets-nobody-in"
 

@@ -270,8 +270,7 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
         return LeadersRule(own, (text,), _looks_alike(client, strategy, seats))
     if strategy in {"range", "roundrobin"}:
         return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))
-    others = strategy == "sticky" and bool(clients)
-    if not (strategy == "cooperative-sticky" or others) or clients == {"java"}:
+    if clients == {"java"} or not (strategy == "cooperative-sticky" or (strategy == "sticky" and clients)):
         return LeadersRule(strategy)
     if strategy == "sticky" and "librdkafka" in clients:
         return LeadersRule(strategy, assumed=("a Java client leads: librdkafka has no 'sticky'",))

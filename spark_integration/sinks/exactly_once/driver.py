@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
 from copartition.words import first_of
+from partitioning.clients.contact import quiet_client
 from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import AccessError, NotEnoughReplicasError
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
-from spark_integration.sinks.cluster import create_client, first_answer
+from spark_integration.sinks.cluster import first_answer
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     check_readable,
@@ -184,7 +185,7 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
 def _admin(target: Target) -> AdminClient:
     """A client that some broker has answered: one that is refused says so here, not after a timeout."""
     errors: list[KafkaError] = []
-    admin: AdminClient = create_client(_admin_api.AdminClient, target.config, errors)
+    admin: AdminClient = quiet_client(_admin_api.AdminClient, target.config, errors)
     first_answer(admin, target.config, errors, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
     return admin
 
