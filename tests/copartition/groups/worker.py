@@ -1,8 +1,6 @@
 """A real consumer that polls in the background, and what its group has come to."""
 
-import gc
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -47,11 +45,6 @@ class Worker:
             else:
                 self._consumer.poll(0.1)
 
-    @property
-    def runs(self) -> bool:
-        """Whether it has not been stopped."""
-        return not self._stopped.is_set()
-
     def stop(self) -> None:
         """Leave the group."""
         self._stopped.set()
@@ -74,14 +67,6 @@ class PythonWorker(Worker):
         consumer.poll = lambda seconds: poll(timeout_ms=int(1000 * seconds))
         return consumer
 
-    def stop(self) -> None:
-        """Leave the group; connections that kafka-python leaves open go now, not in a later test."""
-        super().stop()
-        del self._consumer
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()
-
 
 @contextmanager
 def starting(broker):
@@ -98,8 +83,7 @@ def starting(broker):
     finally:
         for worker in started:
             worker.still.clear()
-            if worker.runs:
-                worker.stop()
+            worker.stop()
 
 
 def settings(broker):
