@@ -69,8 +69,9 @@ _REGISTRY: Registry[Assignor] = Registry(
 
 def name_in_group(strategy: str) -> str:
     """The name under which members vote for a strategy, without the client that decides so."""
-    client = next((client for client in _CLIENTS if strategy.startswith(f"{client}-")), None)
-    return strategy if client is None else strategy.removeprefix(f"{client}-")
+    for client in _CLIENTS:
+        strategy = strategy.removeprefix(f"{client}-")
+    return strategy
 
 
 def clients_rule(client: str, strategy: str) -> str:

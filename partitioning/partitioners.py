@@ -5,10 +5,10 @@ from functools import partial
 
 from partitioning.interface import Partitioner
 from partitioning.profiles import PROFILES, Profile
+from partitioning.random_choice import RandomChoice
 from partitioning.registry import Registry, StrategyInfo
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import DefaultHash, Sticky, StickyByTime, StickyPerBatch
-from partitioning.strategy import RandomChoice
 
 _UNKEYED: dict[str, Callable[..., Partitioner]] = {
     "sticky": Sticky,

@@ -1,4 +1,4 @@
-"""What our strategies share: keyed records are hashed under a profile. The simplest draws for the others."""
+"""What our strategies share: keyed records are hashed under a profile, the others are placed in turn."""
 
 import random
 from abc import ABC, abstractmethod
@@ -96,32 +96,3 @@ class UnkeyedTopic(ABC):
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
         """The partitions of the next unkeyed records, as so many calls of `_next` give them."""
         return np.fromiter((self._next(layout) for _ in range(count)), np.int32, count)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RandomChoice(UnkeyedStrategy):
-    """Draws a partition for each record, among partitions that have a leader.
-
-    Attributes:
-        keyed: profile that places keyed records; None ignores keys.
-        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
-    """
-
-    unkeyed_name: ClassVar[str] = "random"
-    random: RandomSource = unseeded
-
-    def for_topic(self, topic: str) -> "TopicRandomChoice":
-        """It remembers nothing."""
-        return TopicRandomChoice(self, self.random(topic))
-
-
-class TopicRandomChoice(UnkeyedTopic):
-    """One topic's records of `RandomChoice`."""
-
-    def __init__(self, settings: RandomChoice, draw: Draw) -> None:
-        super().__init__(settings.keyed)
-        self._draw = draw
-
-    def _next(self, layout: TopicLayout) -> int:
-        candidates = layout.available or range(layout.partitions)
-        return candidates[to_positive(self._draw()) % len(candidates)]

@@ -1,8 +1,7 @@
 """Words that say nothing stay out of the product's code: names that are bare participles, and a dialect.
 
-Beside the product they stay out of the names of functions and classes.
-
-A function is called by what it does and a variable by what it holds, in the words of docs/glossary.md.
+A function is called by what it does and a variable by what it holds, in the words of docs/glossary.md. In
+tests, benchmarks and tools only functions and classes are looked at, in pages only the dialect.
 """
 
 import ast
@@ -19,10 +18,9 @@ PACKAGES = ("partitioning", "assignors", "copartition", "spark_integration", "py
 
 PARTICIPLES = {"asked", "found", "given", "heard", "known", "made", "said", "seen", "taken", "told"}
 OF_FUNCTIONS = PARTICIPLES | {"done", "gone", "held", "kept", "meant", "wanted"}
-DIALECT = re.compile(
-    r"\bmakes? of\b|\b(?:is|are|was|were|be) told\b|\bgoe?s? by\b|\btroubles?\b|\bthose that\b", re.IGNORECASE
-)
-OF_PAGES = re.compile(r"\bmakes? of\b|\b(?:is|are|was|were|be) told\b|\bgoe?s? by\b", re.IGNORECASE)
+PHRASES = r"\bmakes? of\b|\b(?:is|are|was|were|be) told\b|\bgoe?s? by\b"
+OF_PAGES = re.compile(PHRASES, re.IGNORECASE)
+DIALECT = re.compile(rf"{PHRASES}|\btroubles?\b|\bthose that\b", re.IGNORECASE)
 
 
 STORED = re.compile(rf"\b_*(?:{'|'.join(OF_FUNCTIONS)})_*\s*(?:[-+*/%&|^@<>]*=|[(,:)\]]|in\b)", re.IGNORECASE)

@@ -18,9 +18,9 @@ from partitioning.partitioners import get_partitioner
 from partitioning.placement import LIBRDKAFKA
 from partitioning.producer.record_size import payload_size, record_size
 from partitioning.profiles import PROFILES
+from partitioning.random_choice import RandomChoice
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import DefaultHash, Sticky, StickyByTime
-from partitioning.strategy import RandomChoice
 from partitioning.topic_partition import is_integer
 
 _BY_PROFILE = (DefaultHash, RandomChoice, RoundRobin, Sticky, StickyByTime)

@@ -147,12 +147,10 @@ class Kafka:
     def _create(self, topic: NewTopic) -> None:
         """Create a topic as soon as a node is not fenced, as nodes are whose heartbeats come late."""
         deadline = time.monotonic() + 60
-        error = self._admin.create_topics([topic])[topic.topic].exception(30)
-        while error and "fenced" in str(error) and time.monotonic() < deadline:
+        while error := self._admin.create_topics([topic])[topic.topic].exception(30):
+            if "fenced" not in str(error) or time.monotonic() > deadline:
+                raise error
             time.sleep(0.1)
-            error = self._admin.create_topics([topic])[topic.topic].exception(30)
-        if error:
-            raise error
 
     def _led(self, name: str, partitions: Iterable[int]) -> bool:
         """Whether each leader knows that it is: metadata may say so before the broker does."""

@@ -2,8 +2,9 @@
 
 The library shows in the bytes that a member leaves with the coordinator, read off real groups of each client.
 An assignment is the leader's: version 1 to 3 with user data null is Java's, and that of what follows its
-protocol classes; with empty user data, under "cooperative-sticky", kafka-python's; version 0 with user data
-librdkafka's, kafka-python's or aiokafka's. A subscription is the member's own:
+protocol classes; with empty user data version 1 is kafka-python's, a higher one that of this project's
+assignors in it; version 0 with user data librdkafka's, kafka-python's or aiokafka's, with the 4 bytes of a
+generation that of this project's "sticky" in aiokafka. A subscription is the member's own:
 
 - librdkafka: version 1 to 3, user data empty, under "cooperative-sticky" a list of 8 bytes or more;
 - Java, and kafka-python where it assigns with this project's assignors: user data null, under
@@ -25,9 +26,7 @@ from partitioning.topic_partition import TopicPartition
 
 _GENERATION = 4
 """Bytes of a generation, which is all that Java's "cooperative-sticky" says as user data."""
-
-
-_OURS = "this project's assignors in kafka-python"  # which decide as Java's client does
+_OURS = "this project's assignors in kafka-python or aiokafka"  # which decide as Java's client does
 
 
 class Clients(NamedTuple):
@@ -63,10 +62,10 @@ def _kind_by_assignment(assignment: bytes) -> str | None:
         user_data = decode_assignment(assignment)[1]
     except ProtocolError:
         return None
-    if version == 0:
-        return None if user_data is None else "version 0"
     if user_data is None:
-        return "java"
+        return "java" if version else None
+    if version == 0:
+        return _OURS if len(user_data) == _GENERATION else "version 0"
     return None if user_data else "kafka-python" if version == 1 else _OURS
 
 

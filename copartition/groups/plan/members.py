@@ -82,9 +82,8 @@ def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) ->
 
     For an assignor that is not Kafka's own that is unknown. `random_ids`: ids are wholly random (KIP-848).
     """
-    strategy = (
-        "sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)
-    )  # no instance ids there
+    # aiokafka's assignors get no instance ids: all of them depend on member ids.
+    strategy = "sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)
     if strategy in _BY_INSTANCE:
         seats = [seat for seat in seats if seat.identity.instance_id is None]
     new = [seat for seat in seats if seat.prefix is not None]
@@ -287,9 +286,10 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
 
 def _looks_alike(client: str, strategy: str, seats: Sequence[Seat]) -> tuple[str, ...]:
     """Where aiokafka, whose members leave the same bytes as kafka-python's, may decide otherwise."""
-    same = {(seat.identity.instance_id is None, seat.member.topics) for seat in seats}
-    alike = strategy != "sticky" and len(same) == 1 and next(iter(same))[0]
-    if client != "kafka-python" or strategy == "cooperative-sticky" or alike:  # it does not cooperate
+    if client != "kafka-python" or strategy == "cooperative-sticky":  # which aiokafka does not have
+        return ()
+    static = any(seat.identity.instance_id for seat in seats)
+    if strategy != "sticky" and not static and len({seat.member.topics for seat in seats}) == 1:
         return ()
     return (f"the clients are kafka-python's; aiokafka's look the same, plan:aiokafka-{strategy} is theirs",)
 

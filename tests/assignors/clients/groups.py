@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -125,7 +125,7 @@ class RealGroup:
         """The one that all are in once they have settled."""
         return max(consumer.last["generation"] for consumer in self.consumers)
 
-    def planned(
+    def plan(
         self, before: dict[str, list[tuple[str, int]]], now: dict[str, object]
     ) -> tuple[Assignment, int]:
         """What the assignor they prefer gives the members there are now, with what they had; its rounds."""
@@ -137,12 +137,11 @@ class RealGroup:
         ]
         leaving = [id_ for id_ in before if id_ not in now]
         group = group.next(Assignment.of(before), leave=leaving, join=joining)
-        for number in count(1):
-            assignment = get_assignor(self._preferred).assign(group)
-            if not assignment.transferring:
-                return assignment, number
+        rounds = 1
+        while (assignment := get_assignor(self._preferred).assign(group)).transferring:
             group = group.next(assignment)
-        raise AssertionError("unreachable")
+            rounds += 1
+        return assignment, rounds
 
 
 def _program(client: str) -> list[str]:

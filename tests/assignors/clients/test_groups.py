@@ -42,7 +42,7 @@ def assert_follows_plans(group: RealGroup, steps: Sequence[Step]) -> None:
     for number, step in enumerate(steps):
         step(group)
         now = group.settled()
-        plan, rounds = group.planned(before, now)
+        plan, rounds = group.plan(before, now)
         if {member: sorted(plan[member]) for member in plan} != now:
             disturbed += 1
             what = f"step {number}: {before} before; {[consumer.said for consumer in group.consumers]}"
@@ -105,6 +105,6 @@ def test_an_optimal_group_falls_back_for_a_member_that_cannot_and_comes_back(bro
         group.end(-1, signal.SIGTERM)
         now = group.settled()
         assert {consumer.last["protocol"] for consumer in ours} == {"cooperative-optimal"}
-        plan, _ = group.planned(before, now)
+        plan, _ = group.plan(before, now)
         assert {member: sorted(plan[member]) for member in plan} == now
         assert group.owned_twice() == set()

@@ -27,6 +27,7 @@ LIBRDKAFKA_COOPERATIVE = subscription(3, LISTED), assignment(0, LISTED)
 KAFKA_PYTHON = subscription(0, b""), assignment(0, b"")
 KAFKA_PYTHON_COOPERATIVE = subscription(1, b""), assignment(1, b"")
 OURS_IN_KAFKA_PYTHON = subscription(3, None), assignment(3, b"")
+OURS_IN_AIOKAFKA = subscription(0, LISTED), assignment(0, b"\0\0\0\2")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,7 @@ OURS_IN_KAFKA_PYTHON = subscription(3, None), assignment(3, b"")
         (KAFKA_PYTHON, [], "range", ("kafka-python", ("kafka-python",))),
         (KAFKA_PYTHON_COOPERATIVE, [], "cooperative-sticky", ("kafka-python", ("kafka-python",))),
         (OURS_IN_KAFKA_PYTHON, [], "range", ("java", ("kafka-python",))),  # by Java's rules
+        (OURS_IN_AIOKAFKA, [], "sticky", ("java", ("kafka-python",))),
         (KAFKA_PYTHON, [LIBRDKAFKA], "range", (None, ("kafka-python", "librdkafka"))),
         (JAVA, [LIBRDKAFKA], "range", ("java", ("java", "librdkafka"))),
         ((subscription(3, b"mine"), assignment(3, b"mine")), [], "own", (None, ())),

@@ -13,14 +13,14 @@ PREPARING = "PreparingRebalance"
 NO_GROUP = GroupState.without_partitions(name="g", status="Dead")
 
 
-def reported(*seen, form="text"):
+def report_of(*seen, form="text"):
     report = WatchReport(form)
     return "".join(report.lines(Step(*each)) for each in seen), report
 
 
 def lines(*seen):
     """What is said of each change, without the columns before it."""
-    return [line.split("  ", 3)[-1] for line in reported(*seen)[0].splitlines()]
+    return [line.split("  ", 3)[-1] for line in report_of(*seen)[0].splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,19 @@ def test_each_kind_of_change_is_a_line():
 
 
 def test_a_line_begins_with_time_step_state_and_generation():
-    text, _ = reported((1e9, None, group("Stable", generation=7, a=[0, 1, 2, 3])))
+    text, _ = report_of((1e9, None, group("Stable", generation=7, a=[0, 1, 2, 3])))
     assert text == (
         "2001-09-09T01:46:40Z  #0  Stable  generation >= 7  1 member, 4 partitions, cooperative-sticky\n"
     )
 
 
 def test_names_cannot_steer_a_terminal():
-    text, _ = reported((0, None, group("Stable", a=[0])), (2, 1, group("Stable", a=[0], **{"\x1b[31m": []})))
+    text, _ = report_of((0, None, group("Stable", a=[0])), (2, 1, group("Stable", a=[0], **{"\x1b[31m": []})))
     assert text.endswith("\\x1b[31m joined\n")
 
 
 def test_json_is_an_object_a_line():
-    text, _ = reported(
+    text, _ = report_of(
         (0, None, group("Stable", generation=7, a=[0, 1, 2, 3])),
         (2.5, 1.25, group("Stable", a=[0, 1], b=[2, 3])),
         form="json",
@@ -108,7 +108,7 @@ def test_json_is_an_object_a_line():
 
 
 def test_the_end_tells_what_was_seen_and_what_cannot_have_been():
-    _, report = reported(
+    _, report = report_of(
         (0, None, group("Stable", a=[0, 1], b=[2, 3])),
         (3, 2, group(PREPARING, a=[])),
         (6, 5, group("Stable", a=[0, 1, 2, 3])),
@@ -123,5 +123,5 @@ def test_the_end_tells_what_was_seen_and_what_cannot_have_been():
 
 
 def test_a_record_does_not_tell_how_often_somebody_looked():
-    _, report = reported((0, None, group("Stable", a=[0, 1, 2, 3])))
+    _, report = report_of((0, None, group("Stable", a=[0, 1, 2, 3])))
     assert report.summary(0.4, None) == "400 ms: 0 joined, 0 left, 0 restarted, 0 partitions taken over\n"

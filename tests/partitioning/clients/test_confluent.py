@@ -183,8 +183,8 @@ def test_unkeyed_records_reach_every_partition(mocked: Cluster, strategy: str) -
     topic = mocked.create_topic(4)
     placed: set[int] = set()
     producer = producer_for(mocked, strategy, on_delivery=lambda _, message: placed.add(message.partition()))
-    # Enough for a hundred turns at random, so that one in 10^12 runs leaves a partition out: to count
-    # bytes is to stay for 16 KiB, to count time for 10 ms.
+    # A strategy stays on a partition for 16 KiB or 10 ms, so these records are a hundred random choices at
+    # least: one run in 10^12 leaves a partition out.
     for _ in range(1000):
         producer.produce(topic, bytes(2048))
         time.sleep(0.001)

@@ -49,7 +49,7 @@ class Topic:
         return Records(partition, number, number, key_column(keys))
 
     @property
-    def audited(self) -> TopicAudit:
+    def real_audit(self) -> TopicAudit:
         """What the real auditor finds in these records."""
         tally, records = Tally(self.count), self.records
         tally.add(records)

@@ -413,7 +413,7 @@ def _constrained(assignor: str) -> Iterator[Json]:
 def _general(assignor: str) -> Iterator[Json]:
     named = partial(scenario, assignor)
 
-    def claims_of(who: str, topics: Sequence[str], owned: str, since: int | None) -> Json:
+    def claim_of(who: str, topics: Sequence[str], owned: str, since: int | None) -> Json:
         return claim(assignor, who, topics, partitions(owned), since)
 
     yield named(
@@ -421,10 +421,10 @@ def _general(assignor: str) -> Iterator[Json]:
         step(
             {"a": 6, "b": 2},
             [
-                claims_of("m1", ["a"], "a-0 a-1 a-2 a-3 a-4 a-5", 5),
-                claims_of("m2", ["a"], "", 5),
-                claims_of("m3", ["b"], "a-0 a-1", 4),
-                claims_of("m4", ["b"], "", 5),
+                claim_of("m1", ["a"], "a-0 a-1 a-2 a-3 a-4 a-5", 5),
+                claim_of("m2", ["a"], "", 5),
+                claim_of("m3", ["b"], "a-0 a-1", 4),
+                claim_of("m4", ["b"], "", 5),
             ],
             # Cooperative holds nothing back from a member that says it owns it, whoever else does too.
             **held_back(
@@ -440,9 +440,9 @@ def _general(assignor: str) -> Iterator[Json]:
         step(
             {"a": 4, "b": 1},
             [
-                claims_of("m1", ["a"], "a-0 a-1 a-2 a-3", 5),
-                claims_of("m2", ["a"], "", 5),
-                claims_of("m3", ["b"], "b-0 a-0 a-1", 4),
+                claim_of("m1", ["a"], "a-0 a-1 a-2 a-3", 5),
+                claim_of("m2", ["a"], "", 5),
+                claim_of("m3", ["b"], "b-0 a-0 a-1", 4),
             ],
             exception="NullPointerException",
         ),
@@ -451,7 +451,7 @@ def _general(assignor: str) -> Iterator[Json]:
         "a_member_drops_a_topic_it_owned",
         step(
             {"t": 4, "u": 4},
-            [claims_of("m1", ["t"], "t-0 t-1 u-0 u-1", 3), claims_of("m2", ["t", "u"], "t-2 t-3 u-2 u-3", 3)],
+            [claim_of("m1", ["t"], "t-0 t-1 u-0 u-1", 3), claim_of("m2", ["t", "u"], "t-2 t-3 u-2 u-3", 3)],
         ),
     )
     yield named(
@@ -459,9 +459,9 @@ def _general(assignor: str) -> Iterator[Json]:
         step(
             {"t": 3, "u": 3, "v": 6},
             [
-                claims_of("m1", ["t", "v"], "", None),
-                claims_of("m2", ["u", "v"], "", None),
-                claims_of("m3", ["v"], "", None),
+                claim_of("m1", ["t", "v"], "", None),
+                claim_of("m2", ["u", "v"], "", None),
+                claim_of("m3", ["v"], "", None),
             ],
         ),
     )
@@ -470,9 +470,9 @@ def _general(assignor: str) -> Iterator[Json]:
         step(
             {"t": 6, "u": 2},
             [
-                claims_of("m1", ["t", "u"], "t-0 t-1 t-2 t-3", 5),
-                claims_of("m2", ["t"], "t-3 t-4 t-5", 4),
-                claims_of("m3", ["t", "u"], "t-0 u-0 u-1", None),
+                claim_of("m1", ["t", "u"], "t-0 t-1 t-2 t-3", 5),
+                claim_of("m2", ["t"], "t-3 t-4 t-5", 4),
+                claim_of("m3", ["t", "u"], "t-0 u-0 u-1", None),
             ],
         ),
     )
@@ -507,10 +507,10 @@ def _general(assignor: str) -> Iterator[Json]:
         step(
             {"t": 9, "u": 3},
             [
-                claims_of("m1", ["t"], "t-0 t-1 t-2 t-3 t-4 t-5 t-6", 2),
-                claims_of("m2", ["t", "u"], "t-7 t-8 u-0 u-1 u-2", 2),
-                claims_of("m3", ["t"], "", 2),
-                claims_of("m4", ["u"], "", 2),
+                claim_of("m1", ["t"], "t-0 t-1 t-2 t-3 t-4 t-5 t-6", 2),
+                claim_of("m2", ["t", "u"], "t-7 t-8 u-0 u-1 u-2", 2),
+                claim_of("m3", ["t"], "", 2),
+                claim_of("m4", ["u"], "", 2),
             ],
         ),
     )
@@ -522,8 +522,8 @@ def _general(assignor: str) -> Iterator[Json]:
             {"t": 896, "u": 20},
             [
                 claim(assignor, "m0", ["t", "u"], [["t", *range(64, 896)], ["u", *range(20)]], 2),
-                *(claims_of(f"n{turn:02d}", ["t", "u"], f"t-{turn}", 2) for turn in range(64)),
-                claims_of("z", ["u"], "", 2),
+                *(claim_of(f"n{turn:02d}", ["t", "u"], f"t-{turn}", 2) for turn in range(64)),
+                claim_of("z", ["u"], "", 2),
             ],
         ),
     )
@@ -532,19 +532,19 @@ def _general(assignor: str) -> Iterator[Json]:
         step(
             {"orders": 14, "clicks": 22, "users": 17},
             [
-                claims_of("c0", ["clicks"], "clicks-7 clicks-9 clicks-12 clicks-15 clicks-18 clicks-21", 8),
-                claims_of(
+                claim_of("c0", ["clicks"], "clicks-7 clicks-9 clicks-12 clicks-15 clicks-18 clicks-21", 8),
+                claim_of(
                     "c1", ["orders"], "orders-1 orders-4 orders-6 orders-7 orders-8 orders-12 orders-13", 8
                 ),
-                claims_of("c2", ["clicks", "users"], "clicks-13 clicks-16 clicks-19", 8),
-                claims_of(
+                claim_of("c2", ["clicks", "users"], "clicks-13 clicks-16 clicks-19", 8),
+                claim_of(
                     "c3", ["orders"], "orders-0 orders-2 orders-3 orders-5 orders-9 orders-10 orders-11", 8
                 ),
-                claims_of(
+                claim_of(
                     "c5", ["clicks"], " ".join(f"clicks-{p}" for p in (3, 4, 6, 8, 10, 11, 14, 17, 20)), 8
                 ),
-                claims_of("c6", ["clicks", "users"], "clicks-0 clicks-1 clicks-2 clicks-5", 8),
-                claims_of("c9", ["orders", "clicks"], "", 8),
+                claim_of("c6", ["clicks", "users"], "clicks-0 clicks-1 clicks-2 clicks-5", 8),
+                claim_of("c9", ["orders", "clicks"], "", 8),
             ],
             endless=True,
         ),

@@ -1,0 +1,38 @@
+"""Unkeyed records go anywhere: a partition is drawn for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from partitioning.interface import TopicLayout
+from partitioning.strategy import Draw, RandomSource, UnkeyedStrategy, UnkeyedTopic, to_positive, unseeded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomChoice(UnkeyedStrategy):
+    """Draws a partition for each record, among partitions that have a leader.
+
+    Attributes:
+        keyed: profile that places keyed records; None ignores keys.
+        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
+    """
+
+    unkeyed_name: ClassVar[str] = "random"
+    random: RandomSource = unseeded
+
+    def for_topic(self, topic: str) -> TopicRandomChoice:
+        """It remembers nothing."""
+        return TopicRandomChoice(self, self.random(topic))
+
+
+class TopicRandomChoice(UnkeyedTopic):
+    """One topic's records of `RandomChoice`."""
+
+    def __init__(self, settings: RandomChoice, draw: Draw) -> None:
+        super().__init__(settings.keyed)
+        self._draw = draw
+
+    def _next(self, layout: TopicLayout) -> int:
+        candidates = layout.available or range(layout.partitions)
+        return candidates[to_positive(self._draw()) % len(candidates)]
