@@ -160,6 +160,12 @@ def test_iteration_order_call_by_call() -> None:
     assert_all(cases, lambda case: order_call_by_call(case) == case["order"])
 
 
+@pytest.mark.parametrize("size", [6, 7])
+def test_part_of_a_split_tree(size: int) -> None:
+    cases = [case for name, case in CASES.items() if name.startswith(f"tree_split_to_{size}")]
+    assert_all(cases, lambda case: order_call_by_call(case) == case["order"])
+
+
 def test_a_map_with_ties_never_tells_a_wrong_order() -> None:
     def holds(way: Way, case: Json) -> object:
         try:

@@ -48,6 +48,7 @@ def hash_orders() -> Iterator[Json]:
     yield from _trees()
     yield from _trees_of_strings()
     yield from _ties()
+    yield from _split_trees()
 
 
 def _case(name: str, kind: str, keys: list[Any], build: str, **more: Any) -> Json:
@@ -202,3 +203,12 @@ def _ties() -> Iterator[Json]:
     # Topics whose names count on share hash codes: orders-10 has those of orders-00, one partition later.
     orders = [[f"orders-{topic:02d}", partition] for topic in range(100) for partition in range(12)]
     yield _case("a_hundred_topics", "topic_partition", orders, "put_sized", capacity=len(orders))
+
+
+def _split_trees() -> Iterator[Json]:
+    """A tree of ten numbers that is split as its table grows: seven in one bin are a tree, six a list."""
+    for low, number in product((6, 7), range(8)):
+        keys = [128 * step for step in range(low)] + [64 + 128 * step for step in range(10 - low)]
+        Random(f"trees/split/{low}/{number}").shuffle(keys)
+        keys += range(1, 40)
+        yield _case(f"tree_split_to_{low}_{number}", "integer", keys, "put_sized", capacity=64)
