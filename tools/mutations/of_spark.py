@@ -2,7 +2,7 @@
 
 RECORDS = "tests/spark_integration/sinks/test_records.py"
 PLACEMENT = "tests/spark_integration/sinks/test_placement.py"
-DELIVERY = "tests/spark_integration/sinks/test_delivery.py"
+DELIVERY = "tests/spark_integration/sinks/test_delivery_without_broker.py"
 FORMS = "copartition/topics/audit/logical.py"
 NAMED = "tests/copartition/topics/audit/test_forms.py"
 

@@ -1,6 +1,5 @@
 """One task's delivery, without Spark."""
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from partitioning.clients import delivery as patience
 from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError, UnknownTopicError
@@ -174,15 +173,6 @@ def test_each_configuration_has_a_producer_of_its_own_and_a_worker_keeps_a_few(
     assert [producer.closed for producer in producers] == [True, True, False, False, False, False]
 
 
-def test_a_forked_process_leaves_its_parents_producers_alone(
-    cluster: MockCluster, producers: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
-    monkeypatch.setattr(os, "getpid", lambda: 1)
-    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
-    assert len(producers) == 2
-
-
 @pytest.mark.parametrize(("columns", "refused"), [(["value", "partition"], True), (["value"], False)])
 def test_a_topic_that_grew_since_the_write_began_fails_a_task_that_names_partitions(
     cluster: MockCluster, columns: list[str], refused: bool
@@ -237,28 +227,6 @@ def test_a_topic_that_grew_while_a_task_ran_fails_it(
     rows = batch(0, 1).append_column("topic", pa.array(["t", "t"]))
     with pytest.raises(PartitionCountError, match="had 2 partitions when this write began and has 5 now"):
         deliver(iter([rows]), config(cluster), {"t": 2}, topic)
-
-
-class Losing(Producer):
-    """A producer that reports a record as lost whenever it is polled."""
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        super().__init__(settings)
-        self._report = settings["on_delivery"]
-
-    def poll(self, *args: float) -> int:
-        self._report(KafkaError(KafkaError._TIMED_OUT), Message(topic="t", partition=1))
-        return super().poll(*args)
-
-
-def test_a_lost_record_ends_the_task_before_more_are_asked_for(
-    cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("confluent_kafka.Producer", Losing)
-    batches = iter([batch(0), batch(0), batch(0)])
-    with pytest.raises(DeliveryError, match="the first: topic 't' partition 1: "):
-        deliver(batches, config(cluster), {"t": 2}, "t")
-    assert len(list(batches)) == 2
 
 
 def threads_of_clients() -> set[str]:
