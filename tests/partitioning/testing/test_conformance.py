@@ -217,7 +217,6 @@ def test_a_strategy_that_hangs_is_named_with_the_place(monkeypatch: pytest.Monke
     hanging.end()
 
 
-@pytest.mark.live
 @pytest.mark.parametrize(
     ("strategy", "fault"),
     [
@@ -233,11 +232,15 @@ def test_a_strategy_that_hangs_is_named_with_the_place(monkeypatch: pytest.Monke
         (OtherInColumns, "partition_batch disagrees"),
         (SharesTopics, "another topic or instance changes the answer"),
         (SharesTheClass, "two new instances disagree"),
-        (SharesAmongThreads, "another thread with another topic changes the answer"),
+        pytest.param(
+            SharesAmongThreads,
+            "another thread with another topic changes the answer",
+            marks=pytest.mark.live,
+        ),
         (RemembersItsSize, "another number of partitions before, and has 1 now"),
         (OnlyLists, "(cannot take|answers otherwise for) an Arrow array"),
         (EatsTheList, "changes the list of keys"),
-        (HashesAsPython, "another hash seed answers otherwise"),
+        pytest.param(HashesAsPython, "another hash seed answers otherwise", marks=pytest.mark.live),
         (ShortKeys, "partition raises OverflowError"),
         (LosesItsLeaders, r"raises ZeroDivisionError.* \(12 partitions, none of them with a leader\)"),
         (Sticky, "disagree"),
