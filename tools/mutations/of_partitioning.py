@@ -137,7 +137,7 @@ ROWS = [
         "partitioning/clients/topics.py",
         "partition.leader >= 0)",
         "partition.leader >= -1)",
-        "tests/partitioning/clients/test_topics.py",
+        LAYOUTS,
     ),
     (
         "partitioning/clients/topics.py",

@@ -7,6 +7,7 @@ FORMS = "copartition/topics/audit/logical.py"
 NAMED = "tests/copartition/topics/audit/test_forms.py"
 
 HALF_DONE = "tests/spark_integration/sinks/exactly_once/test_half_done.py"
+HALF_DONE_WITHOUT_BROKER = "tests/spark_integration/sinks/exactly_once/test_half_done_without_broker.py"
 
 ROWS = [
     # How the exactly-once sink treats transactions that brokers did not end.
@@ -20,19 +21,19 @@ ROWS = [
         "spark_integration/sinks/exactly_once/half_done.py",
         "producer.flush(ANSWER_WITHIN_S)",
         "pass",
-        HALF_DONE,
+        HALF_DONE_WITHOUT_BROKER,
     ),
     (
         "spark_integration/sinks/exactly_once/half_done.py",
         "            end_half_done(target, partition, producer)",
         "            pass",
-        HALF_DONE,
+        HALF_DONE_WITHOUT_BROKER,
     ),
     (
         "spark_integration/sinks/exactly_once/half_done.py",
         "return count == expected",
         "return True",
-        HALF_DONE,
+        HALF_DONE_WITHOUT_BROKER,
     ),
     (
         "spark_integration/sinks/exactly_once/writing.py",
@@ -45,7 +46,7 @@ ROWS = [
         "spark_integration/sinks/exactly_once/partitions.py",
         "if not fenced or (message.offset() or 0) >= end:",
         "if True:",
-        "tests/spark_integration/sinks/exactly_once/test_writing.py",
+        "tests/spark_integration/sinks/exactly_once/test_partitions.py",
     ),
     (
         "spark_integration/sinks/exactly_once/writing.py",

@@ -16,7 +16,7 @@ from partitioning.clients.confluent_aio import PartitioningAIOProducer
 from partitioning.clients.placing import librdkafka_partitioner
 from partitioning.clients.topics import Topics
 from partitioning.errors import InvalidConfigError, MisplacedRecordError, UnknownTopicError
-from partitioning.interface import Partitioner
+from partitioning.interface import Partitioner, TopicLayout
 from partitioning.sticky import Sticky
 from tests.partitioning.clients.strategies import Strategy, last
 
@@ -29,6 +29,7 @@ class Cluster:
     def __init__(self, partitions: int = 3) -> None:
         self.partitions = partitions
         self.error: int | None = None
+        self.leaderless = set[int]()
         self.silent = False
         self.answering = threading.Event()
         self.answering.set()
@@ -42,7 +43,8 @@ class Cluster:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
         error = None if self.error is None else KafkaError(self.error)
         numbers = range(self.partitions if error is None else 0)
-        partitions = {number: SimpleNamespace(leader=1) for number in numbers}
+        leaders = {number: -1 if number in self.leaderless else 1 for number in numbers}
+        partitions = {number: SimpleNamespace(leader=leader) for number, leader in leaders.items()}
         return SimpleNamespace(topics={name: SimpleNamespace(error=error, partitions=partitions)})
 
 
@@ -66,6 +68,19 @@ def test_a_layout_that_is_due_is_asked_for_in_the_background() -> None:
     wait_for_refresh(known)
     assert cluster.asked == [("t", False), ("t", True)]
     assert known.current("t", cluster.ask).place(b"key") == 4
+
+
+def test_a_partition_without_a_leader_is_not_available() -> None:
+    cluster = Cluster()
+    cluster.leaderless = {1}
+    layouts = []
+
+    def record(_: bytes | None, layout: TopicLayout) -> int:
+        layouts.append(layout)
+        return 0
+
+    topics(Strategy(record)).current("t", cluster.ask).place(b"key")
+    assert layouts == [TopicLayout(3, available=(0, 2))]
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from partitioning.errors import (
     InvalidConfigError,
     UnknownTopicError,
 )
-from partitioning.interface import TopicLayout
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for
@@ -58,27 +57,6 @@ def test_an_idempotent_producer_has_a_lasting_connection_before_its_first_record
             producer.produce(topic, b"", b"key")
         # By the first connection, which ends with its first answer, a producer gets no id for 500 ms.
         assert answers.pop() >= 0
-
-
-def test_a_partition_without_a_leader_is_not_available(mocked: Cluster) -> None:
-    class Leaderless(PartitioningProducer):
-        def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
-            found = super().list_topics(topic, timeout)
-            found.topics[topic].partitions[1].leader = -1
-            return found
-
-    available = []
-
-    def record(_: bytes | None, layout: TopicLayout) -> int:
-        available.append(layout.available)
-        return 0
-
-    producer = Leaderless(
-        {"bootstrap.servers": mocked.bootstrap_servers, "log_level": 0}, partitioner=Strategy(record)
-    )
-    producer.produce(mocked.create_topic(3), b"")
-    producer.flush(60)
-    assert available == [(0, 2)]
 
 
 def test_new_partitions_are_used_once_the_count_is_too_old(broker: Kafka) -> None:
