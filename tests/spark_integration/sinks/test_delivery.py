@@ -1,6 +1,5 @@
 """One task's delivery, without Spark."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -18,7 +17,7 @@ from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import PartitionCountError, RecordError, partition_count
 from spark_integration.sinks import delivery
 from spark_integration.sinks.cluster import partition_counts
-from spark_integration.sinks.delivery import HOME, KEPT, deliver
+from spark_integration.sinks.delivery import KEPT, deliver
 from spark_integration.sinks.options import read_options
 from tests.support.reading import read_topic
 
@@ -43,7 +42,7 @@ def batch(*partitions: int) -> pa.RecordBatch:
     )
 
 
-def failing(error: Exception) -> Iterator[pa.RecordBatch]:
+def batch_then(error: Exception) -> Iterator[pa.RecordBatch]:
     """A batch, and then an error."""
     yield batch(0, 1)
     raise error
@@ -103,8 +102,8 @@ def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
 
 
 @pytest.fixture
-def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """The producers that tasks made; none was there before, and none is left behind."""
+def producers(no_idle_producers: pytest.MonkeyPatch) -> list[Any]:
+    """The producers that tasks made."""
     producers: list[Any] = []
 
     class NotedProducer(Producer):
@@ -118,11 +117,8 @@ def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
             super().close()
             self.closed = True
 
-    with monkeypatch.context() as changed:
-        changed.delitem(sys.modules, HOME, raising=False)
-        changed.setattr("confluent_kafka.Producer", NotedProducer)
-        yield producers
-        sys.modules.pop(HOME, None)
+    no_idle_producers.setattr("confluent_kafka.Producer", NotedProducer)
+    return producers
 
 
 def test_the_next_task_of_a_worker_has_the_producer_of_the_last(
@@ -137,7 +133,7 @@ def test_the_next_task_of_a_worker_has_the_producer_of_the_last(
 def test_a_producer_that_failed_serves_no_other_task(cluster: MockCluster, producers: list[Any]) -> None:
     deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
     with pytest.raises(RuntimeError, match="of the input"):
-        deliver(failing(RuntimeError("of the input")), config(cluster), {"t": 2}, "t")
+        deliver(batch_then(RuntimeError("of the input")), config(cluster), {"t": 2}, "t")
     deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
     assert len(producers) == 2
 
@@ -145,14 +141,13 @@ def test_a_producer_that_failed_serves_no_other_task(cluster: MockCluster, produ
 def test_a_producer_that_failed_while_it_was_idle_serves_no_task(
     cluster: MockCluster, producers: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fenced(_seconds: float) -> int:
-        raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True))
-
     class Fenced(Producer):
         idle = False
 
         def poll(self, seconds: float) -> int:
-            return fenced(seconds) if self.idle else super().poll(seconds)
+            if self.idle:
+                raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True))
+            return super().poll(seconds)
 
     first = Fenced(config(cluster) | {"on_delivery": lambda *_: None})
     producers.append(first)
@@ -186,8 +181,9 @@ def test_a_topic_that_grew_since_the_write_began_fails_a_task_that_names_partiti
 
 
 class Later(Producer):
-    """A producer that has another answer once its records have been waited for."""
+    """A producer that has another answer, `later(topic)`, once its records have been waited for."""
 
+    later: Any
     flushed = False
 
     def flush(self, timeout: float = -1) -> int:
@@ -196,9 +192,6 @@ class Later(Producer):
 
     def list_topics(self, topic: str, timeout: float) -> Any:
         return self.later(topic) if self.flushed else super().list_topics(topic, timeout)
-
-    def later(self, topic: str) -> Any:
-        raise NotImplementedError
 
 
 class Silent(Later):
@@ -255,7 +248,7 @@ def test_a_task_without_rows_asks_no_broker() -> None:
 
 def test_an_error_of_the_input_is_passed_on_and_what_was_queued_is_dropped(cluster: MockCluster) -> None:
     with pytest.raises(RuntimeError, match="of the input"):
-        deliver(failing(RuntimeError("of the input")), config(cluster, linger_ms="60000"), {"t": 2}, "t")
+        deliver(batch_then(RuntimeError("of the input")), config(cluster, linger_ms="60000"), {"t": 2}, "t")
     assert read_topic(cluster.bootstrap_servers, "t") == []
 
 
@@ -292,7 +285,7 @@ def test_a_fatal_error_that_is_told_late_is_why_records_failed(
 ) -> None:
     monkeypatch.setattr("confluent_kafka.Producer", ToldLate)
     with pytest.raises(told, match=message):
-        deliver(failing(error), config(cluster), {"t": 2}, "t")
+        deliver(batch_then(error), config(cluster), {"t": 2}, "t")
 
 
 def test_no_row_of_a_batch_is_sent_if_one_has_no_place(cluster: MockCluster) -> None:

@@ -1,8 +1,7 @@
 """One task's delivery by a producer that needs no broker, whose queue is full and which loses records."""
 
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from partitioning.errors import DeliveryError
-from spark_integration.sinks.delivery import HOME, deliver
+from spark_integration.sinks.delivery import deliver
 
 CONFIG = {"bootstrap.servers": "unused"}
 ROOM = 3
@@ -58,14 +57,11 @@ class FullQueue:
 
 
 @pytest.fixture(autouse=True)
-def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FullQueue]]:
+def producers(no_idle_producers: pytest.MonkeyPatch) -> list[FullQueue]:
     """The producers that tasks create."""
-    with monkeypatch.context() as changed:
-        changed.delitem(sys.modules, HOME, raising=False)
-        changed.setattr(FullQueue, "created", [], raising=False)
-        changed.setattr("confluent_kafka.Producer", FullQueue)
-        yield FullQueue.created
-        sys.modules.pop(HOME, None)
+    no_idle_producers.setattr(FullQueue, "created", [], raising=False)
+    no_idle_producers.setattr("confluent_kafka.Producer", FullQueue)
+    return FullQueue.created
 
 
 def batch(*values: bytes) -> pa.RecordBatch:

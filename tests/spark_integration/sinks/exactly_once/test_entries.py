@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from partitioning.clients.ledger import Entry
 from spark_integration.sinks.exactly_once import writing
-from spark_integration.sinks.exactly_once.target import Content, Target
+from spark_integration.sinks.exactly_once.target import Content
+from tests.spark_integration.sinks.exactly_once.without_broker import TARGET
 
 if TYPE_CHECKING:
     import pytest
@@ -41,9 +42,8 @@ def test_each_transaction_says_how_many_records_it_added(monkeypatch: pytest.Mon
     monkeypatch.setattr(writing, "send", lambda *_: None)
     monkeypatch.setattr(writing, "records", lambda *_: [])
     monkeypatch.setattr(writing, "MOST_RECORDS", 2)
-    target = Target({}, "t", "id", 1, 1, None, "app", 0, None)
     content = Content()
-    attempt = writing._Attempt(target, 0, content)
+    attempt = writing._Attempt(TARGET, 0, content)
     for values in ([b"1", b"2"], [b"3", b"4"], [b"5"]):
         batch = pa.record_batch({"value": pa.array(values)})
         content.add(batch)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from partitioning.clients.ledger import Entry
 from spark_integration.sinks.exactly_once import half_done
-from spark_integration.sinks.exactly_once.target import Target
+from tests.spark_integration.sinks.exactly_once.without_broker import TARGET, end_at, read_messages, record
 
-TARGET = Target({}, "t", "id", 1, 1, None, "app", 0, None)
 LAST = Entry(0, 2, "", True, 1, 0, "id", since=0, added=2)
-RECORD = SimpleNamespace(error=lambda: None)
-THE_END = SimpleNamespace(error=lambda: "_PARTITION_EOF")
 
 
 class Calls:
@@ -31,10 +27,7 @@ class Calls:
 def test_a_transaction_is_aborted_where_its_partition_holds_just_the_last_entry(
     monkeypatch: pytest.MonkeyPatch, records: int
 ) -> None:
-    messages = iter([RECORD] * records + [THE_END])
-    reader = SimpleNamespace(assign=lambda _: None, close=lambda: None)
-    monkeypatch.setattr(half_done, "committed_reader", lambda _: reader)
-    monkeypatch.setattr(half_done, "next_committed", lambda *_: next(messages))
+    read_messages(monkeypatch, half_done, [*map(record, range(records)), end_at(records)])
     monkeypatch.setattr(half_done, "end_of", lambda *_, committed: 2 if committed else 5)
     calls: Any = Calls()
     half_done.end_dropped(calls, TARGET, 0, calls, LAST)
