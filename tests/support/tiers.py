@@ -119,7 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("tooling")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
-        if _tier != "quick" and any(map(depends_on_tier, _files_of(item.path))):
+        if _tier != "quick" and _is_wider(item.path):
             item.add_marker("wider")
         (kept if left_out.isdisjoint(markers) else dropped).append(item)
     if dropped:
@@ -146,6 +146,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield)
     finally:
         _guarded = False
+
+
+@cache
+def _is_wider(path: Path) -> bool:
+    """Whether tests of a file may have run with fewer cases in the quick tier."""
+    return any(map(depends_on_tier, _files_of(path)))
 
 
 def _files_of(path: Path) -> Iterator[Path]:
