@@ -33,10 +33,9 @@ $(READY): dev.lock pyproject.toml
 demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
 	@$(BIN)/python -m examples.flights
 
-PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile
-# pytest-xdist costs the quick tier a third of its time; no live test runs there that would be tried again.
-QUICK = $(BIN)/python -m pytest --tier quick --processes auto -o console_output_style=classic \
-  -p no:xdist -p no:rerunfailures --benchmark-skip
+PYTEST = $(BIN)/python -m pytest --benchmark-skip -o console_output_style=classic
+# No live test runs in the quick tier that would be tried again.
+QUICK = $(PYTEST) --tier quick --processes auto -p no:rerunfailures
 T ?=
 
 quick: $(READY)  ## run what needs nothing but Python: 30 seconds; T=path for a part
@@ -44,21 +43,21 @@ quick: $(READY)  ## run what needs nothing but Python: 30 seconds; T=path for a 
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
 test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real servers need Java 17 and Maven; T=path for a part
-	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" $(T)
+	@$(PYTEST) --tier test --processes 5 -m "not tooling" $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
-	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" --failed-first $(T)
+	@$(PYTEST) --tier test --processes 5 -m "not tooling" --failed-first $(T)
 
 # Searches of Hypothesis that need only Python are wider here than in `make test`, and recorded scenarios all run.
 slow: $(READY)  ## run what `make test` leaves out because it takes long
-	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
+	@$(PYTEST) --tier ci --processes 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
 
 nightly: $(READY)  ## run in full what `make slow` runs some of
-	@$(PYTEST) --tier ci --numprocesses 4 -m nightly $(T)
+	@$(PYTEST) --tier ci --processes 4 -m nightly $(T)
 
 durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
-	@$(PYTEST) --tier ci --numprocesses 2 --record-durations
-	@$(PYTEST) --tier test --numprocesses 2 --record-durations
+	@$(PYTEST) --tier ci --processes 2 --record-durations
+	@$(PYTEST) --tier test --processes 2 --record-durations
 	@$(QUICK) --record-durations
 
 lint: $(READY)  ## check style, and who imports whom

@@ -38,15 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(prerequisites, "prerequisites")
     config.pluginmanager.register(second_tries, "second tries")
     if tiers.tier() != "quick":  # where no test may ask for one
-        config.pluginmanager.register(OneOfEach(config, starts), "servers")
-    if (
-        config.pluginmanager.hasplugin("xdist")
-        and config.getoption("tx")
-        and not hasattr(config, "workerinput")
-    ):
-        from tests.support.schedule import Schedule  # pytest-xdist may not be installed
-
-        config.pluginmanager.register(Schedule(), "schedule")
+        config.pluginmanager.register(OneOfEach(starts), "servers")
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def run_once(tests: list[str], select: str, workers: int, report: Path) -> str:
         SystemExit: pytest could not run, or ran no test.
     """
     command = [sys.executable, "-m", "pytest", "-q", "--benchmark-skip", "-p", "no:cacheprovider", *tests]
-    command += ["-m", select, "-n", str(workers), "--dist", "loadfile", f"--junitxml={report}"]
+    command += ["-m", select, "--processes", str(workers), f"--junitxml={report}"]
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     done = subprocess.run(
         command,

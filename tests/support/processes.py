@@ -1,10 +1,11 @@
 """Runs files of tests in several processes, as pytest's option `--processes` says.
 
-pytest-xdist lets each worker collect all tests and sends five messages a test. With seven thousand tests of
-a few milliseconds that is a third of the run. Here each process takes a file at a time, collects it, runs it,
-and sends what happened in one message. The first process holds the options, prints, counts and remembers what
-failed; the others are forks of it, so pytest and its plug-ins start once. The longest files are taken first
-(`tests/durations.json`).
+pytest-xdist lets each worker collect all tests and sends five messages a test. With ten thousand tests, most
+of a few milliseconds, that is a third of the quick tier's time and a tenth of `make test`. Here each process
+takes a file at a time, collects it, runs it, and sends what happened in one message. The first process holds
+the options, prints, counts and remembers what failed; the others are forks of it, so pytest and its plug-ins
+start once. The longest files are taken first (`tests/durations.json`), with `--failed-first` those that
+failed; files that take a Spark session are taken by two processes only, before any others.
 """
 
 from __future__ import annotations
@@ -13,20 +14,26 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 import warnings
 from collections import defaultdict
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain, compress
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
+from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tests.support.tiers import tier
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from multiprocessing.connection import Connection
 
 DURATIONS = Path(__file__).parents[1] / "durations.json"
@@ -34,6 +41,10 @@ UNKNOWN = 30.0
 """Seconds for a file without a recorded duration, which starts early in case it takes long."""
 NUMBER = 2
 """Bytes of the number of a file."""
+SPARKS = 2
+"""So many processes share the files that take a Spark session: each of them has a session of its own."""
+TO_END_S = 20
+"""Seconds that processes have to stop their servers where a run ends early."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -50,10 +61,22 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Processes(processes), "processes")
 
 
-def longest_first(files: Iterable[pytest.File]) -> list[pytest.File]:
-    """Files in the order in which they are taken."""
-    seconds = json.loads(DURATIONS.read_text(encoding="utf-8"))["quick"]
-    return sorted(files, key=lambda file: -seconds.get(file.nodeid, UNKNOWN))
+def recorded() -> dict[str, Any]:
+    """Seconds of each file in each tier, and which files take a Spark session."""
+    return json.loads(DURATIONS.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def in_turn(files: Iterable[pytest.File], failed: Collection[str] = ()) -> list[pytest.File]:
+    """Files in the order in which they are taken: those that failed, then those that take longest."""
+    seconds = recorded()[tier()]
+    return sorted(files, key=lambda file: (file.nodeid not in failed, -seconds.get(file.nodeid, UNKNOWN)))
+
+
+def last_failed(config: pytest.Config) -> set[str]:
+    """The files of tests that failed in the run before, where those are to run first."""
+    if not config.getoption("failedfirst", default=False):  # also where no cache is kept
+        return set()
+    return {test.partition("::")[0] for test in config.cache.get("cache/lastfailed", {})}  # type: ignore[union-attr]
 
 
 class Processes:
@@ -63,6 +86,7 @@ class Processes:
         self._count = count
         self._files: list[pytest.File] = []
         self._seconds: dict[str, float] = defaultdict(float)
+        self._spark: set[str] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
@@ -81,24 +105,32 @@ class Processes:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Start the processes, and tell pytest what they report."""
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
-        files = longest_first(self._files)
-        queue = _queue(len(files))
+        files = in_turn(self._files, last_failed(session.config))
+        with_session = {*recorded()["spark"]}
+        take_spark = [file.nodeid in with_session for file in files]
+        numbers = range(len(files))
+        spark = _queue(compress(numbers, take_spark))
+        others = _queue(compress(numbers, map(not_, take_spark)))
         running: dict[Connection, int] = {}
         try:
             with _interrupts_later():
-                for _ in range(min(self._count, len(files))):
+                for number in range(min(self._count, len(files))):
                     reading, writing = Pipe(duplex=False)
-                    running[reading] = _fork(lambda to=writing: Worker(session, to).run(files, queue))
+                    own = chain(_numbers(spark) if number < SPARKS else (), _numbers(others))
+                    running[reading] = _fork(partial(Worker(session, number, writing).run, files, own))
                     writing.close()
-                os.close(queue)
+                for queue in (spark, others):
+                    os.close(queue)
             while running:
                 for connection in wait(list(running)):
                     assert not isinstance(connection, (int, type(None)))
                     self._receive(session, running, connection)  # type: ignore[arg-type]
+        except Exception:
+            for process in running.values():  # a Ctrl-C has reached them without us
+                os.kill(process, signal.SIGINT)
+            raise
         finally:
-            for process in running.values():
-                os.kill(process, signal.SIGKILL)
-                os.waitpid(process, 0)
+            _end(running.values())
         return True
 
     def _receive(self, session: pytest.Session, running: dict[Connection, int], of: Connection) -> None:
@@ -134,27 +166,33 @@ class Processes:
         return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note how long a file takes."""
-        self._seconds[report.nodeid.partition("::")[0]] += report.duration
+        """Note how long a file takes, and whether it asks for the shared Spark session."""
+        file = report.nodeid.partition("::")[0]
+        self._seconds[file] += report.duration
+        if "shared_spark" in report.keywords:
+            self._spark.add(file)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write down what was noted; files that did not run keep what is recorded of them."""
         if session.config.getoption("record_durations"):
-            recorded = json.loads(DURATIONS.read_text(encoding="utf-8"))
+            all_tiers = recorded()
             taken = {file: round(seconds, 1) for file, seconds in self._seconds.items()}
-            root = session.config.rootpath
-            recorded["quick"] = {
+            all_tiers[tier()] = {
                 file: seconds
-                for file, seconds in sorted((recorded["quick"] | taken).items())
-                if (root / file).exists()
+                for file, seconds in sorted((all_tiers[tier()] | taken).items())
+                if (session.config.rootpath / file).exists()
             }
-            DURATIONS.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+            if tier() != "quick":  # which takes no Spark session
+                spark = ({*all_tiers["spark"]} - self._seconds.keys()) | self._spark
+                all_tiers["spark"] = sorted(spark & all_tiers[tier()].keys())
+            DURATIONS.write_text(json.dumps(all_tiers, indent=1) + "\n", encoding="utf-8")
 
 
 class Worker:
     """What a process does that runs tests."""
 
-    def __init__(self, session: pytest.Session, to: Connection) -> None:
+    def __init__(self, session: pytest.Session, number: int, to: Connection) -> None:
+        self._number = number
         self._session = session
         self._config = session.config
         self._to = to
@@ -162,8 +200,8 @@ class Worker:
         self._dropped = 0
         self._reports: list[tuple[str, Any]] = []
 
-    def run(self, files: list[pytest.File], queue: int) -> None:
-        """Run tests until the queue is empty."""
+    def run(self, files: list[pytest.File], numbers: Iterable[int]) -> None:
+        """Run the tests of the files of these numbers."""
         manager = self._config.pluginmanager
         for name in ("processes", "terminalreporter"):
             manager.unregister(name=name)
@@ -173,36 +211,28 @@ class Worker:
         if capture:  # the files that output is caught in would be those of all processes
             capture.stop_global_capturing()
             capture.start_global_capturing()
+        folders = self._config._tmp_path_factory  # type: ignore[attr-defined]
+        folders._basetemp = folders.mktemp(f"process-{self._number}", numbered=False)
         error = None
         try:
-            self._loop(files, queue)
+            self._loop(files, numbers)
             self._config._ensure_unconfigure()
         except Exception:  # noqa: BLE001 - the first process raises it
             error = traceback.format_exc()
         self._send(0, error)
 
-    def _loop(self, files: list[pytest.File], queue: int) -> None:
-        # The next file is collected before the last test of this one has run: which fixtures end depends on
-        # the next test.
-        item: pytest.Item | None = None
-        counted = 0
-        for number in _numbers(queue):
-            self._file = files[number]
-            self._config.hook.pytest_collection(session=self._session)
-            for following in self._session.items:
-                if item:
-                    self._run(item, following)
-                item = following
-                if item is self._session.items[0]:
-                    self._send(counted)
-                    counted = 0
-                counted += 1
-        if item:
-            self._run(item, None)
-        self._send(counted)
-
-    def _run(self, item: pytest.Item, following: pytest.Item | None) -> None:
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    def _loop(self, files: list[pytest.File], numbers: Iterable[int]) -> None:
+        try:
+            for number in numbers:
+                self._file = files[number]
+                self._config.hook.pytest_collection(session=self._session)
+                items = self._session.items
+                # What is to stay after the last test of a file is what belongs to the whole session.
+                for item, following in zip(items, [*items[1:], self._session], strict=False):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                self._send(len(items))
+        finally:
+            self._session._setupstate.teardown_exact(None)
 
     def _send(self, collected: int, error: str | None = None) -> None:
         self._to.send((collected, self._dropped, self._reports, error))
@@ -219,15 +249,22 @@ class Worker:
         return True
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        """Run a test as pytest does, and keep what the first process counts and prints."""
-        for report in worth_sending(runtestprotocol(item, log=False, nextitem=nextitem)):
-            item.ihook.pytest_runtest_logreport(report=report)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Run a test as pytest does, but for the reports of steps that passed, which need time.
+
+        A test that may be tried once more is left to pytest-rerunfailures.
+        """
+        if item.get_closest_marker("flaky"):
+            return None
+        for report in runtestprotocol(item, log=False, nextitem=nextitem):
+            if worth_sending(report):
+                item.ihook.pytest_runtest_logreport(report=report)
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the report of a test."""
-        self._keep("pytest_runtest_logreport", report)
+        """Keep the report of a test, if the first process counts or prints it."""
+        if worth_sending(report):
+            self._keep("pytest_runtest_logreport", report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep that something could not be collected."""
@@ -243,16 +280,16 @@ class Worker:
         self._reports.append((hook, data))
 
 
-def worth_sending(reports: list[pytest.TestReport]) -> Iterator[pytest.TestReport]:
-    """The call of a test, and whatever else did not pass."""
-    return (report for report in reports if report.when == "call" or not report.passed)
+def worth_sending(report: pytest.TestReport) -> bool:
+    """Whether it is of the call of a test, or of another step that did not pass."""
+    return report.when == "call" or not report.passed
 
 
-def _queue(count: int) -> int:
-    """What the numbers of all files are read from, each by one process: reading from a pipe needs no lock."""
+def _queue(numbers: Iterable[int]) -> int:
+    """What these numbers are read from, each by one process: reading from a pipe needs no lock."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)  # more files than a pipe holds fail, instead of waiting for nobody
-    os.write(writing, b"".join(number.to_bytes(NUMBER) for number in range(count)))
+    os.write(writing, b"".join(number.to_bytes(NUMBER) for number in numbers))
     os.close(writing)
     return reading
 
@@ -281,6 +318,16 @@ def _fork(run: Callable[[], None]) -> int:
         warnings.simplefilter("ignore", DeprecationWarning)
         process = os.fork()
     return process or _end_with(run)
+
+
+def _end(processes: Collection[int]) -> None:
+    """Wait for processes that stop their servers, but not without end."""
+    deadline = time.monotonic() + TO_END_S
+    for process in processes:
+        while os.waitpid(process, os.WNOHANG)[0] == 0:
+            if time.monotonic() > deadline:
+                os.kill(process, signal.SIGKILL)
+            time.sleep(0.01)
 
 
 def _end_with(run: Callable[[], None]) -> NoReturn:

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail where tests were tried again too often."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or hasattr(session.config, "workerinput"):
+    if reporter is None:
         return
     tried = reporter.stats.get("rerun", [])
     if tried and _count(len(tried)) > MOST and session.exitstatus == pytest.ExitCode.OK:

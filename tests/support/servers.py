@@ -1,19 +1,18 @@
 """One of each server for a whole run: started by the first test that asks, whichever worker it runs in.
 
-The process that reads the command line holds the servers. A worker of pytest-xdist asks that process over a
-socket; without pytest-xdist both are the same process.
+The process that reads the command line holds the servers. Its forks, which run tests, ask it over a socket;
+without forks it runs the tests itself.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import Client, Listener
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,25 +95,17 @@ def ask(address: str, kind: str) -> Any:
 
 
 class OneOfEach:
-    """The plug-in of pytest: the controller holds the servers, workers ask for them."""
+    """The plug-in of pytest: the first process holds the servers, its forks ask for them."""
 
-    def __init__(
-        self, config: pytest.Config, starts: Mapping[str, Callable[[], AbstractContextManager[Any]]]
-    ) -> None:
-        self._address = getattr(config, "workerinput", {}).get("servers")
-        self._servers = None if self._address else Servers(starts)
+    def __init__(self, starts: Mapping[str, Callable[[], AbstractContextManager[Any]]]) -> None:
+        self._holder = os.getpid()
+        self._servers = Servers(starts)
 
     def get(self, kind: str) -> Any:
         """What tests get of a server."""
-        return self._servers.get(kind) if self._servers else ask(self._address, kind)
-
-    @pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be installed
-    def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker of pytest-xdist where the servers are."""
-        assert self._servers is not None
-        node.workerinput["servers"] = self._servers.address
+        return self._servers.get(kind) if os.getpid() == self._holder else ask(self._servers.address, kind)
 
     def pytest_unconfigure(self) -> None:
         """Stop the servers after the last test."""
-        if self._servers:
+        if os.getpid() == self._holder:
             self._servers.close()

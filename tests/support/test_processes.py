@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,12 +10,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
 import pytest
 
 from tests.support import processes
-from tests.support.processes import longest_first, worth_sending
+from tests.support.processes import in_turn, worth_sending
+from tests.support.tiers import TIERS
 
 ROOT = Path(__file__).parents[2]
 Outcome = Literal["passed", "failed", "skipped"]
@@ -39,19 +42,20 @@ def report(when: Literal["setup", "call", "teardown"], outcome: Outcome) -> pyte
 def test_nothing_that_did_not_pass_is_left_out(outcomes: list[Outcome], sent: list[str]) -> None:
     steps = ("setup", "call", "teardown") if len(outcomes) == 3 else ("setup", "teardown")
     reports = [report(when, outcome) for when, outcome in zip(steps, outcomes, strict=True)]  # type: ignore[arg-type]
-    assert [sending.when for sending in worth_sending(reports)] == sent
+    assert [each.when for each in reports if worth_sending(each)] == sent
 
 
-def test_files_that_take_long_or_that_nobody_has_recorded_are_taken_first(tmp_path, monkeypatch):
+def test_files_that_failed_or_take_long_or_that_nobody_has_recorded_are_taken_first(tmp_path, monkeypatch):
     recorded = tmp_path / "durations.json"
-    recorded.write_text('{"quick": {"short": 0.1, "long": 5.0}}')
+    seconds = {"short": 0.1, "long": 5.0, "failed": 0.1}
+    recorded.write_text(json.dumps(dict.fromkeys(TIERS, seconds)))
     monkeypatch.setattr(processes, "DURATIONS", recorded)
-    files = [type("File", (), {"nodeid": name}) for name in ("short", "long", "new")]
-    assert [file.nodeid for file in longest_first(files)] == ["new", "long", "short"]
+    files = [SimpleNamespace(nodeid=name) for name in ("short", "long", "failed", "new")]
+    assert [file.nodeid for file in in_turn(files, {"failed"})] == ["failed", "new", "long", "short"]
 
 
 def test_each_file_is_taken_once():
-    queue = processes._queue(300)
+    queue = processes._queue(range(300))
     first, second = processes._numbers(queue), processes._numbers(queue)
     taken = [next(first), next(second), *first, *second]
     os.close(queue)

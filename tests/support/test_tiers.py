@@ -107,8 +107,9 @@ def test_other_tiers_do_not(tmp_path):
     assert pytest_run(tmp_path, "--tier", "test", FAULT="sleep")[0] == 0
 
 
-def test_a_live_test_is_tried_again_in_ci_only_and_listed(tmp_path):
-    code, output = pytest_run(tmp_path, FLAKY="1", CI="true")
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_live_test_is_tried_again_in_ci_only_and_listed(tmp_path, processes):
+    code, output = pytest_run(tmp_path, "--processes", processes, FLAKY="1", CI="true")
     assert code == 0, output
     assert "second try: " in output
     assert "AssertionError: the first time" in output

@@ -68,7 +68,7 @@ def cosmic_ray() -> Path:
 
 def config(package: str) -> str:
     """What cosmic-ray is to mutate, and the tests that are to notice."""
-    pytest = f"{sys.executable} -m pytest -q -x -p no:cacheprovider -p no:xdist --tier quick tests/{package}"
+    pytest = f"{sys.executable} -m pytest -q -x -p no:cacheprovider --tier quick tests/{package}"
     return (
         f'[cosmic-ray]\nmodule-path = "{package}"\ntimeout = {TIMEOUT_S}\nexcluded-modules = []\n'
         f'test-command = "env PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 {pytest}"\n'
