@@ -57,7 +57,7 @@ def test_rates_change_by_no_more_than_their_setting() -> None:
     assert 0 <= min(map(min, rates)) < max(map(max, rates)) <= 99
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_ours_has_fewer_consumers_and_moves_less_than_modified_worst_fit() -> None:
     of = run_policies(15, 0, 40)
     ours, theirs = of["ours, slow to shrink"], of["modified worst fit"]

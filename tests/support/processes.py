@@ -33,7 +33,7 @@ from _pytest.runner import runtestprotocol
 from tests.support.tiers import tier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from multiprocessing.connection import Connection
 
 DURATIONS = Path(__file__).parents[1] / "durations.json"
@@ -79,6 +79,33 @@ def last_failed(config: pytest.Config) -> set[str]:
     return {test.partition("::")[0] for test in config.cache.get("cache/lastfailed", {})}  # type: ignore[union-attr]
 
 
+def queues_of(files: Sequence[pytest.File]) -> tuple[int, int]:
+    """What the numbers of files that take a Spark session are read from, and those of all others."""
+    spark = {*recorded()["spark"]}
+    with_session = [file.nodeid in spark for file in files]
+    numbers = range(len(files))
+    return _queue(compress(numbers, with_session)), _queue(compress(numbers, map(not_, with_session)))
+
+
+def numbers_for(process: int, spark: int, others: int) -> Iterator[int]:
+    """The numbers that a process takes, as it asks for the next one, from these queues."""
+    return chain(_numbers(spark) if process < SPARKS else (), _numbers(others))
+
+
+def _queue(numbers: Iterable[int]) -> int:
+    """What these numbers are read from, each by one process: reading from a pipe needs no lock."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)  # more files than a pipe holds fail, instead of waiting for nobody
+    os.write(writing, b"".join(number.to_bytes(NUMBER) for number in numbers))
+    os.close(writing)
+    return reading
+
+
+def _numbers(queue: int) -> Iterator[int]:
+    while number := os.read(queue, NUMBER):
+        yield int.from_bytes(number)
+
+
 class Processes:
     """The plug-in of the first process."""
 
@@ -106,20 +133,16 @@ class Processes:
         """Start the processes, and tell pytest what they report."""
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         files = in_turn(self._files, last_failed(session.config))
-        with_session = {*recorded()["spark"]}
-        take_spark = [file.nodeid in with_session for file in files]
-        numbers = range(len(files))
-        spark = _queue(compress(numbers, take_spark))
-        others = _queue(compress(numbers, map(not_, take_spark)))
+        queues = spark, others = queues_of(files)
         running: dict[Connection, int] = {}
         try:
             with _interrupts_later():
                 for number in range(min(self._count, len(files))):
                     reading, writing = Pipe(duplex=False)
-                    own = chain(_numbers(spark) if number < SPARKS else (), _numbers(others))
+                    own = numbers_for(number, spark, others)
                     running[reading] = _fork(partial(Worker(session, number, writing).run, files, own))
                     writing.close()
-                for queue in (spark, others):
+                for queue in queues:
                     os.close(queue)
             while running:
                 for connection in wait(list(running)):
@@ -283,20 +306,6 @@ class Worker:
 def worth_sending(report: pytest.TestReport) -> bool:
     """Whether it is of the call of a test, or of another step that did not pass."""
     return report.when == "call" or not report.passed
-
-
-def _queue(numbers: Iterable[int]) -> int:
-    """What these numbers are read from, each by one process: reading from a pipe needs no lock."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)  # more files than a pipe holds fail, instead of waiting for nobody
-    os.write(writing, b"".join(number.to_bytes(NUMBER) for number in numbers))
-    os.close(writing)
-    return reading
-
-
-def _numbers(queue: int) -> Iterator[int]:
-    while number := os.read(queue, NUMBER):
-        yield int.from_bytes(number)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from operator import add
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -16,7 +17,7 @@ from typing import Literal
 import pytest
 
 from tests.support import processes
-from tests.support.processes import in_turn, worth_sending
+from tests.support.processes import in_turn, numbers_for, queues_of, worth_sending
 from tests.support.tiers import TIERS
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +61,19 @@ def test_each_file_is_taken_once():
     taken = [next(first), next(second), *first, *second]
     os.close(queue)
     assert taken == list(range(300))
+
+
+def test_two_processes_take_the_files_with_a_spark_session_and_each_file_is_taken_once(tmp_path, monkeypatch):
+    recorded = tmp_path / "durations.json"
+    recorded.write_text(json.dumps({"spark": ["0", "3", "4"]}))
+    monkeypatch.setattr(processes, "DURATIONS", recorded)
+    queues = queues_of([SimpleNamespace(nodeid=str(number)) for number in range(6)])
+    takers = [numbers_for(process, *queues) for process in range(3)]
+    taken = [[next(numbers)] for numbers in takers]
+    rest = [[*numbers] for numbers in takers]
+    for queue in queues:
+        os.close(queue)
+    assert [*map(add, taken, rest)] == [[0, 4, 2, 5], [3], [1]]
 
 
 PASSES = """
