@@ -514,7 +514,8 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _member_column(self) -> NDArray[np.int32]:
-        return np.repeat(np.arange(len(self._members), dtype=np.int32), np.diff(self._offsets))
+        sizes = self._offsets[1:] - self._offsets[:-1]
+        return np.arange(len(self._members), dtype=np.int32).repeat(sizes)
 
     @cached_property
     def _base(self) -> NDArray[np.int64]:

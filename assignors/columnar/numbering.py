@@ -213,13 +213,13 @@ class Numbering:
     @cached_property
     def topic_of(self) -> NDArray[np.int32]:
         """The topic of each partition id."""
-        return np.repeat(np.arange(len(self.topics), dtype=np.int32), self.counts)
+        return np.arange(len(self.topics), dtype=np.int32).repeat(self.counts)
 
     @cached_property
     def number_of(self) -> NDArray[np.int32]:
         """The partition number of each partition id."""
         number = np.arange(self.total, dtype=np.int32)
-        number -= np.repeat(self.starts[:-1].astype(np.int32), self.counts)
+        number -= self.starts[:-1].astype(np.int32).repeat(self.counts)
         return number
 
     @cached_property

@@ -78,7 +78,7 @@ def _cut(count: int, members: JoinPosition) -> JoinPosition:
     quota, extra = divmod(count, len(members))
     if quota == 0:
         return members[:extra]
-    return np.repeat(members, quota + (np.arange(len(members)) < extra))
+    return members.repeat(quota + (np.arange(len(members)) < extra))
 
 
 @dataclass(frozen=True, slots=True)

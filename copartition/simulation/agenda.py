@@ -336,10 +336,13 @@ class Agenda:
 
         So an event takes as long under every assignor, whatever happened before it.
         """
+        return partial(draw, stream=partial(self._stream, number))
+
+    def _stream(self, number: int) -> np.random.Generator:
         if number not in self._random:
             philox = np.random.Philox(key=np.array([self._seed, 1], np.uint64), counter=[0, 0, 0, number])
             self._random[number] = np.random.Generator(philox)
-        return partial(draw, random=self._random[number])
+        return self._random[number]
 
     def _begin(self, event: Event, now_ms: float, number: int, world: World) -> Iterator[Primitive]:
         if isinstance(event, Autoscaler):

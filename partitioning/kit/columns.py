@@ -58,7 +58,8 @@ def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], ND
 
 def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
     """The position of each row in its run of equal numbers."""
-    return np.arange(len(column)) - np.repeat(*runs(column))
+    starts, sizes = runs(column)
+    return np.arange(len(column)) - starts.repeat(sizes)
 
 
 def inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:

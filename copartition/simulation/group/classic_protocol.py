@@ -358,7 +358,7 @@ class ClassicProtocol:
         if self._group.state is not State.STABLE and self._members.stands_ms[member] <= now_ms:
             partitions.notice(member, now_ms, self._group.cause, committed=True)
         else:
-            partitions.go_on(partitions.owned(member).tolist(), now_ms)
+            partitions.go_on(partitions.owned(member), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
         """A client whose application does not poll in time leaves; gives whether that will happen."""

@@ -281,7 +281,7 @@ class Client:
     def _resume(self) -> None:
         """The application polls again in time."""
         if self._is_member:
-            self._world.partitions.go_on(self.owned, self._world.now_ms)
+            self._world.partitions.go_on(rows_of(self.owned), self._world.now_ms)
 
     def _wake(self) -> None:
         """The process goes on as if nothing had been; its next heartbeat tells it."""
@@ -300,7 +300,7 @@ class Client:
             self.beat()
         else:
             self.expects_news()
-        world.partitions.go_on(self.owned, now_ms)
+        world.partitions.go_on(rows_of(self.owned), now_ms)
         self._catch_up()
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:

@@ -87,17 +87,21 @@ class Members:
     def living(self) -> NDArray[np.int32]:
         """Members whose processes run and are awake."""
         alive = self.alive[self.rows]
-        return self.rows if alive.all() else self.rows[alive]
+        return self.rows if np.count_nonzero(alive) == len(alive) else self.rows[alive]
 
     def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether each of these reads nothing while it rejoins."""
         return self.eager[members] | ~self.reads_on[members]
 
-    def staying(self, before: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> list[int]:
+    def staying(
+        self, before: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float
+    ) -> NDArray[np.int32]:
         """The partitions that stay with owners who stood still until now to rejoin, and gave nothing up."""
         rows = self.rows
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
-        return ((before == owner) & self.mask(stood)[owner]).nonzero()[0].tolist() if len(stood) else []
+        if not len(stood):
+            return _NONE
+        return ((before == owner) & self.mask(stood)[owner]).nonzero()[0].astype(np.int32)
 
     def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
         """The barrier is open: these have their JoinGroup answered, and later their assignment."""
@@ -105,7 +109,7 @@ class Members:
         anew_ms = assigned_ms + self.commit_late_ms[members]
         self.commit_ms[members] = np.where(np.isnan(anew_ms), self.commit_ms[members], anew_ms)
         keeps_beating = self.keeps_beating[members]
-        if not keeps_beating.any():
+        if not np.count_nonzero(keeps_beating):
             self.base_ms[members] = answered_ms
             return
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
@@ -192,7 +196,7 @@ class RebalanceNotifier:
         living = members.living()
         stands_ms = members.stands_ms[living]
         stopped = stands_ms <= now_ms
-        if stopped.any():
+        if np.count_nonzero(stopped):
             self._world.partitions.stop_all(living[stopped], stands_ms[stopped], cause)
 
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
@@ -200,7 +204,7 @@ class RebalanceNotifier:
         costs, random = self._costs, self._world.random
         busy_ms = self._members.busy_ms[members]
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
-            return np.maximum(busy_ms, now_ms) if (busy_ms > now_ms).any() else None
+            return np.maximum(busy_ms, now_ms) if np.count_nonzero(busy_ms > now_ms) else None
         polls_ms = np.maximum(busy_ms, now_ms) + draw_many(costs.assign_ms, random, len(members))
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
@@ -215,7 +219,7 @@ class RebalanceNotifier:
         eager, busy_ms = members.eager[living], members.busy_ms[living]
         inside = ~members.background[living]
         ready_ms = heard_ms
-        if (busy_ms > heard_ms).any():
+        if np.count_nonzero(busy_ms > heard_ms):
             ready_ms = np.where(inside, np.maximum(heard_ms, busy_ms), heard_ms)
         if costs.poll_ms:
             whole_ms, left_ms = draw_batches(costs.poll_ms, random, len(living))
@@ -225,7 +229,7 @@ class RebalanceNotifier:
                 polled_ms = float(ready_ms[place] - whole_ms[place])
                 self._on_overdue(int(living[place]), polled_ms, float(ready_ms[place]))
         stop = members.stop_to_join(living)
-        if stop.any():
+        if np.count_nonzero(stop):
             stands_ms = members.stands_ms[living]
             members.stands_ms[living] = np.where(stop, np.fmin(ready_ms, stands_ms), stands_ms)
         joins_ms = ready_ms + costs.network_ms / 2

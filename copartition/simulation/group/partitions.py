@@ -170,13 +170,13 @@ class Partitions:
         self._log.append(Mergeable("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
     def go_on(
-        self, partitions: Collection[int], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
+        self, rows: NDArray[np.int32], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
     ) -> None:
         """Those of these that stand still in one of these phases are read by their readers again."""
-        rows = rows_of(partitions)
-        again = rows[np.isin(self.now.phase[rows], phases)]
-        if len(again):
-            self._do("resume", again, at_ms)
+        if len(rows):
+            again = rows[np.isin(self.now.phase[rows], phases)]
+            if len(again):
+                self._do("resume", again, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""

@@ -23,10 +23,10 @@ Times = float | NDArray[np.float64]
 
 KINDS = len(Phase)
 
-# To look up a member of an enumeration takes as long as to compare a column with it (Python 3.11).
-_CONSUMING, _PAUSED, _UNNOTICED, _HANDOVER = Phase.CONSUMING, Phase.PAUSED, Phase.UNNOTICED, Phase.HANDOVER
+# NumPy compares a short column with a plain number seven times as fast as with a member of an enumeration.
+_CONSUMING, _UNNOTICED, _HANDOVER = int(Phase.CONSUMING), int(Phase.UNNOTICED), int(Phase.HANDOVER)
 
-_WAITS = np.isin(np.arange(KINDS), [_PAUSED, _UNNOTICED, Phase.COMPUTING])
+_WAITS = np.isin(np.arange(KINDS), [Phase.PAUSED, Phase.UNNOTICED, Phase.COMPUTING])
 """Of each phase, whether a partition in it is not read and not about to be."""
 
 
@@ -82,7 +82,7 @@ class Phases:
         """Those of these that are read, or about to be, are no longer; nor by a reader that is away."""
         if self._flow is not None and committed is not None:
             away = self.phase[partitions] == _UNNOTICED
-            if away.any():
+            if np.count_nonzero(away):
                 self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
         self._stop(partitions, at_ms, phase, cause, committed=committed)
 
@@ -90,7 +90,7 @@ class Phases:
         """As `stop`, and what stands still does so in this phase, for this cause."""
         self.stop(partitions, at_ms, phase, cause, committed)
         stood = self.phase[partitions] != phase
-        if stood.any():
+        if np.count_nonzero(stood):
             self.wait(partitions[stood], _some(at_ms, stood), phase, cause)
 
     def stop_all(
@@ -141,7 +141,7 @@ class Phases:
     ) -> None:
         """These are given to other members, or have other places in their lists; old owners stop."""
         moved = partitions[self.owner[partitions] != owner].astype(np.int32)
-        self._stop(moved, at_ms, _PAUSED, cause, committed=True)
+        self._stop(moved, at_ms, Phase.PAUSED, cause, committed=True)
         self.owner[partitions] = owner
         self.position[partitions] = position
 
@@ -246,7 +246,7 @@ class Phases:
         ready: Any = at_ms if begins_ms is None else begins_ms
         if ranks is not None:
             ready = ready + self._partition_ms * (1 + ranks)
-        self.wait(partitions, at_ms, _HANDOVER, cause)
+        self.wait(partitions, at_ms, Phase.HANDOVER, cause)
         self._ready[partitions] = ready
         self._opening += len(partitions)
         self._mature(partitions, at_ms)
@@ -268,14 +268,14 @@ class Phases:
         if self._opening:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == _HANDOVER
-            if opening.any():
+            if np.count_nonzero(opening):
                 self.wait(partitions[opening], _some(at_ms, opening), phase, cause)
         read = self.phase[partitions] == _CONSUMING
-        if not read.all():
-            partitions = partitions[read]
-            at_ms = _some(at_ms, read)
-        if len(partitions) == 0:
+        count = np.count_nonzero(read)
+        if count == 0:
             return
+        if count < len(read):
+            partitions, at_ms = partitions[read], _some(at_ms, read)
         if self._flow is not None and committed is None:
             self._flow.stalls(partitions, at_ms)
         elif self._flow is not None:

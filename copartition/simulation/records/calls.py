@@ -75,8 +75,8 @@ class Calls:
         """
         if not len(partition):
             return
-        consumers, times = np.empty(len(partition), np.intp), np.empty(len(partition))
-        consumers[:], times[:] = consumer, at
+        consumers: Slots = _column(consumer, len(partition), np.intp)
+        times: Floats = _column(at, len(partition), np.float64)
         if turn is not None:
             self._out_of_turn.append((partition, consumers, times, np.full(len(partition), kind), turn))
             return
@@ -113,7 +113,7 @@ class Calls:
             self._kind = np.append(self._kind, np.zeros(last + 1, np.intp))
         before = self._latest[consumer]
         self._latest[consumer] = at
-        return bool(((before <= at) & (self._latest[consumer] == at)).all())
+        return not np.count_nonzero((before > at) | (self._latest[consumer] != at))
 
     def _together(self, calls: list[Round]) -> Iterator[Round]:
         """Calls in the order of time, in rounds as long as no consumer comes to a second time.
@@ -139,7 +139,12 @@ class Calls:
         """Whether all of this can happen in the present round, after what is in it already."""
         consumer = call.consumer
         apart = (self._at[consumer] != call.at) | (self._kind[consumer] >= call.kind)
-        return not (apart & (self._round[consumer] == self._rounds)).any()
+        return not np.count_nonzero(apart & (self._round[consumer] == self._rounds))
+
+
+def _column(value: Any, size: int, kind: type[np.generic]) -> NDArray[Any]:
+    """A value for each row, or the values where they are as many already."""
+    return np.asarray(value, kind) if isinstance(value, np.ndarray) else np.full(size, value, kind)
 
 
 def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
@@ -215,7 +220,7 @@ class Outages:
     def note_level(self, slots: Slots, behind: Floats, at: Floats) -> None:
         """So far behind are these partitions at a time; peaks are among the times told."""
         higher = behind > self.peak[slots]
-        if higher.any():
+        if np.count_nonzero(higher):
             slots = slots[higher]
             self.peak[slots] = behind[higher]
             self.peak_ms[slots] = at[higher]

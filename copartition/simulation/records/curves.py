@@ -32,8 +32,11 @@ _TIE = 1e-9
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats) -> Floats:
     """When each partition is drained; 0 for one that never falls behind, infinite for one that stays so."""
     times = np.zeros(len(behind))
-    coming = np.bincount(group, rate, len(capacity))
-    if (capacity == np.inf).all() or not (behind.any() or (coming > capacity).any()):
+    if not np.count_nonzero(capacity < np.inf):
+        return times
+    if not np.count_nonzero(behind) and not np.count_nonzero(
+        np.bincount(group, rate, len(capacity)) > capacity
+    ):
         return times
     spent = np.zeros(len(capacity))
     free = capacity.copy()
@@ -54,7 +57,7 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
         free[fill.group[first]] -= fill.rate[first]
         left = left[wrong[fill.group] & ~first]
     hot = (behind == 0) & (times > 0)
-    if hot.any():
+    if np.count_nonzero(hot):
         # One that gets just what comes to it does not fall behind.
         times[hot & (rate <= speed_at(np.zeros(len(rate)), rate, group, times, capacity) * (1 + _TIE))] = 0.0
     return times
@@ -65,7 +68,7 @@ def behind_at(
 ) -> Floats:
     """How far behind the partitions are after `elapsed`, which is the same for all of a group."""
     wait = drained > elapsed
-    if not wait.any():
+    if not np.count_nonzero(wait):
         return np.zeros(len(behind))
     due = behind + rate * elapsed
     sharers = np.bincount(group, wait)
@@ -148,16 +151,16 @@ class _Filling:
         if key is None:
             # When it would be drained if it were the first.
             n = size[group]
-            key = _quotient(spent[group] + n * behind, free[group] - n * rate, rounding)
+            key = quotient(spent[group] + n * behind, free[group] - n * rate, rounding)
         # Where none would ever be drained, the slowest comes first. Small integers are sorted in linear time.
-        order = np.lexsort((rate, key)) if (rate != rate[0]).any() else np.argsort(key)
+        order = np.lexsort((rate, key)) if np.count_nonzero(rate != rate[0]) else key.argsort()
         small = group.astype(np.min_scalar_type(len(spent)))
-        self.order = order[np.argsort(small[order], kind="stable")]  # where each came from
+        self.order = order[small[order].argsort(kind="stable")]  # where each came from
         self.group = group[self.order]
         self.behind = behind[self.order]
         self.rate = rate[self.order]
         self._size = size
-        self._start = np.cumsum(size) - size
+        self._start = size.cumsum() - size
         first = self._start[self.group]
         self.place = np.arange(len(group)) - first  # its place in its group
         self.sharers = size[self.group] - self.place  # how many are not drained before it
@@ -166,7 +169,7 @@ class _Filling:
         self.free = free[self.group] - _before(self.rate, first)  # the capacity that these leave over
         need = self.spent + self.sharers * self.behind
         # When it is drained if the others are drained in this order.
-        self.times = _quotient(need, self.free - self.sharers * self.rate, rounding[self.order])
+        self.times = quotient(need, self.free - self.sharers * self.rate, rounding[self.order])
 
     @classmethod
     def drained_at(
@@ -189,11 +192,11 @@ class _Filling:
 
 def _before(values: Floats, first: Integers) -> Floats:
     """The sum of the values from the first of the group up to each, itself excluded."""
-    sums = np.cumsum(values) - values
+    sums = values.cumsum() - values
     return sums - sums[first]
 
 
-def _quotient(need: Floats, surplus: Floats, rounding: Floats) -> Floats:
+def quotient(need: Floats, surplus: Floats, rounding: float | Floats) -> Floats:
     """`need / surplus`, infinite where the surplus is no more than rounding."""
     times = np.full(len(need), np.inf)
     np.divide(need, surplus, out=times, where=surplus > rounding)
@@ -224,7 +227,7 @@ class GroupCurve:
 
     def bends(self, at: Floats, slope: Floats) -> None:
         """From then on it grows faster by so much."""
-        if len(at) > 1 and at[0] == at[-1] and (at == at[0]).all():
+        if len(at) > 1 and at[0] == at[-1] and not np.count_nonzero(at != at[0]):
             at, slope = at[:1], slope.sum(keepdims=True)
         self._bends.append((at, slope))
 

@@ -12,6 +12,7 @@ from copartition.simulation.records.curves import (
     drain_times,
     fall_times,
     peaks,
+    quotient,
     speed_at,
 )
 
@@ -37,6 +38,7 @@ class Consumers:
         self._until = np.zeros(1)
         self._bend = np.zeros(1)
         self._who = np.empty(0, np.intp)
+        self._make_room(31)
 
     def enter(self, consumer: Slots, at: Floats) -> None:
         """A round begins that concerns these."""
@@ -57,7 +59,7 @@ class Consumers:
 
     def leave(self) -> None:
         """The round is over; what commits in it begins its interval."""
-        if self.commits.any():
+        if np.count_nonzero(self.commits):
             begins = self.now[self.commits]
             self.clock[self.commits] = np.where(begins > 0, begins, self.since[self.commits])
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
@@ -98,10 +100,8 @@ class Consumers:
             spare = self.capacity[who] - np.bincount(reader, rate, len(self.now))[who]
             # As long as one partition is behind, all of the capacity is used.
             drift = np.where((need > 0) | (spare < 0), -spare, 0.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                lasts = np.where(spare > 0, need / spare, np.inf)
             self._drift[who] = drift
-            self._until[who] = self.now[who] + lasts
+            self._until[who] = self.now[who] + quotient(need, spare, 0.0)
             bend += drift
         curve.bends(self.now[who], bend)
 
@@ -248,7 +248,7 @@ class Readers:
         self.outages.begin(slots, waiting, at)
         self.outages.note_level(slots, waiting, at)
         self.group_curve.bends(at, self._rate[slots])
-        if waiting.any():
+        if np.count_nonzero(waiting):
             self.group_curve.jumps(at, waiting)
 
     def _arrived(self, slots: Slots, at: Floats) -> Floats:
@@ -355,7 +355,7 @@ class Readers:
             rows, turn, top = peaks(*sharing)
             passed = turn <= elapsed[rows]
             self.outages.note_level(slots[rows[passed]], top[passed], (since[rows] + turn)[passed])
-        if after.any():
+        if np.count_nonzero(after):
             self.outages.note_level(slots, after, now)
         self._uncommitted[slots] = self._not_committed(slots, sharing, elapsed, after)
         self._behind[slots] = after
@@ -373,7 +373,7 @@ class Readers:
         behind, rate, reader, drained, capacity = sharing
         consumers = self.consumers
         commits = consumers.commits[reader]
-        if commits.all() or (self._before and not self._limited):
+        if np.count_nonzero(commits) == len(commits) or (self._before and not self._limited):
             return np.zeros(len(slots))
         if self._before:
             # While a consumer is behind it polls a batch once in a cycle, and commits it at once.
@@ -400,7 +400,7 @@ class Readers:
         behind, _, _, drained, _ = sharing
         target = self.outages.before[slots]
         back = np.where(behind <= target, 0.0, drained)
-        if target.any():
+        if np.count_nonzero(target):
             some = ((target > 0) & (behind > target)).nonzero()[0]
             back[some] = np.inf
             some = some[after[some] <= target[some]]
@@ -412,7 +412,7 @@ class Readers:
         """They are not read any more; what they were read up to now is settled."""
         slots, consumer, at, kind = now
         stood = self._reader[slots] < 0
-        if stood.any():
+        if np.count_nonzero(stood):
             self._wait(slots[stood], at[stood])
         self._reader[slots] = -1
         self._drained[slots] = np.inf
@@ -423,7 +423,7 @@ class Readers:
                 for key in zip(slots.tolist(), consumer.tolist(), strict=True):
                     self._left.pop(key, None)
             refused = stood | (self._uncommitted[slots] != 0)
-            if refused.any():
+            if np.count_nonzero(refused):
                 self._lose(now.take(refused))
             return
         if self._transactional:
@@ -494,14 +494,14 @@ class Readers:
     def _wake(self, now: Round) -> None:
         """A consumer reads on what it does not own any more."""
         replaced = self._reader[now.partition] == now.consumer
-        if replaced.any():
+        if np.count_nonzero(replaced):
             # Another process of its name has taken over, and begins where partitions are committed.
             again = now.take(replaced)
             self._stop(again._replace(kind=DROPPED))
             self._read(again._replace(kind=READ))
             self.consumers.clock[again.consumer] = again.at
         stands = self._standing[now.partition] == now.consumer
-        if stands.any():
+        if np.count_nonzero(stands):
             self._wait(now.partition[stands], now.at[stands])
             self._lose(now.take(stands))
         keys = zip(now.partition.tolist(), now.consumer.tolist(), strict=True)
