@@ -514,8 +514,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _member_column(self) -> NDArray[np.int32]:
-        sizes = self._offsets[1:] - self._offsets[:-1]
-        return np.arange(len(self._members), dtype=np.int32).repeat(sizes)
+        return np.arange(len(self._members), dtype=np.int32).repeat(np.diff(self._offsets))
 
     @cached_property
     def _base(self) -> NDArray[np.int64]:

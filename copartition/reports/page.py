@@ -131,10 +131,6 @@ def _compact(number: float) -> str:
     return f"{number / 1e3:.0f} k" if number < 999_500 else f"{number / 1e6:,.3g} M"
 
 
-def _longest(milliseconds: float) -> str:
-    return "no end" if milliseconds == inf else duration(milliseconds)
-
-
 def _place(pixels: float) -> str:
     """A place or a width on an axis that is as wide as there is room."""
     return f"{100 * pixels / WIDTH:.2f}%"
@@ -158,7 +154,7 @@ def environment() -> jinja2.Environment:
         "compact": _compact,
         "count": count,
         "duration": duration,
-        "longest": _longest,
+        "longest": lambda milliseconds: "no end" if milliseconds == inf else duration(milliseconds),
         "number": number,
         "place": _place,
         "records": _records,

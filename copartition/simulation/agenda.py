@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.simulation.group.world import World
-from copartition.simulation.inputs.durations import Duration, draw
+from copartition.simulation.inputs.durations import Distribution, Duration, draw
 from copartition.simulation.inputs.events import (
     ANYONE,
     REFUSED,
@@ -332,13 +332,13 @@ class Agenda:
         self._look_ms = (now_ms // LOOK_MS + 1) * LOOK_MS
 
     def _lengths(self, number: int) -> Length:
-        """Gives durations of this event their lengths, from a stream of random numbers of its own.
-
-        So an event takes as long under every assignor, whatever happened before it.
-        """
-        return partial(draw, stream=partial(self._stream, number))
+        """Gives durations of this event their lengths."""
+        return lambda duration: (
+            draw(duration, self._stream(number)) if isinstance(duration, Distribution) else float(duration)
+        )
 
     def _stream(self, number: int) -> np.random.Generator:
+        """The event's own random numbers: it takes as long under every assignor, whatever came before it."""
         if number not in self._random:
             philox = np.random.Philox(key=np.array([self._seed, 1], np.uint64), counter=[0, 0, 0, number])
             self._random[number] = np.random.Generator(philox)

@@ -93,15 +93,12 @@ class Members:
         """Whether each of these reads nothing while it rejoins."""
         return self.eager[members] | ~self.reads_on[members]
 
-    def staying(
-        self, before: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float
-    ) -> NDArray[np.int32]:
+    def staying(self, old: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> NDArray[np.int32]:
         """The partitions that stay with owners who stood still until now to rejoin, and gave nothing up."""
         rows = self.rows
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
-        if not len(stood):
-            return _NONE
-        return ((before == owner) & self.mask(stood)[owner]).nonzero()[0].astype(np.int32)
+        kept = ((old == owner) & self.mask(stood)[owner]).nonzero()[0] if len(stood) else _NONE
+        return kept.astype(np.int32)
 
     def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
         """The barrier is open: these have their JoinGroup answered, and later their assignment."""

@@ -173,10 +173,9 @@ class Partitions:
         self, rows: NDArray[np.int32], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
     ) -> None:
         """Those of these that stand still in one of these phases are read by their readers again."""
-        if len(rows):
-            again = rows[np.isin(self.now.phase[rows], phases)]
-            if len(again):
-                self._do("resume", again, at_ms)
+        again = rows[np.isin(self.now.phase[rows], phases)] if len(rows) else rows
+        if len(again):
+            self._do("resume", again, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""

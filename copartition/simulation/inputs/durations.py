@@ -1,7 +1,6 @@
 """Lengths of time, fixed ones and ones that differ from one occurrence to the next."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -75,6 +74,6 @@ Duration = Milliseconds | Distribution
 """A length of time in milliseconds: always the same, or drawn anew each time the scenario needs it."""
 
 
-def draw(duration: Duration, stream: Callable[[], Generator]) -> float:
-    """One length of this duration, drawn from what `stream` gives unless it is always the same."""
-    return min(duration.draw(stream()), LATEST_MS) if isinstance(duration, Distribution) else float(duration)
+def draw(duration: Duration, random: Generator) -> float:
+    """One length of this duration."""
+    return min(duration.draw(random), LATEST_MS) if isinstance(duration, Distribution) else float(duration)

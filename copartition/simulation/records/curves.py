@@ -32,11 +32,8 @@ _TIE = 1e-9
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats) -> Floats:
     """When each partition is drained; 0 for one that never falls behind, infinite for one that stays so."""
     times = np.zeros(len(behind))
-    if not np.count_nonzero(capacity < np.inf):
-        return times
-    if not np.count_nonzero(behind) and not np.count_nonzero(
-        np.bincount(group, rate, len(capacity)) > capacity
-    ):
+    busy = np.count_nonzero(behind) or np.count_nonzero(np.bincount(group, rate, len(capacity)) > capacity)
+    if not busy or not np.count_nonzero(capacity < np.inf):
         return times
     spent = np.zeros(len(capacity))
     free = capacity.copy()
@@ -196,7 +193,7 @@ def _before(values: Floats, first: Integers) -> Floats:
     return sums - sums[first]
 
 
-def quotient(need: Floats, surplus: Floats, rounding: float | Floats) -> Floats:
+def quotient(need: NDArray[Any], surplus: NDArray[Any], rounding: float | Floats) -> Floats:
     """`need / surplus`, infinite where the surplus is no more than rounding."""
     times = np.full(len(need), np.inf)
     np.divide(need, surplus, out=times, where=surplus > rounding)
