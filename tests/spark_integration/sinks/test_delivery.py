@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.live, pytest.mark.needs("time")]
 
 
 @pytest.fixture
-def cluster() -> Iterator[MockCluster]:
+def cluster(no_idle_producers: pytest.MonkeyPatch) -> Iterator[MockCluster]:
     with MockCluster() as mock:
         mock.create_topic("t", 2)
         yield mock

@@ -19,7 +19,7 @@ BUILDS = ("put", "compute_if_absent", "copy_of_map", "copy_of_list")
 ASTRAL = ("\U0010fc00", "\ue000" + chr(24545))
 
 
-def colliding(parts: int, pair: tuple[str, str] = ("Aa", "BB")) -> list[str]:
+def equal_hashes(parts: int, pair: tuple[str, str] = ("Aa", "BB")) -> list[str]:
     """2 ** parts strings with one hash code."""
     return ["".join(chosen) for chosen in product(pair, repeat=parts)]
 
@@ -80,20 +80,20 @@ def _random_strings() -> Iterator[Json]:
 def _collisions() -> Iterator[Json]:
     for build in BUILDS:
         for count in (2, 4, 8, 9, 10, 11, 12, 16):
-            yield _case(f"{count}_collide_{build}", "string", colliding(4)[:count], build)
+            yield _case(f"{count}_collide_{build}", "string", equal_hashes(4)[:count], build)
         others = [f"other{i}" for i in range(40)]
         for count in (8, 9, 12):
             yield _case(
-                f"{count}_collide_among_others_{build}", "string", others + colliding(4)[:count], build
+                f"{count}_collide_among_others_{build}", "string", others + equal_hashes(4)[:count], build
             )
-        yield _case(f"8_collide_and_others_follow_{build}", "string", colliding(3) + others, build)
+        yield _case(f"8_collide_and_others_follow_{build}", "string", equal_hashes(3) + others, build)
     yield _case(
         "collisions_across_a_resize",
         "string",
-        [*colliding(2), *(f"t{i}" for i in range(30)), *colliding(3)],
+        [*equal_hashes(2), *(f"t{i}" for i in range(30)), *equal_hashes(3)],
         "put",
     )
-    yield _case("collisions_removed", "string", colliding(3), "put", removed=[0, 3, 7])
+    yield _case("collisions_removed", "string", equal_hashes(3), "put", removed=[0, 3, 7])
 
 
 def _odd_strings() -> Iterator[Json]:
@@ -153,11 +153,11 @@ def _trees() -> Iterator[Json]:
 def _trees_of_strings() -> Iterator[Json]:
     """Strings that share a bin: by hash code, by bin, or both, put in different orders among others."""
     crowds = {
-        "one_hash": colliding(5),
-        "one_hash_astral": colliding(4, ASTRAL),
+        "one_hash": equal_hashes(5),
+        "one_hash_astral": equal_hashes(4, ASTRAL),
         "one_bin": neighbours(40, 1024),
-        "both": colliding(4) + neighbours(24, 256) + [name + "x" for name in colliding(4)],
-        "many": colliding(8),
+        "both": equal_hashes(4) + neighbours(24, 256) + [name + "x" for name in equal_hashes(4)],
+        "many": equal_hashes(8),
     }
     others = [f"other{i}" for i in range(60)]
     for name, crowd in crowds.items():
@@ -178,7 +178,7 @@ def _trees_of_strings() -> Iterator[Json]:
                 yield _case(f"{name}_{order}_less_{count}", "string", keys, "put", removed=removed)
     for size in range(9, 25):
         rng = Random(f"trees/growing/{size}")
-        crowd = rng.sample(neighbours(30, 128), k=size // 2) + rng.sample(colliding(5), k=size - size // 2)
+        crowd = rng.sample(neighbours(30, 128), k=size // 2) + rng.sample(equal_hashes(5), k=size - size // 2)
         for build in ("put", "compute_if_absent", "compute_if_absent_again"):
             rng.shuffle(crowd)
             yield _case(f"growing_{size}_{build}", "string", list(crowd), build)
@@ -186,7 +186,7 @@ def _trees_of_strings() -> Iterator[Json]:
 
 def _ties() -> Iterator[Json]:
     """Partitions, which Java cannot compare, with one hash in one tree: their order may be nobody's."""
-    topics = colliding(2)
+    topics = equal_hashes(2)
     for number in range(60):
         rng = Random(f"ties/{number}")
         steps = rng.sample(range(40), k=rng.randint(8, 14))
@@ -198,7 +198,7 @@ def _ties() -> Iterator[Json]:
         else:
             pairs += [["later", step] for step in range(80)]
         yield _case(f"ties_{number}", "topic_partition", pairs, "put_sized", capacity=64)
-    alike = [[topic, 0] for topic in colliding(4)]
+    alike = [[topic, 0] for topic in equal_hashes(4)]
     yield _case("sixteen_alike", "topic_partition", alike, "put_sized", capacity=64)
     # Topics whose names count on share hash codes: orders-10 has those of orders-00, one partition later.
     orders = [[f"orders-{topic:02d}", partition] for topic in range(100) for partition in range(12)]

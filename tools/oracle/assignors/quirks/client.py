@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tools.oracle.assignors.hash_orders import colliding
+from tools.oracle.assignors.hash_orders import equal_hashes
 from tools.oracle.assignors.worlds import Json, member, replicas, scenario, step, topic
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ABC = ("a", "b", "c")
 # The ninth and tenth key of a bin double a HashMap's table, to 64; the eleventh would make the bin a tree.
-TEN_COLLIDING = colliding(4)[:10]
+TEN_COLLIDING = equal_hashes(4)[:10]
 
 
 def laid_out(counts: dict[str, int], racks: Sequence[str], factor: int) -> list[Json]:
