@@ -222,6 +222,8 @@ class Worker:
         self._file: pytest.File | None = None
         self._dropped = 0
         self._reports: list[tuple[str, Any]] = []
+        records = session.config.getoption("record_durations")  # which set-ups and tear-downs count for, too
+        self._is_sent = (lambda _: True) if records else worth_sending
 
     def run(self, files: list[pytest.File], numbers: Iterable[int]) -> None:
         """Run the tests of the files of these numbers."""
@@ -273,20 +275,20 @@ class Worker:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Run a test as pytest does, but for the reports of steps that passed, which need time.
+        """Run a test as pytest does, but for reports that nobody counts or prints: they take time.
 
         A test that may be tried once more is left to pytest-rerunfailures.
         """
         if item.get_closest_marker("flaky"):
             return None
         for report in runtestprotocol(item, log=False, nextitem=nextitem):
-            if worth_sending(report):
+            if self._is_sent(report):
                 item.ihook.pytest_runtest_logreport(report=report)
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the report of a test, if the first process counts or prints it."""
-        if worth_sending(report):
+        if self._is_sent(report):
             self._keep("pytest_runtest_logreport", report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -323,7 +325,8 @@ def _fork(run: Callable[[], None]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        # Python warns of threads. Those of NumPy's OpenBLAS are the only ones here, and it can be forked.
+        # Python warns of threads. Those here are of NumPy's OpenBLAS, which can be forked, and the one that
+        # listens for tests that ask for a server, which a fork does without.
         warnings.simplefilter("ignore", DeprecationWarning)
         process = os.fork()
     return process or _end_with(run)
