@@ -24,7 +24,7 @@ from assignors.strategies import (
 from partitioning.errors import AssignorError
 from tests.support.invented_groups import PLAIN, TRAPS, Inventor
 from tests.support.tiers import examples, sample
-from tools.oracle.assignors.hash_orders import colliding
+from tools.oracle.assignors.hash_orders import equal_hashes
 
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
 BROKER = [UniformAssignor, BrokerRangeAssignor]
@@ -172,7 +172,7 @@ ORDINARY = {
     ),
     "member ids with one hash": (
         STRATEGIES,
-        Group([Topic("t", 40)], [Member(name, ["t"]) for name in colliding(5)]),
+        Group([Topic("t", 40)], [Member(name, ["t"]) for name in equal_hashes(5)]),
     ),
 }
 
