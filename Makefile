@@ -41,7 +41,7 @@ T ?=
 quick: $(READY)  ## run what needs nothing but Python: 30 seconds; T=path for a part
 	@$(QUICK) $(T)
 
-# Most of these tests wait for a broker or for Spark: more workers than cores.
+# Most of these tests wait for a broker or for Spark: more processes than cores.
 test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real servers need Java 17 and Maven; T=path for a part
 	@$(PYTEST) --tier test --processes 5 -m "not tooling" $(T)
 

@@ -4,8 +4,8 @@ pytest-xdist lets each worker collect all tests and sends five messages a test. 
 of a few milliseconds, that is a third of the quick tier's time and a tenth of `make test`. Here each process
 takes a file at a time, collects it, runs it, and sends what happened in one message. The first process holds
 the options, prints, counts and remembers what failed; the others are forks of it, so pytest and its plug-ins
-start once. The longest files are taken first (`tests/durations.json`), with `--failed-first` those that
-failed; files that take a Spark session are taken by two processes only, before any others.
+start once. Files that need most time start first (`tests/durations.json`); with `--failed-first`, files with
+a test that failed in the last run start before them. Only two processes run files that need a Spark session.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Processes(processes), "processes")
 
 
-def recorded() -> dict[str, Any]:
+def read_durations() -> dict[str, Any]:
     """Seconds of each file in each tier, and which files take a Spark session."""
     return json.loads(DURATIONS.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
 def in_turn(files: Iterable[pytest.File], failed: Collection[str] = ()) -> list[pytest.File]:
-    """Files in the order in which they are taken: those that failed, then those that take longest."""
-    seconds = recorded()[tier()]
+    """Files in the order in which they start: failed ones, then the others, the longest first."""
+    seconds = read_durations()[tier()]
     return sorted(files, key=lambda file: (file.nodeid not in failed, -seconds.get(file.nodeid, UNKNOWN)))
 
 
@@ -81,7 +81,7 @@ def last_failed(config: pytest.Config) -> set[str]:
 
 def queues_of(files: Sequence[pytest.File]) -> tuple[int, int]:
     """What the numbers of files that take a Spark session are read from, and those of all others."""
-    spark = {*recorded()["spark"]}
+    spark = {*read_durations()["spark"]}
     with_session = [file.nodeid in spark for file in files]
     numbers = range(len(files))
     return _queue(compress(numbers, with_session)), _queue(compress(numbers, map(not_, with_session)))
@@ -95,7 +95,7 @@ def numbers_for(process: int, spark: int, others: int) -> Iterator[int]:
 def _queue(numbers: Iterable[int]) -> int:
     """What these numbers are read from, each by one process: reading from a pipe needs no lock."""
     reading, writing = os.pipe()
-    os.set_blocking(writing, False)  # more files than a pipe holds fail, instead of waiting for nobody
+    os.set_blocking(writing, False)  # nobody reads yet: a write that a full pipe would block is an error
     os.write(writing, b"".join(number.to_bytes(NUMBER) for number in numbers))
     os.close(writing)
     return reading
@@ -198,7 +198,7 @@ class Processes:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write down what was noted; files that did not run keep what is recorded of them."""
         if session.config.getoption("record_durations"):
-            all_tiers = recorded()
+            all_tiers = read_durations()
             taken = {file: round(seconds, 1) for file, seconds in self._seconds.items()}
             all_tiers[tier()] = {
                 file: seconds

@@ -1,4 +1,4 @@
-"""One of each server for a whole run: started by the first test that asks, whichever worker it runs in.
+"""One of each server for a whole run: started by the first test that asks, in whichever process.
 
 The process that reads the command line holds the servers. Its forks, which run tests, ask it over a socket;
 without forks it runs the tests itself.

@@ -46,7 +46,7 @@ def test_nothing_that_did_not_pass_is_left_out(outcomes: list[Outcome], sent: li
     assert [each.when for each in reports if worth_sending(each)] == sent
 
 
-def test_files_that_failed_or_take_long_or_that_nobody_has_recorded_are_taken_first(tmp_path, monkeypatch):
+def test_files_start_that_failed_then_new_ones_then_the_longest(tmp_path, monkeypatch):
     recorded = tmp_path / "durations.json"
     seconds = {"short": 0.1, "long": 5.0, "failed": 0.1}
     recorded.write_text(json.dumps(dict.fromkeys(TIERS, seconds)))

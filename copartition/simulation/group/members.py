@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.group.clients import WAKES_MS, Profile, draw_batches, draw_many
+from copartition.simulation.group.partitions import rows_where
 from copartition.simulation.group.timers import first_after, first_after_each, last_until
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.settings import Settings
@@ -97,8 +98,7 @@ class Members:
         """The partitions that stay with owners who stood still until now to rejoin, and gave nothing up."""
         rows = self.rows
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
-        kept = ((old == owner) & self.mask(stood)[owner]).nonzero()[0] if len(stood) else _NONE
-        return kept.astype(np.int32)
+        return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE
 
     def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
         """The barrier is open: these have their JoinGroup answered, and later their assignment."""

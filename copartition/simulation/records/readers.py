@@ -38,7 +38,7 @@ class Consumers:
         self._until = np.zeros(1)
         self._bend = np.zeros(1)
         self._who = np.empty(0, np.intp)
-        self._make_room(31)
+        self._make_room(31)  # at once for as many as most groups have
 
     def enter(self, consumer: Slots, at: Floats) -> None:
         """A round begins that concerns these."""
