@@ -1,0 +1,60 @@
+"""What an answer stands on: evidence that was read, or what is missing and how to get it.
+
+A finding, a step or an "ok" takes a `Ground` when it is built. An `Evidence` without a source and a `Missing`
+without a remedy raise ValueError, so that no answer can be built from nothing.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Names the sources from which an answer was read.
+
+    Attributes:
+        seen: one phrase for each source that was read, such as "the end offsets of 12 partitions"; at least one.
+        assumed: one sentence for each thing that no source shows and that the answer takes for granted.
+
+    Raises:
+        ValueError: no source is named, or a phrase is empty.
+
+    Example:
+        >>> Evidence(("the members in DescribeGroups",)).seen
+        ('the members in DescribeGroups',)
+    """
+
+    seen: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.seen or not all((*self.seen, *self.assumed)):
+            raise ValueError(f"evidence names at least one source, and no phrase is empty: {self!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Names what an answer would need that no source shows, and the way to get it.
+
+    Attributes:
+        what: what is not known, a clause such as "the capture shows no committed offsets".
+        remedy: what to do to learn it, a command or a sentence in the imperative.
+
+    Raises:
+        ValueError: one of the two is empty.
+
+    Example:
+        >>> Missing("the capture shows no lag", "capture it with --offsets, or ask live:GROUP").what
+        'the capture shows no lag'
+    """
+
+    what: str
+    remedy: str
+
+    def __post_init__(self) -> None:
+        if not self.what or not self.remedy:
+            raise ValueError(f"what is missing and the way to get it are both named: {self!r}")
+
+
+Ground: TypeAlias = Evidence | Missing
+"""What an answer stands on: without evidence the answer is "unknown"."""
