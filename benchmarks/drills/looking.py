@@ -1,0 +1,481 @@
+"""Drills of the commands that look: is an "ok" seen, does the advice fit, does a monitor outlive a broker?"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections import Counter
+from signal import SIGKILL, SIGTERM
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AclOperation, ResourceType
+
+from benchmarks.drills.drill import Drill, Happened
+from benchmarks.drills.judging import figure, never, no_ok, same_balance, says
+from benchmarks.drills.migrating import LIVE, NAMES
+from benchmarks.drills.stage import GROUP, UNIFORM, strategies
+from tests.support import jars
+from tests.support.broker import POM, Broker, free_ports
+from tests.support.encrypted import allowed
+from tests.support.secured import USERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from signal import Signals
+
+    from benchmarks.drills.stage import Stage
+
+GUEST = (
+    *("-X", "security.protocol=SASL_PLAINTEXT", "-X", "sasl.mechanism=PLAIN"),
+    *("-X", "sasl.username=guest", "-X", "sasl.password=guests"),
+)
+WAITING = 6000
+SOON = ("--interval", "1000")
+TOLD = ("-Dorg.slf4j.simpleLogger.log.org.apache.kafka.coordinator.group=info",)
+"""Options of a broker that writes down why a group rebalances, as brokers of production do."""
+
+
+class SecuredCluster(Broker):
+    """A broker with users; `guest` is one without rights.
+
+    Attributes:
+        users: the address at which users log in.
+    """
+
+    def __init__(self, settings: str = "", java_options: Sequence[str] = (), version: str = "") -> None:
+        [port] = free_ports(1)
+        self.users = f"127.0.0.1:{port}"
+        super().__init__(settings + USERS.format(users_port=port), java_options, version=version)
+
+
+def _users(stage: Stage) -> str:
+    assert isinstance(stage.broker, SecuredCluster)
+    return stage.broker.users
+
+
+def _allow(stage: Stage, kind: ResourceType, name: str) -> None:
+    for done in stage.admin.create_acls([allowed("guest", kind, name, AclOperation.DESCRIBE)]).values():
+        done.result(30)
+
+
+# Answers without evidence ----------------------------------------------------------------------------------
+
+
+def transactions_of_a_guest(stage: Stage) -> Happened:
+    """Ask as a user without rights while a transaction is open for too long."""
+    stage.create(3)
+    producer = Producer({"bootstrap.servers": stage.servers, "transactional.id": "payments-1"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(next(iter(stage.topics)), b"")
+    producer.flush(30)
+    time.sleep(2)
+    limit = ("--open-longer-than", "1000")
+    stage.ask("transactions", *limit, *GUEST, servers=_users(stage))
+    seen = stage.ask("transactions", *limit)
+    producer.abort_transaction(30)
+    return Happened(
+        "the same question was asked as a user with all rights",
+        f"that answer ends with {seen.code}: {seen.headline}",
+        {"a transaction is open for too long": seen.code == 1},
+    )
+
+
+def doctor_of_a_guest(stage: Stage) -> Happened:
+    """Ask as a user who may see the group, and neither its topic nor its lag."""
+    stage.create(3)
+    stage.commit(0)
+    stage.form(NAMES, strategies("range") | {"enable.auto.commit": "false"})
+    stage.write(WAITING)
+    _allow(stage, ResourceType.GROUP, GROUP)
+    stage.ask("doctor", GROUP, *SOON, *GUEST, servers=_users(stage))
+    seen = stage.ask("doctor", GROUP, *SOON, "--lag", "1000")
+    return Happened(
+        "the same question was asked as a user with all rights",
+        f"{WAITING:,} records wait, and that answer ends with {seen.code}",
+        {"records wait": WAITING},
+    )
+
+
+def two_owners(stage: Stage) -> Happened:
+    """Ask about a file to which two captures were appended."""
+    stage.create(6)
+    stage.form(NAMES[:1], strategies("range"))
+    file = stage.folder / "group.txt"
+    captured = _described(stage)
+    stage.form(NAMES[1:], strategies("range"))
+    file.write_text(captured + "\n".join(_described(stage).splitlines()[2:]) + "\n")
+    stage.ask("doctor", file.name, on_cluster=False)
+    stage.ask("diff", file.name, on_cluster=False)
+    return Happened(
+        "kafka-consumer-groups.sh --describe was appended to one file twice, before and after two joins",
+        "four of six partitions have two owners in the file",
+        {"partitions have two owners": 4},
+    )
+
+
+def _described(stage: Stage) -> str:
+    """What kafka-consumer-groups.sh prints of the group."""
+    tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+    command = ["java", "-cp", f"{jars.fetch(POM)}/*", tool, "--bootstrap-server", stage.servers]
+    run = subprocess.run(
+        [*command, "--describe", "--group", GROUP], capture_output=True, text=True, check=True
+    )
+    return run.stdout
+
+
+def empty_group(stage: Stage) -> Happened:
+    """Ask about a group whose members have all left, while records wait."""
+    stage.create(6)
+    stage.form(NAMES, strategies("range"))
+    stage.write(600)
+    time.sleep(6)  # longer than auto.commit.interval.ms, so that offsets are committed
+    for name in NAMES:
+        stage.close(name)
+    stage.write(600)
+    stage.ask("doctor", GROUP, *SOON)
+    return Happened("nothing", "no member is there, and 600 records wait", {"the group is empty": True})
+
+
+def unequal_loads(stage: Stage) -> Happened:
+    """Ask two commands about a range group of three topics, whose first member has twice as much."""
+    for name in ("orders", "payments", "refunds"):
+        stage.create(3, name)
+    stage.form(NAMES[:2], strategies("range"))
+    owners = stage.settle()
+    stage.ask("doctor", GROUP, *SOON)
+    stage.ask("diff", LIVE)
+    loads = sorted(Counter(owners.values()).values())
+    return Happened("nothing", f"the members have {loads} partitions", {"loads": loads})
+
+
+# Advice that fits ----------------------------------------------------------------------------------------
+
+
+def crash_loop(stage: Stage) -> Happened:
+    """Ask while a member is killed and started again and again, and its ghosts keep partitions."""
+    stage.create(4)
+    stage.form(NAMES, UNIFORM)
+    for _ in range(3):
+        stage.kill("pod-2")
+        stage.start("pod-2", UNIFORM)
+        time.sleep(4)
+    stage.ask("doctor", GROUP, *SOON)
+    listed = len(stage.admin.describe_consumer_groups([GROUP])[GROUP].result().members)
+    for member in list(stage.running.values()):
+        member.signal("kill")
+    return Happened(
+        "nothing: fewer members would not have helped",
+        f"the group lists {listed} members of 3 processes",
+        {"members without a process": listed - 3},
+    )
+
+
+def frozen_process(stage: Stage) -> Happened:
+    """Ask for the cause after a process stood still for longer than its session."""
+    stage.create(6)
+    settings = strategies("range") | {"session.timeout.ms": 6000, "heartbeat.interval.ms": 2000}
+    stage.form(NAMES, settings)
+    stage.running["pod-2"].signal("stop")
+    time.sleep(25)
+    stage.running["pod-2"].signal("continue")
+    stage.settle()
+    (stage.folder / "server.log").write_bytes(stage.broker.logs[0].read_bytes())
+    stage.ask("why", "server.log", "--group", GROUP, on_cluster=False)
+    return Happened("nothing", "pod-2 stood still for 25 s and was not restarted", {"restarts": 0})
+
+
+def spread_of_uniform(stage: Stage) -> Happened:
+    """Ask about a KIP-848 group in which a member has a topic nearly alone."""
+    for name in ("orders", "payments"):
+        stage.create(8, name)
+    stage.form(NAMES[:2], UNIFORM)
+    stage.ask("doctor", GROUP, *SOON)
+    owners = stage.settle()
+    most = max(Counter((topic, owner) for (topic, _), owner in owners.items()).values())
+    return Happened("nothing", f"a member has {most} of 8 partitions of a topic", {"most of a topic": most})
+
+
+def timeouts_of_848(stage: Stage) -> Happened:
+    """Ask about the timeouts of a KIP-848 group, which the broker's configuration has."""
+    stage.create(6)
+    stage.form(NAMES, UNIFORM)
+    stage.ask("doctor", GROUP, *SOON)
+    return Happened(
+        "nothing",
+        "the broker's group.consumer.session.timeout.ms is 6000",
+        {"a broker knows the timeouts": True},
+    )
+
+
+def idle_members(stage: Stage) -> Happened:
+    """Ask about a group of five members and three partitions."""
+    stage.create(3)
+    names = [f"pod-{number}" for number in range(5)]
+    stage.form(names, strategies("range"))
+    stage.ask("diff", LIVE)
+    idle = len(names) - len(set(stage.settle().values()))
+    return Happened("nothing", f"{idle} members have no partition", {"idle members": idle})
+
+
+def unread_partitions(stage: Stage) -> Happened:
+    """Ask after a topic grew, before the members know of the new partitions."""
+    stage.create(6)
+    stage.form(NAMES, strategies("range"))
+    stage.ask("snapshot", LIVE, "--out", "before.json")
+    stage.grow(10)
+    stage.ask("diff", LIVE)
+    stage.ask("diff", "before.json", LIVE)
+    return Happened("nothing", "nobody reads four of ten partitions", {"partitions without a reader": 4})
+
+
+# Monitors ------------------------------------------------------------------------------------------------
+
+
+class _Watch:
+    """`copartition watch` beside the drill."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._file = (stage.folder / "watch.txt").open("w+")
+        self._process = subprocess.Popen(
+            stage.command("watch", GROUP), stdout=self._file, stderr=subprocess.STDOUT, cwd=stage.folder
+        )
+
+    def shows(self, what: str, within_s: float) -> bool:
+        """Whether a line with these words comes within so many seconds."""
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if what in self._said():
+                return True
+            time.sleep(0.2)
+        return what in self._said()
+
+    def end(self) -> int | None:
+        """End it and keep what it said; its exit code if it had ended by itself."""
+        code = self._process.poll()
+        self._process.terminate()
+        self._process.wait(30)
+        self._stage.answered(f"watch {GROUP}", 0 if code is None else code, self._said())
+        self._file.close()
+        return code
+
+    def _said(self) -> str:
+        self._file.flush()
+        return (self._stage.folder / "watch.txt").read_text()
+
+
+def outlives(by: Signals, times: int = 4) -> Callable[[Stage], Happened]:
+    """Make the walk in which a broker goes and comes back while `watch` runs."""
+
+    def walk(stage: Stage) -> Happened:
+        stage.create(6)
+        stage.form(NAMES, strategies("range"))
+        watch = _Watch(stage)
+        watch.shows("pod-0", 30)
+        for _ in range(times):
+            time.sleep(2)
+            stage.broker.stop(by=by)
+            time.sleep(3)
+            stage.broker.start()
+        time.sleep(10)
+        stage.close("pod-1")
+        back = watch.shows("pod-1 left", 60) or watch.shows("leave", 1)
+        code = watch.end()
+        how = "runs on" if code is None else f"ended with {code}"
+        return Happened(
+            f"the broker was stopped by {by.name} and started {times} times, then pod-1 was closed",
+            f"watch {how}, and {'shows' if back else 'does not show'} that pod-1 left",
+            {"watch ended": code, "watch shows what came after": back},
+        )
+
+    return walk
+
+
+def _lives(_: Any, facts: Any) -> str | None:
+    """Find a monitor that ended, or that says nothing any more."""
+    if facts["watch ended"] is not None:
+        return f"watch ended with {facts['watch ended']}"
+    return None if facts["watch shows what came after"] else "watch does not show what came after"
+
+
+def asked_in_a_restart(stage: Stage) -> Happened:
+    """Ask again and again while the broker goes and comes back, and through a pipe that ends."""
+    stage.create(6)
+    stage.form(NAMES, strategies("range"))
+    over = threading.Event()
+
+    def restart() -> None:
+        while not over.wait(3):
+            stage.broker.stop()
+            over.wait(2)
+            stage.broker.start()
+
+    restarting = threading.Thread(target=restart)
+    restarting.start()
+    codes: Counter[str] = Counter()
+    try:
+        for _ in range(3):
+            for question in (("doctor", GROUP, "--interval", "3000"), ("transactions",), ("diff", LIVE)):
+                codes[f"{question[0]} {stage.ask(*question).code}"] += 1
+    finally:
+        over.set()
+        restarting.join()
+    asked = subprocess.list2cmdline(stage.command("diff", LIVE))
+    shell = ["bash", "-o", "pipefail", "-c", f"{asked} | head -1"]
+    run = subprocess.run(shell, capture_output=True, text=True, check=False)
+    stage.answered(f"diff {LIVE} | head -1", run.returncode, run.stdout + run.stderr)
+    seen = ", ".join(f"{question} {times} times" for question, times in sorted(codes.items()))
+    return Happened("the broker was restarted the whole time", f"exit codes: {seen}", {"codes": dict(codes)})
+
+
+def broker_down(stage: Stage) -> Happened:
+    """Ask a cluster whose only broker is down."""
+    stage.create(6)
+    stage.form(NAMES, strategies("range"))
+    stage.broker.stop(by=SIGKILL)
+    stage.ask("doctor", GROUP, *SOON)
+    stage.ask("diff", LIVE)
+    return Happened("nothing", "the only broker was down", {"brokers": 0})
+
+
+def static_away(stage: Stage) -> Happened:
+    """Watch a static member that is away for eight seconds."""
+    stage.create(6)
+    settings = {name: strategies("range") | {"group.instance.id": name} for name in NAMES}
+    for name in NAMES:
+        stage.start(name, settings[name])
+        stage.settle()
+    watch = _Watch(stage)
+    watch.shows("pod-0", 30)
+    time.sleep(3)
+    stage.close("pod-1")
+    closed = time.monotonic()
+    time.sleep(7)
+    stage.start("pod-1", settings["pod-1"])
+    stage.settle()
+    away = (
+        next(event["t"] for event in stage.running["pod-1"].output() if event["event"] == "assign") - closed
+    )
+    time.sleep(5)
+    watch.end()
+    return Happened(
+        "static member pod-1 was closed and started again",
+        f"nobody read its partitions for {away:.1f} s",
+        {"seconds away": round(away, 1)},
+    )
+
+
+DRILLS = (
+    Drill(
+        "transactions-without-rights",
+        "a transaction is open for too long, and the user has no ACL",
+        transactions_of_a_guest,
+        (no_ok("a transaction is open for too long"),),
+        cluster=SecuredCluster,
+    ),
+    Drill(
+        "doctor-describe-group-only",
+        f"{WAITING:,} records wait, and the user may DESCRIBE the group alone",
+        doctor_of_a_guest,
+        (no_ok("records wait"), never("nothing lags", "records wait", 0)),
+        cluster=SecuredCluster,
+    ),
+    Drill(
+        "doctor-two-owners",
+        "a file in which four partitions have two owners",
+        two_owners,
+        (no_ok("partitions have two owners", 0), no_ok("partitions have two owners", 1)),
+    ),
+    Drill(
+        "doctor-empty-group",
+        "a range group whose members have left",
+        empty_group,
+        (
+            never("every member has partitions", "there is no member"),
+            never("member is stuck|at that member's log", "there is no member"),
+        ),
+    ),
+    Drill(
+        "doctor-and-diff",
+        "a range group of 2 members and three topics of 3 partitions",
+        unequal_loads,
+        (same_balance,),
+    ),
+    Drill(
+        "doctor-crash-loop",
+        "a KIP-848 group of 3 in which one member crashed three times in 15 s",
+        crash_loop,
+        (never("run fewer members", "members that crash are listed until their session ends"),),
+        settings="group.consumer.session.timeout.ms=45000\n",
+    ),
+    Drill(
+        "why-frozen-process",
+        "the log of a broker whose member stood still for 25 s with a session of 6 s",
+        frozen_process,
+        (
+            never(r"\d+ restarts?, .*", "no process restarted"),
+            says("paused|stood still|frozen|garbage|CPU", "that the process may have stood still"),
+        ),
+        java_options=TOLD,
+    ),
+    Drill(
+        "doctor-spread-uniform",
+        "a KIP-848 group of 2 members and two topics of 8 partitions",
+        spread_of_uniform,
+        (never(r"or group\.protocol=consumer", "the group has it already"),),
+    ),
+    Drill(
+        "doctor-timeouts-848",
+        "a KIP-848 group of 3",
+        timeouts_of_848,
+        (never("no broker tells", "the brokers' configuration has the timeouts"),),
+    ),
+    Drill(
+        "diff-idle-members",
+        "a range group of 5 members and 3 partitions",
+        idle_members,
+        (says("idle|without|nothing to (read|do)", "that members are idle", headline=True),),
+    ),
+    Drill(
+        "diff-unread-partitions",
+        "a topic that grew from 6 to 10 partitions a moment ago",
+        unread_partitions,
+        (
+            says("nobody|no owner|no reader|unread|without", "that nobody reads some", 1, headline=True),
+            says("nobody|no owner|no reader|unread|without", "that nobody reads some", 2, headline=True),
+        ),
+    ),
+    Drill(
+        "watch-restarts",
+        "a range group of 3, watched while its broker restarts",
+        outlives(SIGTERM),
+        (_lives,),
+    ),
+    Drill(
+        "watch-kills",
+        "a range group of 3, watched while its broker is killed",
+        outlives(SIGKILL),
+        (_lives,),
+    ),
+    Drill(
+        "asked-in-a-restart",
+        "a range group of 3, asked about while its broker restarts",
+        asked_in_a_restart,
+        (),
+    ),
+    Drill(
+        "broker-down",
+        "the only broker is down",
+        broker_down,
+        (never(r"\d+/\d+ brokers are down", "a person should understand it"),),
+    ),
+    Drill(
+        "watch-static-away",
+        "a group of 3 static members, watched while one is away",
+        static_away,
+        (figure(r"away at most ([\d.]+) s", "seconds away", most=True),),
+    ),
+)
