@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,11 @@ def main() -> None:
     options.add_argument("--compare", action="store_true", help="only judge and write the page again")
     chosen = options.parse_args()
     if not chosen.compare:
-        order = [
-            f"{name} {version} {moment}" for name in DRILLS for version in VERSIONS for moment in MOMENTS
-        ]
-        names = [(name, version) for version in chosen.version or VERSIONS for name in chosen.only or DRILLS]
+        order = [" ".join(parts) for parts in product(DRILLS, VERSIONS, MOMENTS)]
+        names = list(product(chosen.only or DRILLS, chosen.version or VERSIONS, [chosen.moment]))
         with ThreadPoolExecutor(chosen.at_a_time) as side_by_side:
-            for kept in side_by_side.map(lambda pair: run(*pair, chosen.moment), names):
+            for walked in as_completed([side_by_side.submit(run, *asked) for asked in names]):
+                kept = walked.result()
                 print(kept["run"], kept["became"], flush=True)
                 replace_runs(MEASURED, "runs", [kept], "run", order)
     PAGE.write_text(page(DRILLS, {kept["run"]: kept for kept in read_runs(MEASURED, "runs")}))

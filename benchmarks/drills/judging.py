@@ -51,9 +51,8 @@ def judge(rules: Iterable[Rule], answers: Sequence[Answer], facts: Facts) -> lis
 
 def no_death(answers: Sequence[Answer], _: Facts) -> str | None:
     """Find a command that ended by a signal or by an exit code that means nothing."""
-    ends = [
-        f"`{answer.command}` ended with {answer.code}" for answer in answers if answer.code not in EXIT_CODES
-    ]
+    dead = [answer for answer in answers if answer.code not in EXIT_CODES]
+    ends = [f"`{answer.command}` ended with {answer.code}" for answer in dead]
     return "; ".join(ends) or None
 
 

@@ -10,8 +10,9 @@ from benchmarks.drills.judging import never, no_ok, no_stop, says
 from benchmarks.drills.stage import GROUP, UNIFORM, OldCluster, strategies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from benchmarks.drills.judging import Answer, Facts
     from benchmarks.drills.stage import Settings, Stage
 
 LIVE = f"live:{GROUP}"
@@ -22,13 +23,13 @@ TIMEOUTS: Settings = {"session.timeout.ms": 10_000, "heartbeat.interval.ms": 300
 def old_cluster(stage: Stage) -> Happened:
     """Ask for the consumer protocol where no broker speaks it."""
     stage.create(6)
-    stage.form(NAMES, strategies("range"))
+    stage.form(NAMES, strategies("range"), JAVA)
     stage.ask("migrate", LIVE, "uniform")
-    fault = stage.stop_and_start(UNIFORM)
+    fault = stage.stop_and_start(UNIFORM, JAVA)
     for member in stage.running.values():
         member.signal("kill")
     stage.running.clear()
-    stage.form(NAMES, strategies("range"))
+    stage.form(NAMES, strategies("range"), JAVA)
     return Happened(
         "all members were stopped and started with group.protocol=consumer, then with range again",
         f"with group.protocol=consumer: {fault or 'all lived'}; with range all lived",
@@ -61,14 +62,14 @@ def rolled(strategy: str) -> Callable[[Stage], Happened]:
 def after_bounce_1(stage: Stage) -> Happened:
     """Ask in the middle of a migration, when an eager strategy is still in every list."""
     stage.create(6)
-    stage.form(NAMES, strategies("cooperative-sticky", "range"))
+    stage.form(NAMES, strategies("cooperative-sticky", "range"), JAVA)
     stage.ask("migrate", LIVE, "cooperative-sticky")
     stage.ask("diff", LIVE, "plan:current", "--deploy", "rolling")
     before = len(stage.revocations("pod-2"))
-    fault = stage.roll(strategies("cooperative-sticky", "range"))
+    fault = stage.roll(strategies("cooperative-sticky", "range"), JAVA)
     given_up = stage.revocations("pod-2")[before:]
     whole = sum(len(partitions) >= 2 for partitions in given_up)
-    second = stage.roll(strategies("cooperative-sticky"))
+    second = stage.roll(strategies("cooperative-sticky"), JAVA)
     return Happened(
         "a rolling deploy with the same list, then the second bounce to cooperative-sticky alone",
         f"in the deploy pod-2 gave up all its partitions {whole} times ({fault or 'all lived'}); "
@@ -80,19 +81,18 @@ def after_bounce_1(stage: Stage) -> Happened:
 def half_converted(stage: Stage) -> Happened:
     """Ask when one of three members has come over to the consumer protocol."""
     stage.create(6)
-    stage.form(NAMES, strategies("range"))
+    stage.form(NAMES, strategies("range"), JAVA)
     stage.close("pod-0")
-    stage.start("pod-0", UNIFORM)
+    stage.start("pod-0", UNIFORM, JAVA)
     stage.settle()
     stage.ask("migrate", LIVE, "uniform")
-    fault = None
     for name in NAMES[1:]:
         stage.close(name)
-        stage.start(name, UNIFORM)
+        stage.start(name, UNIFORM, JAVA)
         stage.settle()
     return Happened(
         "the two members that were still classic were restarted with group.protocol=consumer",
-        fault or "all lived; only then the group had no classic member",
+        "all lived; only then the group had no classic member",
         {"two of three members are classic": True},
     )
 
@@ -100,9 +100,9 @@ def half_converted(stage: Stage) -> Happened:
 def default_list(stage: Stage) -> Happened:
     """Ask for the way from Java's default list, which has the cooperative strategy already."""
     stage.create(6)
-    stage.form(NAMES)
+    stage.form(NAMES, {}, JAVA)
     stage.ask("migrate", "range,cooperative-sticky", "cooperative-sticky", on_cluster=False)
-    fault = stage.roll(strategies("cooperative-sticky"))
+    fault = stage.roll(strategies("cooperative-sticky"), JAVA)
     return Happened(
         "one rolling bounce from the default list to cooperative-sticky",
         fault or "all lived and shared all partitions after every restart",
@@ -136,9 +136,9 @@ def with_timeouts(client: Client) -> Callable[[Stage], Happened]:
     return walk
 
 
-def _starts(answers: object, facts: object) -> str | None:
+def _starts(_: Sequence[Answer], facts: Facts) -> str | None:
     """Find a step with which a member does not start."""
-    fault = facts["the member does not start"]  # type: ignore[index]
+    fault = facts["the member does not start"]
     return f"a member that follows the step does not start: {fault}" if fault else None
 
 

@@ -15,12 +15,13 @@ Run = dict[str, Any]
 
 _HEAD = """# Drills
 
-`python -m benchmarks.drills` builds {drills} states of a real group, each on a broker of its own, asks a command
-as an operator would, does what the answer says or predicts, and looks. Rules then compare the answer with what
-happened: no order stops a group where a milder way works, no exit code 0 without evidence, no advice that does
-not fit, no figure that is wrong, no command that dies with a broker, no first line above 160 characters.
-`--compare` judges the kept answers anew and writes this page from `drills/measured.json`. "Before" are the
-answers that the drills were made for, "after" those of the commands as they are.
+`python -m benchmarks.drills` builds {drills} states of a real group, each on a broker of its own, asks a
+command as an operator would, does what the answer says or predicts, and looks. Rules then compare the
+answer with what happened: no order stops a group where a milder way works, no exit code 0 without
+evidence, no advice that does not fit, no figure that is wrong, no command that dies with a broker, no
+first line above 160 characters. `--compare` judges the kept answers anew
+and writes this page from `drills/measured.json`. "Before" are the answers that the drills were made for,
+"after" those of the commands as they are.
 
 """
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from benchmarks.consumers.clients import JAVA, Client
+from benchmarks.consumers.clients import LIBRDKAFKA, Client
 from benchmarks.consumers.process import Member
 from benchmarks.drills.judging import Answer
 from tests.support.broker import CLUSTER_ID, Broker, BrokerError, Kafka
@@ -93,7 +93,7 @@ class Stage:
         )
         consumer.close()
 
-    def start(self, name: str, settings: Mapping[str, str | int] = {}, client: Client = JAVA) -> Member:
+    def start(self, name: str, settings: Mapping[str, str | int] = {}, client: Client = LIBRDKAFKA) -> Member:
         """Let a member join; a setting of None is no setting."""
         config = {"bootstrap.servers": self.servers, "group.id": GROUP, "client.id": name, **settings}
         folder = self.folder / f"member-{len(self.members)}"
@@ -107,7 +107,7 @@ class Stage:
         return member
 
     def form(
-        self, names: Sequence[str], settings: Mapping[str, str | int] = {}, client: Client = JAVA
+        self, names: Sequence[str], settings: Mapping[str, str | int] = {}, client: Client = LIBRDKAFKA
     ) -> None:
         """Let members join one after the other, so that each is a generation; wait after each."""
         for name in names:
@@ -124,7 +124,7 @@ class Stage:
         """Kill a member's process; it says no word to the group."""
         self.running.pop(name).signal("kill")
 
-    def roll(self, settings: Mapping[str, str | int], client: Client = JAVA) -> str | None:
+    def roll(self, settings: Mapping[str, str | int], client: Client = LIBRDKAFKA) -> str | None:
         """Restart all members one after the other with these settings; what went wrong, None if nothing."""
         try:
             for name in list(self.running):
@@ -135,7 +135,7 @@ class Stage:
             return str(error)
         return None
 
-    def stop_and_start(self, settings: Mapping[str, str | int], client: Client = JAVA) -> str | None:
+    def stop_and_start(self, settings: Mapping[str, str | int], client: Client = LIBRDKAFKA) -> str | None:
         """Stop all members, wait until the group is empty, start them anew; what went wrong, or None."""
         names = list(self.running)
         for name in names:
@@ -229,9 +229,7 @@ class Stage:
 
     def answered(self, command: str, code: int, said: str) -> Answer:
         """Keep an answer, without what is of this machine only."""
-        answer = Answer(
-            *(self._clean(text) if isinstance(text, str) else text for text in (command, code, said))
-        )
+        answer = Answer(self._clean(command), code, self._clean(said))
         self.answers.append(answer)
         return answer
 
