@@ -146,5 +146,5 @@ def same_balance(answers: Sequence[Answer], _: Facts) -> str | None:
     """Find two commands of which only one calls the same group balanced; the second is assignment-diff."""
     doctor, diff = answers
     uneven = "Not balanced" in diff.said
-    found = re.search(r"\bload\b(?! ok)", doctor.said) is not None
+    found = re.search(r"^\s*load\s+(?!ok\b)\w", doctor.said, re.MULTILINE) is not None
     return f"assignment-diff says {diff.headline!r}, and doctor does not" if uneven and not found else None

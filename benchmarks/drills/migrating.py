@@ -44,6 +44,7 @@ def rolled(strategy: str) -> Callable[[Stage], Happened]:
         stage.create(6)
         stage.form(NAMES, strategies(strategy), LIBRDKAFKA)
         stage.ask("migrate", LIVE, "uniform")
+        stage.ask("diff", LIVE, "plan:uniform")
         fault = stage.roll(UNIFORM, LIBRDKAFKA)
         stopped = stage.stop_and_start(UNIFORM, LIBRDKAFKA) if fault else None
         became = f"the rolling bounce: {fault or 'all lived and shared all partitions'}"
@@ -102,6 +103,7 @@ def default_list(stage: Stage) -> Happened:
     stage.create(6)
     stage.form(NAMES, {}, JAVA)
     stage.ask("migrate", "range,cooperative-sticky", "cooperative-sticky", on_cluster=False)
+    stage.ask("migrate", LIVE, "cooperative-sticky")
     fault = stage.roll(strategies("cooperative-sticky"), JAVA)
     return Happened(
         "one rolling bounce from the default list to cooperative-sticky",
@@ -156,9 +158,13 @@ DRILLS = (
     ),
     Drill(
         "migrate-librdkafka-range",
-        "a librdkafka range group of 3 in its third generation or later",
+        "a librdkafka range group of 3 in its third generation or later, which reads one topic",
         rolled("range"),
-        (no_stop("a rolling bounce works"), no_ok("a rolling bounce fails")),
+        (
+            no_stop("a rolling bounce works"),
+            no_ok("a rolling bounce fails"),
+            never("co-partitioned reading (of .*)?ends", "the group reads one topic"),
+        ),
     ),
     Drill(
         "migrate-librdkafka-cooperative",

@@ -88,6 +88,23 @@ def growth(stage: Stage) -> Happened:
     )
 
 
+def static_deploy(stage: Stage) -> Happened:
+    """Ask what a rolling deploy of static members stops, and do it: nothing rebalances."""
+    stage.create(6)
+    stage.form_static(NAMES, RANGE)
+    stage.ask("diff", LIVE, "plan:current", "--deploy", "rolling")
+    before = sum(len(stage.revocations(name)) for name in NAMES)
+    for name in NAMES:
+        stage.close(name)
+        stage.form_static([name], RANGE)
+    given_up = sum(len(stage.revocations(name)) for name in NAMES) - before
+    return Happened(
+        "the members were closed and started one after the other",
+        f"members that were not restarted gave up partitions {given_up} times",
+        {"rebalances": given_up},
+    )
+
+
 def plan_early(stage: Stage) -> Happened:
     """Compare a plan with the group before the plan is carried out."""
     stage.create(6)
@@ -137,6 +154,12 @@ DRILLS = (
             says("auto.offset.reset|skip|lost|lose", "that records are lost", 0),
             never("start members that subscribe", "the members subscribe, and will notice by themselves", 1),
         ),
+    ),
+    Drill(
+        "deploy-of-static-members",
+        "a range group of 3 static members before a rolling deploy",
+        static_deploy,
+        (never(r"stops: 0 rebalances", "nobody understands it: no rebalance, and yet partitions wait"),),
     ),
     Drill(
         "plan-not-carried-out",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 GROUP = "billing"
-PATIENCE_S = 90
+PATIENCE_S = 180
 Owners = dict[tuple[str, int], str]
 Settings = dict[str, str | int]
 UNIFORM: Settings = {"group.protocol": "consumer", "group.remote.assignor": "uniform"}
@@ -79,7 +79,7 @@ class Stage:
 
     def write(self, records: int, name: str = "orders") -> None:
         """Write so many records to a topic, to its partitions in turn."""
-        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5})
+        producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
         for number in range(records):
             producer.produce(name, b"", partition=number % self.topics[name])
             producer.poll(0)
@@ -113,6 +113,11 @@ class Stage:
         for name in names:
             self.start(name, settings, client)
             self.settle()
+
+    def form_static(self, names: Sequence[str], settings: Mapping[str, str | int]) -> None:
+        """Let static members join one after the other; each has its name as `group.instance.id`."""
+        for name in names:
+            self.form([name], {**settings, "group.instance.id": name})
 
     def close(self, name: str) -> None:
         """Let a member leave in order."""
@@ -161,8 +166,8 @@ class Stage:
         deadline, last = time.monotonic() + PATIENCE_S, None
         while time.monotonic() < deadline:
             self.check_members()
-            found = self.admin.describe_consumer_groups([GROUP])[GROUP]
-            if found.exception(30) is None:
+            found = self.admin.describe_consumer_groups([GROUP], request_timeout=PATIENCE_S)[GROUP]
+            if found.exception(2 * PATIENCE_S) is None:
                 group = found.result()
                 whole = {member.client_id for member in group.members} == set(self.running)
                 owners = self._owners(group) if whole and group.state.name == "STABLE" else {}
@@ -187,9 +192,15 @@ class Stage:
                 raise RuntimeError(f"{name} got the error {fatal[0]}")
 
     def revocations(self, name: str) -> list[list[int]]:
-        """The partitions of each revocation of a member, in order; of all its processes."""
-        said = (event for member in self.members if member.name == name for event in member.output())
-        return [event["partitions"] for event in said if event["event"] in {"revoke", "lost"}]
+        """The partitions of each revocation of a member, in order, but those of its own closing."""
+        found = []
+        for member in self.members:
+            for event in member.output() if member.name == name else ():
+                if event["event"] == "close":
+                    break
+                if event["event"] in {"revoke", "lost"}:
+                    found.append(event["partitions"])
+        return found
 
     def _owners(self, group: Any) -> Owners:
         return {
