@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -245,7 +246,7 @@ class Stage:
         return answer
 
     def _clean(self, text: str) -> str:
-        return text.replace(self.servers, "BROKER").replace(f"{self.folder}/", "")
+        return re.sub(r"127\.0\.0\.1:\d+", "BROKER", text).replace(f"{self.folder}/", "")
 
     def __enter__(self) -> Self:
         return self
