@@ -122,12 +122,7 @@ def with_timeouts(client: Client) -> Callable[[Stage], Happened]:
         answer = stage.ask("migrate", LIVE, "uniform")
         kept = {name: value for name, value in own.items() if name not in answer.said}
         stage.close("pod-0")
-        stage.start("pod-0", kept | UNIFORM, client)
-        fault = None
-        try:
-            stage.settle()
-        except (RuntimeError, TimeoutError) as error:
-            fault = str(error)
+        fault = stage.attempt(["pod-0"], kept | UNIFORM, client)
         return Happened(
             "a member was restarted as the step says; settings that the step does not name were kept",
             f"kept {', '.join(name for name in kept if name in TIMEOUTS) or 'no timeout'}; "

@@ -132,13 +132,10 @@ class Stage:
 
     def roll(self, settings: Mapping[str, str | int], client: Client = LIBRDKAFKA) -> str | None:
         """Restart all members one after the other with these settings; what went wrong, None if nothing."""
-        try:
-            for name in list(self.running):
-                self.close(name)
-                self.start(name, settings, client)
-                self.settle()
-        except (RuntimeError, TimeoutError) as error:
-            return str(error)
+        for name in list(self.running):
+            self.close(name)
+            if fault := self.attempt([name], settings, client):
+                return fault
         return None
 
     def stop_and_start(self, settings: Mapping[str, str | int], client: Client = LIBRDKAFKA) -> str | None:
@@ -149,10 +146,17 @@ class Stage:
                 self.running.pop(name)
             else:
                 self.close(name)
+        return self.attempt(names, settings, client)
+
+    def attempt(
+        self, names: Sequence[str], settings: Mapping[str, str | int], client: Client = LIBRDKAFKA
+    ) -> str | None:
+        """Let members join as `form` does; what went wrong in one line, None if nothing did."""
         try:
             self.form(names, settings, client)
         except (RuntimeError, TimeoutError) as error:
-            return str(error)
+            lines = str(error).splitlines()
+            return next((line for line in lines if "Exception" in line), lines[0])
         return None
 
     # What is seen ------------------------------------------------------------------------------------
