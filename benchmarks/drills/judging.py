@@ -39,14 +39,20 @@ class Answer(NamedTuple):
         """The first paragraph, which a tired person reads."""
         return self.said.strip().split("\n\n")[0]
 
+    @property
+    def first_line(self) -> str:
+        """The first line, which the subject of a message shows."""
+        return self.headline.split("\n")[0]
+
 
 def judge(rules: Iterable[Rule], answers: Sequence[Answer], facts: Facts) -> list[str]:
-    """Return what is wrong with the answers, in the order of the rules; empty if nothing is.
+    """Return what is wrong with the answers, in the order of the rules, each fault once; empty if nothing is.
 
     Two rules hold for every drill: a command ends with an exit code of its own, and a headline is short.
     """
     both = (no_death, short_headlines, *rules)
-    return [fault for rule in both if (fault := rule(answers, facts)) is not None]
+    found = (fault for rule in both if (fault := rule(answers, facts)) is not None)
+    return list(dict.fromkeys(found))
 
 
 def no_death(answers: Sequence[Answer], _: Facts) -> str | None:
@@ -58,8 +64,7 @@ def no_death(answers: Sequence[Answer], _: Facts) -> str | None:
 
 def short_headlines(answers: Sequence[Answer], _: Facts) -> str | None:
     """Find a first line that is longer than `HEADLINE` characters."""
-    first = [answer.headline.split("\n")[0] for answer in answers]
-    longest = max(map(len, first), default=0)
+    longest = max((len(answer.first_line) for answer in answers), default=0)
     return f"a first line of {longest} characters" if longest > HEADLINE else None
 
 
@@ -81,9 +86,9 @@ def no_ok(fact: str, at: int = 0) -> Rule:
     """Make the rule that answer number `at` does not end with 0 if this fact is true."""
 
     def rule(answers: Sequence[Answer], facts: Facts) -> str | None:
-        return (
-            f"exit code 0, although {fact}: {facts[fact]}" if facts[fact] and not answers[at].code else None
-        )
+        if answers[at].code or not facts[fact]:
+            return None
+        return f"exit code 0, although {fact}" + ("" if facts[fact] is True else f": {facts[fact]}")
 
     return rule
 
@@ -147,4 +152,4 @@ def same_balance(answers: Sequence[Answer], _: Facts) -> str | None:
     doctor, diff = answers
     uneven = "Not balanced" in diff.said
     found = re.search(r"^\s*load\s+(?!ok\b)\w", doctor.said, re.MULTILINE) is not None
-    return f"assignment-diff says {diff.headline!r}, and doctor does not" if uneven and not found else None
+    return f'assignment-diff says "{diff.first_line}", and doctor does not' if uneven and not found else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.drills.judging import Answer, judge
@@ -19,9 +21,9 @@ _HEAD = """# Drills
 command as an operator would, does what the answer says or predicts, and looks. Rules then compare the
 answer with what happened: no order stops a group where a milder way works, no exit code 0 without
 evidence, no advice that does not fit, no figure that is wrong, no command that dies with a broker, no
-first line above 160 characters. `--compare` judges the kept answers anew
-and writes this page from `drills/measured.json`. "Before" are the answers that the drills were made for,
-"after" those of the commands as they are.
+first line above 160 characters. `--compare` judges the kept answers anew and writes this page from
+`drills/measured.json`. "Before" are the answers that the drills were made for, "after" those of the commands
+as they are.
 
 """
 
@@ -88,23 +90,30 @@ def _section(drill: Drill, runs: Mapping[str, Run]) -> str:
         if not kept:
             continue
         newest = max(kept, key=lambda version: [int(part) for part in version.split(".")])
-        parts += [
-            _answer(f"{moment.capitalize()}, on {newest}", answer) for answer in kept[newest]["answers"]
-        ]
+        heading = f"{moment.capitalize()}, on {newest}"
+        wrong = re.findall(r'"([^"]+)"', " ".join(faults(drill, kept[newest])))
+        parts += [_answer(heading, answer, wrong) for answer in kept[newest]["answers"]]
         parts += [f"Done: {run['done']}.\n" for _, run in list(kept.items())[:1] if run["done"]]
         parts += [f"Then on {version}: {run['became']}.\n" for version, run in kept.items()]
         parts.append("\n")
     return "".join(parts)
 
 
-_LINES = 8
+_LINES = 3
+_WIDTH = 220
+"""How much of an answer is shown, in lines and in characters of a line."""
 
 
-def _answer(heading: str, answer: Mapping[str, Any]) -> str:
-    """A question and the first lines of its answer."""
+def _answer(heading: str, answer: Mapping[str, Any], wrong: Iterable[str]) -> str:
+    """A question, and the first lines of its answer and those with a text that is wrong."""
     lines = answer["said"].strip().splitlines()
-    shown = [*lines[:_LINES], *(["..."] if len(lines) > _LINES else [])]
-    text = "\n".join(f"    {line[:200]}".rstrip() for line in shown)
+    shown = [
+        number for number, line in enumerate(lines) if number < _LINES or any(text in line for text in wrong)
+    ]
+    told = []
+    for number, following in pairwise([*shown, len(lines)]):
+        told += [lines[number][:_WIDTH], *(["..."] if following > number + 1 else [])]
+    text = "\n".join(f"    {line}".rstrip() for line in told)
     return f"{heading}, `copartition {answer['command']}` ended with {answer['code']}:\n\n{text}\n\n"
 
 

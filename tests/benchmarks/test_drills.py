@@ -83,8 +83,14 @@ def test_the_page_judges_what_was_kept() -> None:
     def walk(stage: Stage) -> Happened:
         raise NotImplementedError
 
+    silent = Answer("snapshot live:billing --out before.json", 0, "")
     drill = Drill("waiting", "6 records wait", walk, (no_ok("records wait"),))
-    run = {"answers": [OK._asdict()], "done": "nothing", "became": "6 wait", "facts": {"records wait": 6}}
+    run = {
+        "answers": [OK._asdict(), silent._asdict()],
+        "done": "nothing",
+        "became": "6 wait",
+        "facts": {"records wait": 6},
+    }
     text = page({"waiting": drill}, {"waiting 4.4.0 before": run})
     assert "**Runs with a wrong answer: 1 of 1 before, 0 of 0 after.**" in text
     assert "| 6 records wait | exit code 0, although records wait: 6 | not run |" in text
