@@ -251,21 +251,21 @@ class _Watch:
         """Whether a line with these words comes within so many seconds."""
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline and self._process.poll() is None:
-            if what in self._said():
+            if what in self._output():
                 return True
             time.sleep(0.2)
-        return what in self._said()
+        return what in self._output()
 
     def end(self) -> int | None:
         """End it and keep what it said; its exit code if it had ended by itself."""
         code = self._process.poll()
         self._process.terminate()
         self._process.wait(30)
-        self._stage.answered(f"watch {GROUP}", 0 if code is None else code, self._said())
+        self._stage.keep_answer(f"watch {GROUP}", 0 if code is None else code, self._output())
         self._file.close()
         return code
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         self._file.flush()
         return (self._stage.folder / "watch.txt").read_text()
 
@@ -307,7 +307,7 @@ _LONG = ("--interval", "8000")
 _QUESTIONS = (("doctor", GROUP, *_LONG), ("transactions", *_LONG), ("diff", LIVE))
 
 
-def asked_in_a_restart(stage: Stage) -> Happened:
+def ask_in_a_restart(stage: Stage) -> Happened:
     """Restart the broker while a command is under way; then ask through a pipe that ends after a line."""
     stage.create(6)
     stage.form(NAMES, strategies("range"))
@@ -320,12 +320,12 @@ def asked_in_a_restart(stage: Stage) -> Happened:
         stage.broker.stop()
         stage.broker.start()
         said, _ = asked.communicate(timeout=600)
-        stage.answered(" ".join(question), asked.returncode, said)
+        stage.keep_answer(" ".join(question), asked.returncode, said)
     codes = Counter(f"{answer.command.split()[0]} {answer.code}" for answer in stage.answers)
     asked_of_shell = f"{subprocess.list2cmdline(stage.command('diff', LIVE))} | head -1"
     shell = ["bash", "-o", "pipefail", "-c", asked_of_shell]
     run = subprocess.run(shell, capture_output=True, text=True, check=False)
-    stage.answered(f"diff {LIVE} | head -1", run.returncode, run.stdout + run.stderr)
+    stage.keep_answer(f"diff {LIVE} | head -1", run.returncode, run.stdout + run.stderr)
     seen = ", ".join(f"{question} {times} times" for question, times in sorted(codes.items()))
     return Happened(
         "the broker was restarted 1, 2 and 4 seconds after each question",
@@ -468,7 +468,7 @@ DRILLS = (
     Drill(
         "asked-in-a-restart",
         "a range group of 3, asked about while its broker restarts",
-        asked_in_a_restart,
+        ask_in_a_restart,
         (),
     ),
     Drill(

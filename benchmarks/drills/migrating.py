@@ -37,7 +37,7 @@ def old_cluster(stage: Stage) -> Happened:
     )
 
 
-def rolled(strategy: str) -> Callable[[Stage], Happened]:
+def roll_to_uniform(strategy: str) -> Callable[[Stage], Happened]:
     """Make the walk of a librdkafka group from this strategy to uniform, in a rolling bounce first."""
 
     def walk(stage: Stage) -> Happened:
@@ -154,7 +154,7 @@ DRILLS = (
     Drill(
         "migrate-librdkafka-range",
         "a librdkafka range group of 3 in its third generation or later, which reads one topic",
-        rolled("range"),
+        roll_to_uniform("range"),
         (
             no_stop("a rolling bounce works"),
             no_ok("a rolling bounce fails"),
@@ -164,7 +164,7 @@ DRILLS = (
     Drill(
         "migrate-librdkafka-cooperative",
         "a librdkafka cooperative-sticky group of 3 in its third generation or later",
-        rolled("cooperative-sticky"),
+        roll_to_uniform("cooperative-sticky"),
         (no_stop("a rolling bounce works"), no_ok("a rolling bounce fails")),
     ),
     Drill(

@@ -241,9 +241,9 @@ class Stage:
             env={**os.environ, "COLUMNS": "120"},
             timeout=600,
         )
-        return self.answered(" ".join(arguments), run.returncode, run.stdout + run.stderr)
+        return self.keep_answer(" ".join(arguments), run.returncode, run.stdout + run.stderr)
 
-    def answered(self, command: str, code: int, said: str) -> Answer:
+    def keep_answer(self, command: str, code: int, said: str) -> Answer:
         """Keep an answer, without what is of this machine only."""
         answer = Answer(self._clean(command), code, self._clean(said))
         self.answers.append(answer)
