@@ -87,7 +87,7 @@ orders-0 Reason.KEPT billing-1
 
 
 def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:
-    """A recorder that forgets."""
+    """Record nothing."""
 
 
 class RebalanceProtocol(IntEnum):
@@ -118,7 +118,7 @@ class Assignor(Protocol):
         """The rebalance protocols it can take part in."""
 
     def assign(self, group: Group) -> Assignment:
-        """Who gets what; every member of the group is in the answer."""
+        """Return who gets what; every member of the group is in the answer."""
 
 
 @runtime_checkable
@@ -146,7 +146,7 @@ class RememberingAssignor(Protocol):
     """
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What a member sends along that was assigned `owned` in this generation, -1 before its first.
+        """Return what a member sends along that was assigned `owned` in this generation, -1 before its first.
 
         None sends nothing. The leader finds it in `Member.user_data`, where other bytes may be, too: those of
         another strategy, of an older version, or cut.
@@ -159,7 +159,7 @@ class EagerMemory:
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
+        """Return what Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
         return encode_sticky_user_data(owned, generation) if generation >= 0 else None
 
 
@@ -169,5 +169,8 @@ class CooperativeMemory:
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
-        """What Java's CooperativeStickyAssignor sends: the generation of the claim that travels beside it."""
+        """Return what Java's CooperativeStickyAssignor sends.
+
+        The generation of the claim that travels beside it.
+        """
         return encode_cooperative_user_data(generation)

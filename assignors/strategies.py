@@ -43,7 +43,7 @@ _COOPERATIVE = frozenset({RebalanceProtocol.COOPERATIVE})
 def _through_the_gate(
     columns: Callable[_P, _T], rule: Callable[_P, _T], *group: _P.args, **more: _P.kwargs
 ) -> _T:
-    """The columns' answer, or the rule's for a group that they do not know."""
+    """Return the columns' answer, or the rule's for a group that they do not know."""
     try:
         return columns(*group, **more)
     except OddGroup:
@@ -57,7 +57,7 @@ class _Stateless:
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """The assignment in the order of the JVM's lists; AssignorError where the JVM throws."""
+        """Decide in the order of the JVM's lists; AssignorError if the JVM throws."""
         return _through_the_gate(type(self).columns, type(self).rule, group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -76,7 +76,7 @@ class _StickyLeader:
         self._highest = DEFAULT_GENERATION
 
     def assign(self, group: Group) -> Assignment:
-        """The assignment in the order of the JVM's lists; AssignorError where it throws or never ends."""
+        """Decide in the order of the JVM's lists; AssignorError if it throws or never ends."""
         return self._remember(group, partial(_through_the_gate, type(self).columns, type(self).rule))
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -142,7 +142,7 @@ class _ByRule:
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """The assignment in the order of the client's lists; AssignorError where the client fails."""
+        """Decide in the order of the client's lists; AssignorError if the client fails."""
         return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -162,7 +162,10 @@ class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     rule = staticmethod(assign_librdkafka_cooperative_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What librdkafka sends, and does not read: nothing before the first assignment, then all of it."""
+        """Return what librdkafka sends, and does not read.
+
+        Nothing before the first assignment, then all of it.
+        """
         return encode_sticky_user_data(owned, generation) if generation >= 0 else b""
 
 
@@ -216,7 +219,7 @@ class AiokafkaStickyAssignor(_ByRule):
     rule = staticmethod(aiokafka.assign_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What aiokafka sends: nothing before the first assignment, then all of it without a generation."""
+        """Return what aiokafka sends: nothing before the first assignment, then all but a generation."""
         return encode_sticky_user_data(owned, -1) if generation >= 0 else b""
 
 
@@ -256,7 +259,10 @@ class ConnectEagerAssignor:
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
 
     def assign(self, group: Group) -> Assignment:
-        """Who runs what, in each worker's order; InvalidGroupError for "connector:..." of no connector."""
+        """Decide who runs what, in each worker's order.
+
+        InvalidGroupError for "connector:..." of no connector.
+        """
         return assign_connect_eager(group)
 
 
@@ -283,7 +289,7 @@ class ConnectIncrementalAssignor:
         self._now_ms = 1
 
     def assign(self, group: Group) -> Assignment:
-        """Who runs what after the next round, which comes when the delay is over that the last one told.
+        """Decide who runs what after the next round, which comes when the delay of the last one is over.
 
         Raises:
             InvalidGroupError: a topic "connector:..." that stands for no connector.
@@ -291,7 +297,7 @@ class ConnectIncrementalAssignor:
         return self.assign_at(group, self._now_ms + self._memory.delay_ms).assignment
 
     def assign_at(self, group: Group, now_ms: int, generation: int | None = None) -> ConnectRound:
-        """One round at a time of the leader's clock, with what is revoked and how long what is lost waits.
+        """Decide one round at a time of the leader's clock: what is revoked, and how long what is lost waits.
 
         Args:
             group: its generation is the last one that the leader completed, as `Group.next` has it.

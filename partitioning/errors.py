@@ -109,7 +109,7 @@ class AssignorError(AssignmentError):
     """The strategy cannot answer for this group.
 
     Attributes:
-        jvm_exception: simple name of the Java exception the JVM's assignor throws here; None where it has no
+        jvm_exception: simple name of the Java exception the JVM's assignor throws here; None if it has no
             counterpart.
     """
 
@@ -134,7 +134,7 @@ class ScenarioError(ToolError, ValueError):
     """A scenario that cannot be simulated.
 
     Attributes:
-        path: where in the scenario the fault is, `$.events[3].consumer`; None where it is at no one place.
+        path: where in the scenario the fault is, `$.events[3].consumer`; None if it is at no one place.
     """
 
     def __init__(self, message: str, *, path: str | None = None) -> None:

@@ -40,7 +40,7 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the keyed rows that get another partition; 0 where there are none."""
+        """Share of the keyed rows that get another partition; 0 if there are none."""
         return self.moving / self.keyed if self.keyed else 0.0
 
     @property
@@ -61,7 +61,7 @@ class Growth:
 
 
 def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growth:
-    """Which rows of a key column get another partition when the topic grows.
+    """Return which rows of a key column get another partition when the topic grows.
 
     >>> growth = grow([b"user-42", b"user-43", b"user-44"], 4, 6)
     >>> growth.moving, growth.share
@@ -101,7 +101,7 @@ def expected_share(before: int, after: int) -> float:
 
 
 def check_growth(before: int, after: int) -> None:
-    """InvalidPartitionCountError where a count is out of range, or the topic would shrink."""
+    """InvalidPartitionCountError if a count is out of range, or the topic would shrink."""
     if checked_partition_count(after) < checked_partition_count(before):
         raise InvalidPartitionCountError(
             f"the topic has {before} partitions and cannot have {after}: Kafka topics only grow"

@@ -66,7 +66,7 @@ PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROW
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of this name; UnknownStrategyError where there is none."""
+    """Return the profile of this name; UnknownStrategyError if there is none."""
     try:
         return PROFILES[name]
     except KeyError:

@@ -92,7 +92,7 @@ class RerunDiffersError(ExactlyOnceError):
 
 
 def typed_error(error: BaseException) -> CopartitionError | None:
-    """The error of these packages behind an error of Spark's; None if none of them raised it.
+    """Return the error of these packages behind an error of Spark's; None if none of them raised it.
 
     Spark turns what a task, a data source or a column raises into an exception of its own, with pages of
     traceback as its message. This gives the exception that was raised, whose message is one line: what is

@@ -27,7 +27,7 @@ def configure_spark_with_kafka(
     jars: Sequence[str | Path] = (),
     packages: Sequence[str] = (),
 ) -> SparkSession.Builder:
-    """The builder, with `format("kafka")` available in the session it makes.
+    """Make `format("kafka")` available in the session that the builder makes; return the builder.
 
     Without `jars` Spark fetches the connector from Maven when the session starts: the one made for the Spark
     that is installed here. It sets `spark.jars.packages`, or with `jars` `spark.jars`, and so replaces an

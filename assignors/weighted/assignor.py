@@ -94,7 +94,7 @@ class WeightedAssignor(_Weighted, EagerMemory):
         return Decision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What "sticky" sends, nothing before the first assignment, and rates behind it."""
+        """Return what "sticky" sends, nothing before the first assignment, and rates behind it."""
         return self._sent(super().user_data(owned, generation))
 
 
@@ -139,5 +139,5 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         return decide(problem, Limits(moves, gain, _WORTH))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What "cooperative-sticky" sends, the generation of the claim beside it, and rates behind it."""
+        """Return what "cooperative-sticky" sends, its claim's generation beside it, and rates behind it."""
         return self._sent(super().user_data(owned, generation))

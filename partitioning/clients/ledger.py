@@ -23,12 +23,12 @@ PREFIX = "copartition/"
 
 
 def ledger_group(app_id: str) -> str:
-    """The consumer group that holds an application's ledger."""
+    """Return the consumer group that holds an application's ledger."""
     return f"{PREFIX}{app_id}"
 
 
 def transactional_id(app_id: str, topic: str, partition: int) -> str:
-    """The transactional id of the only writer that a partition has; no two partitions share one."""
+    """Return the transactional id of the only writer that a partition has; no two partitions share one."""
     return f"{ledger_group(app_id)}/{topic}/{partition}"  # a topic's name holds no slash
 
 
@@ -41,7 +41,7 @@ class Entry:
         digest: of exactly these.
         done: whether that is all of them.
         partitions: the partition count that the version was placed for.
-        before: the partition count of the version before; 0 where there was none.
+        before: the partition count of the version before; 0 if there was none.
         topic_id: the topic's id in the cluster, which a topic of the same name made later does not have.
         format: of this entry and its digest.
         since: where readers of committed records stood when the transaction with this entry began; -1 where
@@ -61,12 +61,15 @@ class Entry:
     added: int = 0
 
     def metadata(self) -> str:
-        """What stands beside the offset."""
+        """Return what stands beside the offset."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def parse(cls, offset: int, metadata: str | None) -> Entry | None:
-        """The entry of a committed offset, None where there is none; ValueError for another application's."""
+        """Return the entry of a committed offset, None if there is none.
+
+        ValueError for another application's.
+        """
         if offset < 0:
             return None
         try:
@@ -83,7 +86,10 @@ class Entry:
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
-    """The entries of one topic's partitions; ValueError names one that another application committed."""
+    """Return the entries of one topic's partitions.
+
+    ValueError names one that another application committed.
+    """
     by_partition = {}
     for place in committed:
         try:

@@ -59,7 +59,7 @@ def check_members(count: int, error: Callable[[str], Exception], where: str) -> 
 
 
 def parse_number(text: str, most: int) -> int | None:
-    """The number that decimal digits say, None where they are none or it is above `most`."""
+    """Return the number that decimal digits say, None if they are none or it is above `most`."""
     # Python refuses to read thousands of digits; no number of Kafka's has more than 19.
     if len(text) > 19 or not (text.isascii() and text.isdecimal()) or int(text) > most:
         return None

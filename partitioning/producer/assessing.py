@@ -62,7 +62,7 @@ def assess_delivery(
     seed: int = 0,
     client: Client = "java",
 ) -> DeliveryAssessment:
-    """What is lost, doubled, out of order or failed when batches of one record are produced, again and again.
+    """Produce batches of one record again and again; return what is lost, doubled, out of order or failed.
 
     Run i has the seed `seed + i`. Times at which something happens to a broker are moved from run to run, in
     even steps over the time that a batch needs, since a fault comes at any moment of a delivery.

@@ -63,7 +63,7 @@ def delivery_settings(
     retries: int | None = None,
     delivery_timeout_ms: float | None = None,
 ) -> DeliverySettings:
-    """What a producer of this client uses where some of its settings are given.
+    """Return what a producer of this client uses where some of its settings are given.
 
     Java's producer is idempotent unless told otherwise, and gives that up by itself where `acks` or `retries`
     do not allow it (`ProducerConfig.postProcessAndValidateIdempotenceConfigs`); librdkafka's is idempotent

@@ -49,7 +49,7 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
 
 
 def key_forms(keys: Sequence[bytes | None]) -> Iterator[tuple[str, Keys]]:
-    """The same keys in every form, each with its name; those of Arrow where PyArrow is installed."""
+    """Yield the same keys in every form, each with its name; those of Arrow where PyArrow is installed."""
     array = np.empty(len(keys), object)
     array[:] = keys
     yield "a tuple", tuple(keys)

@@ -65,7 +65,7 @@ class ReadOptions:
 def read_options(
     options: Mapping[str, str], environment: Mapping[str, str], starting: int = LATEST
 ) -> ReadOptions:
-    """The meaning of a read's options, in which `kafka.` marks a setting of librdkafka.
+    """Read a read's options, in which `kafka.` marks a setting of librdkafka.
 
     Reading begins at `starting` where no option says otherwise. An option wins over the driver's environment
     variables. InvalidConfigError where one is unknown or has no meaning, or the brokers or the topic are
@@ -96,7 +96,7 @@ def read_options(
 
 
 def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[Place, int]:
-    """An option that is "earliest", "latest" or JSON."""
+    """Return an option that is "earliest", "latest" or JSON."""
     text = own.get(name.lower())
     if text is None:
         return default
@@ -117,7 +117,7 @@ def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[P
 
 
 def _places(text: str) -> dict[Place, int] | None:
-    """`{"topic": {"0": 23}}`, or None where it is something else."""
+    """`{"topic": {"0": 23}}`, or None if it is something else."""
     places: dict[Place, int] = {}
     try:
         for topic, offsets in json.loads(text).items():

@@ -111,7 +111,8 @@ class _Reader:
         ranges = [Range(*place, starts[place], end) for place, end in sorted(ends.items())]
         # Plain tuples: what pickles a reader and what pickles these need not be the same process.
         return [
-            datasource.InputPartition(tuple(each)) for each in spread(ranges, self._options.min_partitions)
+            datasource.InputPartition(tuple(offsets))
+            for offsets in spread(ranges, self._options.min_partitions)
         ]
 
     def _report_data_loss(self, what: str) -> None:
@@ -174,7 +175,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
             return _written(cluster.latest(cluster.places(self._options.topics)))
 
     def _begun(self, new: set[Place]) -> dict[Place, int]:
-        """Where partitions begin that the topic got meanwhile."""
+        """Return where partitions begin that the topic got meanwhile."""
         if not new:
             return {}
         with Cluster(self._options.config) as cluster:

@@ -61,7 +61,7 @@ class KeyRule:
         )
 
     def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The partition of each key, -1 where the profile hashes none."""
+        """Return the partition of each key, -1 if the profile hashes none."""
         keys, profile = key_column(key), self.profile
         try:
             hashes = HASHES[profile.hash].column(keys.offsets, keys.data)
@@ -82,7 +82,7 @@ class KeyRule:
 
 
 def key_rule(profile_name: str | None, notes: Mapping[str, Any], columns: Collection[str]) -> KeyRule | None:
-    """The rule by which rows are checked; None where nothing is known of one, or none is wanted.
+    """Return the rule by which rows are checked; None if nothing is known of one, or none is wanted.
 
     `profile_name` is option `profile`; `notes` are the metadata of the partition column.
 

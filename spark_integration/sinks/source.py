@@ -42,7 +42,7 @@ class KafkaSink(datasource.DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name in `format(...)`."""
+        """Return the name in `format(...)`."""
         return "copartition"
 
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
