@@ -1,4 +1,4 @@
-"""What every answer to a group must be, whoever gave it: looked at before anybody acts on it."""
+"""Every answer to a group is checked before anybody acts on it, whichever assignor gave it."""
 
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -208,7 +208,7 @@ class _Check:
 
 @dataclass
 class Memory:
-    """What one consumer was assigned last, whichever assignor the group had chosen; generation -1: none."""
+    """Remembers what one consumer was assigned last, by whichever assignor; generation -1 if nothing was."""
 
     owned: PartitionList = field(default_factory=lambda: NOTHING)
     generation: int = -1

@@ -1,4 +1,4 @@
-"""Why the owner of a partition has it, or why nobody has it yet: the steps of the decision itself."""
+"""Explains why a partition has its owner, or has none yet, by the steps of the decision itself."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ _FREED = _LOST.keys() - {Reason.OUTDATED}
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a partition is where it is; its text says it in a sentence.
+    """Explains why a partition is where it is; its text says so in a sentence.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> why = explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range")
@@ -65,7 +65,7 @@ class Explanation:
 
     @property
     def cause(self) -> Reason:
-        """What set it in motion: why another member lost it if it was free for that, else the reason."""
+        """The reason that set the partition in motion: why another member lost it, else `reason`."""
         if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
             return self.reason
         freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
@@ -208,7 +208,7 @@ class Explainer:
 
     @cached_property
     def _decision(self) -> tuple[Assignment, dict[TopicPartition, list[Step]]] | None:
-        """What the assignor gives, and the steps it tells; None if it does not record."""
+        """The assignor's answer and the steps that it recorded; None if it does not record."""
         leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
         if not isinstance(leader, RecordingAssignor):
             return None
@@ -234,7 +234,7 @@ class Explainer:
 
     @cached_property
     def _counts(self) -> dict[str, int]:
-        """How many partitions every topic has that somebody subscribes to."""
+        """Topic -> number of partitions, for each topic with a subscriber."""
         subscribed = {topic for member in self._group.members for topic in member.topics}
         return {topic.name: topic.partitions for topic in self._group.topics if topic.name in subscribed}
 

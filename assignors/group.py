@@ -86,7 +86,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """What a member of a "sticky" group remembers, not yet bytes (KIP-341).
+    """Remembers a "sticky" member's partitions and generation, not yet as bytes (KIP-341).
 
     >>> had = StickyUserData(PartitionList.of([("orders", 0)]), generation=3)
     >>> members = [Member("a", ["orders"]), Member("b", ["orders"], user_data=had)]
@@ -171,7 +171,7 @@ class Carried(Sequence[Member]):
 
     @cached_property
     def owned(self) -> PartitionColumns:
-        """What members that stay report, by topic and number, as a consumer does (KIP-429)."""
+        """The partitions that staying members report, by topic and number, as a consumer does (KIP-429)."""
         if self.generation is None:
             return self.received
         names, rank = in_java_order(self.received.names)
@@ -367,7 +367,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far above the least peak this one is at most: 0.02 stands for 2 %."""
+        """The most by which this peak can exceed the least one: 0.02 stands for 2 %."""
         return max(self.peak / self.bound - 1, 0.0) if self.bound else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What every assignor is, ours and a stranger's, and the reasons that it may record for its steps."""
+"""Every assignor, ours or a stranger's, has this interface; it may record reasons for its steps."""
 
 from collections.abc import Callable
 from enum import Enum, IntEnum
@@ -11,7 +11,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 class Reason(Enum):
-    """What a step of an assignor does with one partition.
+    """Names what a step of an assignor does with one partition.
 
     >>> [reason.value for reason in Reason][:3]
     ['kept', 'over quota', 'no longer subscribed']
@@ -91,7 +91,7 @@ def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:
 
 
 class RebalanceProtocol(IntEnum):
-    """How members hand partitions over; a consumer uses the highest all its assignors support (KIP-429).
+    """Members hand partitions over eagerly or cooperatively; a consumer uses its highest (KIP-429).
 
     >>> sorted(get_assignor("cooperative-sticky").protocols)
     [<RebalanceProtocol.EAGER: 0>, <RebalanceProtocol.COOPERATIVE: 1>]
@@ -123,7 +123,7 @@ class Assignor(Protocol):
 
 @runtime_checkable
 class RecordingAssignor(Protocol):
-    """What an assignor has besides where it can say why it decides as it does; `explain` asks for it.
+    """Adds to an assignor that it can say why it decides as it does; `explain` asks for that.
 
     >>> group = Group([Topic("orders", 1)], [Member("a", ["orders"])])
     >>> assignment = get_assignor("range").assign_recorded(group, print)
@@ -136,7 +136,7 @@ class RecordingAssignor(Protocol):
 
 @runtime_checkable
 class RememberingAssignor(Protocol):
-    """What an assignor has besides where members that join tell the leader something of its own (KIP-54).
+    """Adds to an assignor that joining members send its leader data of its own (KIP-54).
 
     Java's interface has `subscriptionUserData` and `onAssignment` for that; here the client adapter remembers
     what the consumer was assigned, for all its assignors, also those the group did not choose.
@@ -154,7 +154,7 @@ class RememberingAssignor(Protocol):
 
 
 class EagerMemory:
-    """What members of "sticky" remember, and send along when they join."""
+    """Remembers for members of "sticky" what they send along when they join."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
@@ -164,7 +164,7 @@ class EagerMemory:
 
 
 class CooperativeMemory:
-    """What members of "cooperative-sticky" remember."""
+    """Remembers what members of "cooperative-sticky" own."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 

@@ -36,7 +36,7 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been read."""
+        """The number of bytes that have not been read."""
         return len(self._data) - self._at
 
     def int16(self) -> int:
@@ -95,23 +95,23 @@ class Writer:
         self._parts: list[bytes] = []
 
     def int16(self, value: int) -> None:
-        """A signed 16-bit number."""
+        """Write a signed 16-bit number."""
         self._parts.append(_INT16.pack(value))
 
     def int32(self, value: int) -> None:
-        """A signed 32-bit number."""
+        """Write a signed 32-bit number."""
         try:
             self._parts.append(_INT32.pack(None if isinstance(value, bool) else value))
         except struct.error as error:
             raise ProtocolError(f"cannot write {self._what}: {value!r} is no 32-bit integer") from error
 
     def int32s(self, values: NDArray[np.int32]) -> None:
-        """An array of signed 32-bit numbers."""
+        """Write an array of signed 32-bit numbers."""
         self.int32(len(values))
         self._parts.append(values.astype(">i4").tobytes())
 
     def string(self, text: str) -> None:
-        """A text, in UTF-8 as Java writes it."""
+        """Write a text, in UTF-8 as Java writes it."""
         encoded = _utf8(text)
         if len(encoded) > _LONGEST_STRING:
             raise ProtocolError(
@@ -120,14 +120,14 @@ class Writer:
         self._parts += (_INT16.pack(len(encoded)), encoded)
 
     def nullable_string(self, text: str | None) -> None:
-        """A text or None."""
+        """Write a text or None."""
         if text is None:
             self.int16(-1)
         else:
             self.string(text)
 
     def data(self, value: bytes | None) -> None:
-        """Bytes or None."""
+        """Write bytes or None."""
         if value is None:
             self.int32(-1)
         else:
@@ -169,7 +169,7 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member tells the group's leader when it joins.
+    """Carries what a member tells the group's leader when it joins.
 
     >>> Subscription(["orders"], rack="a").rack
     'a'
@@ -392,7 +392,7 @@ def _hashed(partitions: PartitionList) -> PartitionList:
 
 
 def _write_partitions(writer: Writer, partitions: PartitionList) -> None:
-    """An array of topics, each with an array of its partitions; rows of a topic are next to each other."""
+    """Write an array of topics, each with its partitions; a topic's rows are next to each other."""
     topics = partitions.topics
     starts = np.flatnonzero(np.diff(topics, prepend=-1)).tolist()
     writer.int32(len(starts))

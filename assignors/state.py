@@ -26,7 +26,7 @@ TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class MemberIdentity(NamedTuple):
-    """What is known of a member; member ids are new at each start, the others survive a restart.
+    """Identifies a member: its member id is new at each start, the other ids survive a restart.
 
     >>> MemberIdentity("billing-1-8f3c", instance_id="billing-1", topics=("orders",)).instance_id
     'billing-1'
@@ -50,7 +50,7 @@ class MemberIdentity(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupState:
-    """Who has which partition: row i says that `members[member[i]]` has `partition[i]` of `topics[topic[i]]`.
+    """Says who has which partition: row i gives `members[member[i]]` `partition[i]` of `topics[topic[i]]`.
 
     Two rows of one partition with different members are a conflict, which real captures show.
 
@@ -139,7 +139,7 @@ class GroupState:
 
     @property
     def assignment(self) -> Assignment:
-        """What the members have, as the answer to their last rebalance."""
+        """The members' partitions as the answer to their last rebalance."""
         order = np.argsort(self.member, kind="stable")
         offsets = np.searchsorted(self.member[order], np.arange(len(self.members) + 1))
         owned = order[offsets[0] :]

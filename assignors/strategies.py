@@ -51,7 +51,7 @@ def _through_the_gate(
 
 
 class _Stateless:
-    """What the strategies without memory share."""
+    """Shares what the strategies without memory have in common."""
 
     columns: ClassVar[staticmethod[[Group], Assignment]]
     rule: ClassVar[staticmethod[..., Assignment]]
@@ -66,7 +66,7 @@ class _Stateless:
 
 
 class _StickyLeader:
-    """What the sticky strategies share: one leader's memory of the highest generation it has seen."""
+    """Gives the sticky strategies one leader's memory of the highest generation it has seen."""
 
     columns: ClassVar[staticmethod[[Group, int], tuple[Assignment, int]]]
     rule: ClassVar[staticmethod[..., tuple[Assignment, int]]]
@@ -136,7 +136,7 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
 
 
 class _ByRule:
-    """What the strategies of other clients than Java's share, which have no columns."""
+    """Shares what the strategies of other clients than Java's have in common; they have no columns."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     rule: ClassVar[staticmethod[..., Assignment]]
@@ -151,7 +151,7 @@ class _ByRule:
 
 
 class LibrdkafkaCooperativeStickyAssignor(_ByRule):
-    """What confluent-kafka and others on librdkafka do as "cooperative-sticky": as even, placed otherwise.
+    """Assigns as librdkafka's "cooperative-sticky" (confluent-kafka's, too): as even, placed otherwise.
 
     It depends on the order in which the broker lists topics to the leader: that of `Group.topics`. It fails
     where librdkafka aborts or reads memory that it has freed.
@@ -170,28 +170,28 @@ class LibrdkafkaCooperativeStickyAssignor(_ByRule):
 
 
 class KafkaPythonRangeAssignor(_ByRule):
-    """What kafka-python does as "range": racks are ignored; where static members mix, some get nothing."""
+    """Assigns as kafka-python's "range": racks are ignored; if static members mix, some get nothing."""
 
     name: ClassVar[str] = "kafka-python-range"
     rule = staticmethod(kafka_python.assign_range)
 
 
 class KafkaPythonRoundRobinAssignor(_ByRule):
-    """What kafka-python does as "roundrobin": it fails where a member whose turn it is does not subscribe."""
+    """Assigns as kafka-python's "roundrobin": fails if the member whose turn it is does not subscribe."""
 
     name: ClassVar[str] = "kafka-python-roundrobin"
     rule = staticmethod(kafka_python.assign_round_robin)
 
 
 class KafkaPythonStickyAssignor(EagerMemory, _ByRule):
-    """What kafka-python does as "sticky": as even as Java's, placed otherwise."""
+    """Assigns as kafka-python's "sticky": as even as Java's, placed otherwise."""
 
     name: ClassVar[str] = "kafka-python-sticky"
     rule = staticmethod(kafka_python.assign_sticky)
 
 
 class KafkaPythonCooperativeStickyAssignor(_ByRule):
-    """What kafka-python does as "cooperative-sticky": as its "sticky", but what moves waits a round."""
+    """Assigns as kafka-python's "cooperative-sticky": as its "sticky", but what moves waits a round."""
 
     name: ClassVar[str] = "kafka-python-cooperative-sticky"
     protocols = _COOPERATIVE
@@ -199,21 +199,21 @@ class KafkaPythonCooperativeStickyAssignor(_ByRule):
 
 
 class AiokafkaRangeAssignor(_ByRule):
-    """What aiokafka does as "range": instance ids and racks are ignored."""
+    """Assigns as aiokafka's "range": instance ids and racks are ignored."""
 
     name: ClassVar[str] = "aiokafka-range"
     rule = staticmethod(aiokafka.assign_range)
 
 
 class AiokafkaRoundRobinAssignor(_ByRule):
-    """What aiokafka does as "roundrobin": instance ids are ignored."""
+    """Assigns as aiokafka's "roundrobin": instance ids are ignored."""
 
     name: ClassVar[str] = "aiokafka-roundrobin"
     rule = staticmethod(aiokafka.assign_round_robin)
 
 
 class AiokafkaStickyAssignor(_ByRule):
-    """What aiokafka does as "sticky": as even as Java's, placed otherwise; it remembers no generation."""
+    """Assigns as aiokafka's "sticky": as even as Java's, placed otherwise; it remembers no generation."""
 
     name: ClassVar[str] = "aiokafka-sticky"
     rule = staticmethod(aiokafka.assign_sticky)

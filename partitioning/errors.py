@@ -1,4 +1,4 @@
-"""What can go wrong: one tree for all packages, caught by cause; docs/errors.md draws it."""
+"""Errors of all packages are one tree, caught by cause; docs/errors.md draws the tree."""
 
 
 class CopartitionError(Exception):

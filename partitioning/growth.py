@@ -1,4 +1,4 @@
-"""What moves when a topic gets more partitions."""
+"""Computes which keys move when a topic gets more partitions."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -14,7 +14,7 @@ from partitioning.topic_partition import checked_partition_count
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Growth:
-    """What growing a topic does to a column of keys.
+    """Says what growing a topic does to a column of keys.
 
     >>> grow([b"user-42", b"user-43", b"user-44"], 4, 6).moved.tolist()
     [True, False, True]
@@ -45,7 +45,7 @@ class Growth:
 
     @property
     def warning(self) -> str:
-        """What it means for the order of a key's records, in a sentence or two."""
+        """A sentence or two about what the growth means for the order of a key's records."""
         if not self.moving:
             return (
                 f"Growing the topic from {self.before} to {self.after} partitions moves none of these keys."

@@ -1,4 +1,4 @@
-"""What every partitioner is, ours and a stranger's."""
+"""Every partitioner, ours or a stranger's, has this interface."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ NONE_AVAILABLE: Final = range(0)
 
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
-    """What a producer knows of a topic.
+    """Describes a topic as a producer knows it.
 
     >>> TopicLayout(3, available=[0, 2])  # partition 1 has no leader
     TopicLayout(partitions=3, available=[0, 2], racks=None)
@@ -88,7 +88,7 @@ class Partitioner(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in the registry."""
+        """The partitioner's name in the registry."""
 
     def for_topic(self, topic: str) -> TopicPartitioner:
         """Return a partitioner for one topic, with state of its own."""
@@ -185,4 +185,4 @@ class TimeAware(Protocol):
     """
 
     def advance(self, now_ms: float) -> None:
-        """The time of the records to come, on any clock that does not go back."""
+        """Take the time of the records to come, on any clock that does not go back."""

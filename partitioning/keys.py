@@ -14,13 +14,13 @@ from partitioning.kit.packages import needs
 
 
 class ArrowArray(Protocol):
-    """Anything with the Arrow PyCapsule interface of one array."""
+    """Has the Arrow PyCapsule interface of one array."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
 
 class ArrowStream(Protocol):
-    """Anything with the Arrow PyCapsule interface of a stream of arrays, such as a chunked one."""
+    """Has the Arrow PyCapsule interface of a stream of arrays, as a chunked array has."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -93,7 +93,7 @@ class KeyColumn:
 
 
 Keys: TypeAlias = Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn
-"""What every columnar function takes.
+"""Keys as every columnar function takes them.
 
 >>> keys: Keys = [b"user-42", None]
 >>> partition_batch(keys, 12).tolist()

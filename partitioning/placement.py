@@ -1,4 +1,4 @@
-"""Where a keyed record goes under a profile: one key, or a column."""
+"""Places keyed records under a profile: one key, or a column."""
 
 import itertools
 import sys
@@ -83,7 +83,7 @@ LIBRDKAFKA = {
 """librdkafka's names of the rules that it has."""
 
 UNKEYED = -1
-"""What a column of partitions holds where the scalar function gives None."""
+"""Entry of a column of partitions if the scalar function gives None."""
 
 
 def murmur2_batch(keys: Keys) -> NDArray[np.int32]:

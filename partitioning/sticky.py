@@ -219,7 +219,7 @@ class TopicStickyByTime(UnkeyedTopic):
         self._since_ms = 0.0
 
     def advance(self, now_ms: float) -> None:
-        """The time of the records to come."""
+        """Take the time of the records to come."""
         self._now_ms = now_ms
 
     def _next(self, layout: TopicLayout) -> int:

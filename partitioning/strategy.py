@@ -1,4 +1,4 @@
-"""What our strategies share: keyed records are hashed under a profile, the others are placed in turn."""
+"""Our strategies hash keyed records under a profile and place the others in turn; this is what they share."""
 
 import random
 from abc import ABC, abstractmethod

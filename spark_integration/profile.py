@@ -1,4 +1,4 @@
-"""How a key column would fill a topic, before anything is written."""
+"""Profiles how a key column would fill a topic, before anything is written."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SUMS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionProfile:
-    """How rows would be spread over a topic's partitions; counts are estimates where rows were sampled.
+    """Says how rows would spread over a topic's partitions; counts are estimates if rows were sampled.
 
     >>> profile = partition_profile(df, "key", 12)
     >>> profile.rows, profile.keys, round(profile.imbalance, 2)

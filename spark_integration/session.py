@@ -17,7 +17,7 @@ from partitioning.errors import InvalidConfigError, MissingDependencyError
 from spark_integration.errors import ConnectorError
 
 CONNECTOR_JARS = ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10", "kafka-clients", "commons-pool2")
-"""What the connector consists of, beside what Spark brings along."""
+"""Jars of the connector, beside what Spark brings along."""
 
 
 def configure_spark_with_kafka(

@@ -28,7 +28,7 @@ AXES = {
     "static": "boolean",
     **dict.fromkeys((*_LOAD, *_SETTINGS), "double"),
 }
-"""What a grid can vary, and the type of its column."""
+"""Axis that a grid can vary -> type of its column."""
 
 _TAKES = {"string": (str,), "bigint": (int,), "boolean": (bool,), "double": (int, float)}
 """The types of values of a column."""

@@ -146,7 +146,7 @@ PartitionId: TypeAlias = "NDArray[np.integer]"
 
 @dataclass(frozen=True)
 class Numbering:
-    """What a strategy knows of a group besides who owns what.
+    """Numbers a group's members and topics: everything a strategy needs besides who owns which partition.
 
     A member is an index into `members`, a topic an index into `topics`. A partition is an id: partition p of
     topic t is `starts[t] + p`. `counts` is int64 of shape (len(topics),); `starts` is int64 of shape
@@ -175,7 +175,7 @@ class Numbering:
 
     @property
     def total(self) -> int:
-        """How many partitions there are."""
+        """The number of partitions."""
         return int(self.starts[-1])
 
     @cached_property
@@ -227,7 +227,7 @@ class Numbering:
 
     @cached_property
     def subscribed(self) -> NDArray[np.bool_]:
-        """Whether a subscription has a topic that exists, bool of shape (subscriptions, topics)."""
+        """True if a subscription has a topic that exists: bool of shape (subscriptions, topics)."""
         subscribed = np.zeros((len(self.subscriptions.lists), len(self.topics)), np.bool_)
         for code, names in enumerate(self.subscriptions.lists):
             subscribed[code, [self.index[name] for name in names if name in self.index]] = True
@@ -240,7 +240,7 @@ class Numbering:
 
 
 class Outcome(NamedTuple):
-    """Who gets what, one row a partition; the rows of a member are in its list order.
+    """Holds the owner of each partition, one row a partition; a member's rows are in its list order.
 
     Attributes:
         member: index of the member of each row.
@@ -400,7 +400,7 @@ class BrokerNumbering(Numbering):
 
     @cached_property
     def has_subscriber(self) -> NDArray[np.bool_]:
-        """Which topics some member subscribes to, deleted topics included."""
+        """True for each topic that some member subscribes to, deleted topics included."""
         names = set[str]().union(*self.subscriptions.lists)
         return np.array([name in names for name in self.topics], np.bool_)
 

@@ -102,7 +102,7 @@ class _CoPartitioned:
 
     @property
     def needs_racks(self) -> bool:
-        """Whether some topic has a replica near some member, and not all its partitions in all racks."""
+        """True if some topic has a replica near some member, and not all its partitions in all racks."""
         members = reduce(or_, self.near)
         return any(
             members & (everywhere := reduce(or_, racks)) and any(where != everywhere for where in racks)

@@ -1,4 +1,4 @@
-"""What a leader of a "sticky" or "cooperative-sticky" group decides: who owns what, then who gets what."""
+"""A leader of a "sticky" or "cooperative-sticky" group decides who owns what, then who gets what."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ _USUAL_LAPS = 8  # more than that are suspicious
 
 
 class Reassignment:
-    """Who has what while partitions move; members are ranks."""
+    """Owns the assignment while partitions move; a member is a rank, 0 to the number of members - 1."""
 
     def __init__(
         self, numbering: Numbering, claims: Claims, readers: Readers, distribution: Distribution

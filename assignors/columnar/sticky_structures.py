@@ -1,4 +1,4 @@
-"""What the sticky strategies read, as columns: what members remember, and claim."""
+"""The sticky strategies read these columns: what members remember, and what they claim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How "uniform" assigns when members subscribe to different topics (KIP-848, KAFKA-17710)."""
+"""Assigns as "uniform" does if members subscribe to different topics (KIP-848, KAFKA-17710)."""
 
 from __future__ import annotations
 

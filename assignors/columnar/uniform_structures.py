@@ -23,7 +23,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 class Slots(NamedTuple):
-    """What each member has of a topic, one row or more, in slots; `starts` is a slot's first row.
+    """A slot is one (member, topic) pair; its partitions are rows `starts[i]` to `starts[i + 1]`.
 
     Members are in the order in which the coordinator visits them.
     """
@@ -69,7 +69,7 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What the members have to consume by the last target assignment.
+    """Holds the partitions of each member in the last target assignment.
 
     Attributes:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
@@ -218,7 +218,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the new target assignment comes about.
+    """Lists the calls that turn the last target assignment into the new one.
 
     Attributes:
         staying: for each slot of the old targets how many of its rows stay, the first ones.

@@ -99,7 +99,7 @@ class Deciding(ABC):
 
 
 class _Optimal(Deciding):
-    """What both assignors share.
+    """Shares between both assignors everything but the protocol.
 
     Args:
         spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and

@@ -1,4 +1,4 @@
-"""Who gets what: the best loads, then the fewest moves, then what these members would get from nothing."""
+"""Decides who gets what: best loads first, then fewest moves, then what an empty group would get."""
 
 from typing import Literal, NamedTuple
 

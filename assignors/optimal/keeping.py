@@ -1,4 +1,4 @@
-"""Who keeps what: the fewest moves within bounds on loads."""
+"""Decides who keeps what: the fewest moves within bounds on loads."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from partitioning.kit.columns import sums
 
 
 class Claims(NamedTuple):
-    """What members would rather not lose: partitions of a topic, in rows of equal ones.
+    """Lists what members would rather not lose: a row is a number of a topic's partitions that are alike.
 
     `amount` is how many of the topic's partitions; `cost` is what it costs to take one of them away, whoever
     gets it; `heir` is the member for whom it costs one less, -1 for nobody.
@@ -26,7 +26,7 @@ class Claims(NamedTuple):
 
 
 class Keeping(NamedTuple):
-    """How much of each claim stays, how much of each goes to its heir (`inherited`), and where the rest goes.
+    """Says how much of each claim stays, how much its heir gets (`inherited`), and where the rest goes.
 
     `placed` is how many of the other partitions go to each row of the readers: a topic's to a class.
     """
@@ -37,7 +37,7 @@ class Keeping(NamedTuple):
 
 
 class KeepingProblem:
-    """Whose partitions stay, as a flow from topics through classes to members and on to the sink.
+    """Models whose partitions stay as a flow from topics through classes to members and on to the sink.
 
     Topics with partitions have readers. Members may get all that they claim, and claim no more of a topic
     than its size. Loads are from `low` to `high`. `giving` is what it costs that members of a class have a

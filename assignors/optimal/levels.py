@@ -11,7 +11,7 @@ from partitioning.kit.columns import sums
 
 
 class Levels(NamedTuple):
-    """How the best loads part a group.
+    """Parts a group by its best loads.
 
     The members of a class get `of_kind` partitions, or one less. Topics go to readers of one part only, as
     far as loads allow. A part is complete if all its classes read all of its topics.

@@ -156,7 +156,7 @@ class Network:
         self.excess = np.minimum(self.excess, 0) + supply
 
     def _thin_wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """A wave arc by arc, where layers are so thin that this is quicker."""
+        """Send a wave arc by arc, which is quicker if layers are thin."""
         rows = np.concatenate(layers)
         tails, heads, limits = (column[rows].tolist() for column in (self._tail, self._head, self._left))
         supply, wanted = (np.maximum(amount, 0).tolist() for amount in (self.excess, -self.excess))
@@ -186,7 +186,7 @@ class _Dearer:
         self._serial = 0
 
     def add(self, rows: NDArray[np.intp], cost: NDArray[np.int64], so_far: int) -> None:
-        """Some arcs into nodes from which the way costs `so_far`; not all of them cost nothing."""
+        """Add arcs into nodes from which the way costs `so_far`; not all of them cost nothing."""
         later = cost > 0
         self._push(rows.compress(later), cost.compress(later) + so_far)
 

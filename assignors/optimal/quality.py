@@ -1,4 +1,4 @@
-"""How good an assignment is, against the best there is."""
+"""Measures an assignment against the best possible one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class AssignmentQuality:
 
     @property
     def avoidable_moves(self) -> int:
-        """How many moves less would do for the best loads; negative where worse loads saved some."""
+        """The moves above the fewest that best loads need; negative if worse loads saved some."""
         return self.moves - self.fewest_moves
 
 

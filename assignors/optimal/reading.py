@@ -1,4 +1,4 @@
-"""What a group asks for and what its members had, as numbers that do not depend on any order."""
+"""Reads what a group asks for and what its members had, as numbers that do not depend on any order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partitioning.kit.columns import bounds, distinct, inverse, locate
 
 
 class Readers(NamedTuple):
-    """Who reads what; members with equal subscriptions are one class.
+    """Says who reads which topics; members with equal subscriptions are one class.
 
     Attributes:
         of_member: the class of each member.
@@ -93,7 +93,7 @@ def rightful_members(
 
 
 class Owned(NamedTuple):
-    """Who says to have what, one claim a row."""
+    """Lists the members' claims, one claim a row."""
 
     member: NDArray[np.intp]
     partition: NDArray[np.intp]

@@ -1,4 +1,4 @@
-"""How aiokafka's own assignors decide: as those of kafka-python 2, which it was made from.
+"""aiokafka's own assignors decide as those of kafka-python 2, from which aiokafka was made.
 
 aiokafka 0.14, `aiokafka.coordinator.assignors`. Instance ids and racks are nothing to them, so members are in
 the order of their ids. Otherwise they decide as kafka-python's (`assignors.rules.kafka_python`), but for what

@@ -22,7 +22,7 @@ from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet
 from partitioning.topic_partition import TopicPartition
 
 CONNECTOR = "connector:"
-"""What the topic of a connector's own instance is called, before the connector's name."""
+"""Prefix, before the connector's name, of the topic that stands for a connector's own instance."""
 
 INSTANCE = -1
 """The task number that stands for the connector itself in Connect's protocol."""
@@ -32,7 +32,7 @@ BACKOFF_FACTOR = 40
 
 
 class ConnectRound(NamedTuple):
-    """What the leader of a Connect cluster answers in one rebalance.
+    """Decides what the leader of a Connect cluster answers in one rebalance.
 
     >>> cluster = Group([Topic("connector:jdbc", 1), Topic("jdbc", 2)], [Member("w1", []), Member("w2", [])])
     >>> answer = get_assignor("connect-incremental").assign_at(cluster, now_ms=1)
@@ -53,7 +53,7 @@ class ConnectRound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectMemory:
-    """What an `IncrementalCooperativeAssignor` remembers between rebalances; a new leader knows nothing.
+    """Remembers an `IncrementalCooperativeAssignor` between rebalances; a new leader knows nothing.
 
     Attributes:
         previous_assignment: what ran somewhere after the last round, or was lost and waits.
@@ -385,10 +385,10 @@ def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) ->
         first_load = len(parts[0])
         more = (row for row, part in enumerate(parts) if len(part) > first_load)
         for part in parts[: next(more, len(parts))]:
-            each = next(left, None)
-            if each is None:
+            unit = next(left, None)
+            if unit is None:
                 return
-            part[each] = None
+            part[unit] = None
 
 
 def _backoff_ms(attempts: int, max_delay_ms: int) -> int:

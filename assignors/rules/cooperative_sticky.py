@@ -1,4 +1,4 @@
-"""How "cooperative-sticky" decides: as "sticky", but what moves waits until it is given up (KIP-429).
+"""Decides as "sticky" does, but a partition that moves waits until it is given up (KIP-429).
 
 Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
 

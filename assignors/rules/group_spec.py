@@ -1,4 +1,4 @@
-"""What the coordinator tells its assignors about a group, targets included (KIP-848).
+"""The coordinator tells its assignors this about a group, targets included (KIP-848).
 
 Kafka 4.4.0, as 4.1 to 4.4.
 """

@@ -1,4 +1,4 @@
-"""How kafka-python's own assignors decide: otherwise than Java's, under the same names.
+"""kafka-python's own assignors decide otherwise than Java's, under the same names.
 
 kafka-python 3.0.12, `kafka.coordinator.assignors`. Racks are nothing to them, texts are compared by code
 point, and lists are sorted.

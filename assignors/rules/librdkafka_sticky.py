@@ -1,4 +1,4 @@
-"""How librdkafka's "cooperative-sticky" decides: another algorithm than Java's, under the same name.
+"""librdkafka's "cooperative-sticky" is another algorithm than Java's under the same name.
 
 librdkafka 2.14 to 2.16, so confluent-kafka, and the clients for Go, .NET, Node and others that stand on it:
 `rdkafka_sticky_assignor.c`, and for step 5 `rdkafka_cgrp.c`. It follows the Java clients before 2.4, so that
@@ -329,7 +329,7 @@ class Leader:
 
 
 class _Movements:
-    """Where partitions moved from and to (`PartitionMovements`), with what librdkafka does wrong about it."""
+    """Notes from where to where partitions moved (`PartitionMovements`), with librdkafka's faults."""
 
     def __init__(self) -> None:
         self.of: dict[TopicPartition, _Way] = {}

@@ -1,4 +1,4 @@
-"""How "sticky" decides: balanced as far as subscriptions allow, with few moves (KIP-54).
+"""Decides as "sticky" does: balanced as far as subscriptions allow, with few moves (KIP-54).
 
 Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4). `assign_partitions` is
 the table of contents; the parts follow in its order:
@@ -37,7 +37,7 @@ DEFAULT_GENERATION = -1
 
 
 class Decision(NamedTuple):
-    """What both sticky strategies decide.
+    """Holds what both sticky strategies decide.
 
     Attributes:
         partitions_transferring_ownership: partitions that another member has to give up first, with the
@@ -178,7 +178,7 @@ def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> Own
 
 
 class OwnedPartitions:
-    """Who may keep what after the claims so far; a claim is held against the latest one that counted.
+    """Decides who may keep what after the claims so far; a claim meets the latest one that counted.
 
     `consumer_to_owned_partitions` is in the order of claims; `partitions_with_multiple_previous_owners` is
     what several members claimed in the same generation.

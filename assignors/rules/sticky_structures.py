@@ -1,4 +1,4 @@
-"""What the sticky rule keeps in hand, each with one owner.
+"""The sticky rule keeps its state in these structures, each with one owner.
 
 `StickyGroup`, `RackInfo` and `PotentialConsumers` do not change while partitions are assigned;
 `CurrentAssignment` with its `SortedSubscriptions`, and `PartitionMovements`, do.
@@ -34,7 +34,7 @@ Heap = list[Entry]
 
 
 class StickyGroup:
-    """What a leader knows of its group, which no step changes."""
+    """Holds what a leader knows of its group; no step changes it."""
 
     def __init__(self, group: Group, record: Recorder) -> None:
         self.record = record
@@ -48,7 +48,7 @@ class StickyGroup:
 
 
 class RackInfo:
-    """Which consumers are near which partitions (KIP-881); where racks decide nothing, it knows of no rack.
+    """Knows which consumers are near which partitions (KIP-881); no rack at all if racks decide nothing.
 
     Java's `RackInfo`. Consumers without a rack are not
     in `consumer_racks`; `partition_racks` are those of a partition's replicas.
@@ -97,7 +97,7 @@ class RackInfo:
 
 
 class PotentialConsumers:
-    """Who can get what, where members subscribe to different topics; no step changes it.
+    """Knows who can get what if members subscribe to different topics; no step changes it.
 
     `max_assignment_size` is the most partitions each consumer can have. Topics that do not exist are left
     out. Quirk: a topic that a member names twice counts twice in both maps.
@@ -133,7 +133,7 @@ class PotentialConsumers:
 
 
 class CurrentAssignment:
-    """Who has what while partitions are given away and move; the one owner of that state.
+    """Owns the assignment while partitions are given away and move.
 
     Attributes:
         partitions: the partitions of each consumer, at first what it may keep. Java's order decides who a
@@ -236,7 +236,7 @@ class SortedSubscriptions:
 
     @property
     def difference(self) -> int:
-        """How many partitions more the last one has than the first one."""
+        """The partitions that the last consumer has more than the first."""
         return self._sizes[-1] - self._sizes[0]
 
     def ascending(self) -> list[str]:

@@ -21,7 +21,7 @@ _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class ProcessAssignment(NamedTuple):
-    """Which process runs what, and stands by for what or warms it up: its tasks in order.
+    """Says which process runs, stands by for, or warms up which tasks, in order.
 
     >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
     >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
@@ -33,7 +33,7 @@ class ProcessAssignment(NamedTuple):
     active: Mapping[str, PartitionList]
     standby: Mapping[str, PartitionList]
     probing_rebalance: bool
-    """Whether the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
+    """True if the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Process:
 
     @property
     def threads(self) -> int:
-        """How many members it has."""
+        """The number of its members."""
         return len(self.racks)
 
     def load(self, more: int = 0) -> float:

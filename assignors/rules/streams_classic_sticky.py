@@ -127,7 +127,7 @@ class _Plan(RackAwareApplication):
                 self._holders[task] = [process]
 
     def exchange_standby(self) -> None:
-        """Whatever their tags are: Kafka Streams compares those of a process with themselves."""
+        """Return True whatever the tags are: Kafka Streams compares a process's tags with themselves."""
         crossings = self.crossings(lambda subtopology: subtopology.changelog_topics)
         self.exchange_standby_tasks(self.strategy, crossings)
 

@@ -72,7 +72,7 @@ class StreamsMember:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroup:
-    """What the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
+    """Carries what the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
 
     >>> group = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", "app"), StreamsMember("b", "app")])
     >>> StreamsStickyAssignor().assign(group).active
@@ -110,7 +110,7 @@ def members_in_turn(members: Sequence[StreamsMember]) -> HashMap[str, StreamsMem
 
 
 class StreamsAssignment(NamedTuple):
-    """Who runs what, and who stands by for what: for each member its tasks, by subtopology and number.
+    """Says who runs and who stands by for what: each member's tasks, by subtopology and number.
 
     >>> group = StreamsGroup([Subtopology("0", 1)], [StreamsMember("a", "app-1")])
     >>> StreamsStickyAssignor().assign(group)
@@ -146,7 +146,7 @@ class StreamsStickyAssignor:
 
 @dataclass(slots=True)
 class _Quota:
-    """How many tasks each member may have; computed anew when a member has that many (`maybeUpdate`)."""
+    """Bounds the tasks of each member; computed anew when a member has that many (`maybeUpdate`)."""
 
     total: int
     members: int

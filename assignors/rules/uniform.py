@@ -243,7 +243,7 @@ class UniformHomogeneousAssignmentBuilder:
 
 
 MAX_ITERATION_COUNT = 16
-"""How many sweeps over the topics are made at most."""
+"""The most sweeps over the topics."""
 
 
 class UniformHeterogeneousAssignmentBuilder:

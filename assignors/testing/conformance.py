@@ -1,4 +1,4 @@
-"""What every assignor must do, ours and a stranger's: call `check_assignor` in a test of yours."""
+"""Every assignor, ours or a stranger's, must keep these rules: call `check_assignor` in a test of yours."""
 
 from collections.abc import Callable
 from copy import deepcopy

@@ -13,7 +13,7 @@ FORMS = ("as it was given", "none", "empty", "of another strategy")
 
 
 class Story:
-    """What happens to one group; the same seed tells the same story to assignors that answer alike."""
+    """Tells what happens to one group; the same seed gives the same story to assignors that answer alike."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - test data

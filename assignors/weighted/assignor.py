@@ -29,13 +29,13 @@ from assignors.weighted.weights import (
 from partitioning.kit.columns import inverse
 
 _ATTEMPTS = 16
-"""How often a cooperative answer takes what the next round would, before it takes nothing at all."""
+"""Attempts of a cooperative answer at what the next round would take, before it takes nothing at all."""
 _WORTH = 0.99
-"""What part of the peak cooperative moves have to leave at most; smaller gains lead from round to round."""
+"""Greatest part of the peak that cooperative moves may leave; smaller gains lead from round to round."""
 
 
 class _Weighted(Deciding):
-    """What both assignors share.
+    """Shares between both assignors everything but the protocol.
 
     Args:
         weights: what partitions weigh, by topic (each of its partitions) or by topic and partition, or a file

@@ -19,17 +19,17 @@ CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""
 
 _LIGHTEST = 32
-"""How many members a step looks at first."""
+"""Number of members that a step looks at first."""
 _FEW = 32
 """With so few partitions, a member's are not searched for equal ones."""
 _SAMPLE = 64
-"""How many partitions of a member a step looks at first."""
+"""Number of a member's partitions that a step looks at first."""
 _CELLS = 1 << 22
-"""How many pairs of partitions a step looks at at most."""
+"""Greatest number of pairs of partitions that a step looks at."""
 
 
 class Limits(NamedTuple):
-    """What moves are allowed.
+    """Bounds the moves that are allowed.
 
     Attributes:
         moves: how many at most; None for any number.

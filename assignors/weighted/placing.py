@@ -11,7 +11,7 @@ from partitioning.kit.columns import sorted_by
 _FEW = 16
 """If fewer get one in a step, the next ones are given one by one."""
 _RUN = 1024
-"""How many of them."""
+"""Number of partitions in a run."""
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:

@@ -13,13 +13,13 @@ from assignors.optimal.reading import Reading
 _BITS = 52
 """Sums of this many bits are exact, so that no order of adding shows in an answer."""
 _FLOW_BITS = 30
-"""What a flow network can carry."""
+"""Bits of the numbers that a flow network can carry."""
 _CAPACITY_BITS = 12
 _LEAST_CAPACITY = 2.0**-64
 
 
 class Problem(NamedTuple):
-    """What is to be decided.
+    """States what is to be decided: weights, capacities, readers and owners.
 
     Attributes:
         weight: of each partition, a whole number of units.

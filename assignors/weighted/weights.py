@@ -1,4 +1,4 @@
-"""What partitions weigh and members can carry, as people say it or as a program measures it."""
+"""People say, or a program measures, what partitions weigh and what members can carry."""
 
 import csv
 import json
@@ -43,7 +43,7 @@ class _Topic(NamedTuple):
 
 
 class Weights:
-    """What partitions weigh.
+    """Holds the weight of each partition.
 
     A partition that is not known weighs the mean of those of its topic, and where none of these is known the
     mean of all. What does not exist in a group is left out. Raises InvalidConfigError if a weight is no
@@ -100,7 +100,7 @@ class Weights:
 
 
 class Capacities:
-    """What members can carry, by instance id, client id or member id; others can carry the mean of these.
+    """Holds what members can carry, by instance id, client id or member id; others carry the mean of these.
 
     Raises InvalidConfigError if a capacity is no finite number above 0.
     """
@@ -174,7 +174,7 @@ def _number(value: object) -> float:
 
 
 GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str] | Weights
-"""What partitions weigh, by topic or by topic and partition, or a file that says so."""
+"""Weights by topic or by topic and partition, or the path of a file that holds them."""
 
 _COLUMNS = ["partition", "topic", "weight"]
 

@@ -247,7 +247,7 @@ class PartitioningProducer(Producer):
 
 
 class _PlacingBase(PartitioningProducer):
-    """What a SerializingProducer, which passes on a configuration and no more, has for a base."""
+    """Is the base of a SerializingProducer, which passes on a configuration and no more."""
 
     _settings: Mapping[str, Any]
 

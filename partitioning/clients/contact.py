@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 PATIENCE_S = 1.5
-"""How long a command gives brokers that are down or hang up to change their minds."""
+"""Seconds that a command gives brokers that are down or hang up."""
 Place: TypeAlias = tuple[str, int]
 """A topic and one of its partitions."""
 QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
@@ -38,7 +38,7 @@ _OTHER = {
     "SASL_SSL": "SASL_PLAINTEXT",
 }
 _NO_TLS = ("UNEXPECTED_EOF", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-"""How a handshake ends with somebody who does not speak TLS."""
+"""librdkafka's words for a handshake with a server that does not speak TLS."""
 
 
 def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: list[KafkaError]) -> Any:
@@ -162,7 +162,7 @@ def connected_metadata(ask: Callable[..., Any], *question: Any) -> Any:
 
 _FIRST_WAIT_S = 0.25
 _FINAL = {"_AUTHENTICATION", "_SSL", "_RESOLVE"}
-"""What another try does not mend: a wrong password, a certificate, a name that nobody knows."""
+"""Errors that another try does not mend: a wrong password, a certificate, an unknown host name."""
 
 
 def cluster_metadata(

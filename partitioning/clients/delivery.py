@@ -1,4 +1,4 @@
-"""What became of a producer's records: waited for with patience, and told where they were lost.
+"""Waits for a producer's records with patience, and reports the ones that were lost.
 
 Spark's executors get this module by value, so it needs nothing of this package but errors, and names no class
 of confluent-kafka's, which cannot be pickled.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WAIT_S = 1.0
 SLACK_S = 60.0
-"""What librdkafka may take beyond its own limit; its timers and a last request have their own."""
+"""Seconds that librdkafka may take beyond its own limit; its timers and a last request have their own."""
 
 _LIMITS = ("delivery.timeout.ms", "message.timeout.ms")  # two names of one setting
 _LIMIT_MS = 300_000
@@ -30,7 +30,7 @@ _MOST_MS = 2**31 - 1
 _DURATION = re.compile(r" \(after [^()]*(?:error\(s\) suppressed)?\)")
 PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._PURGE_INFLIGHT)
 TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
-"""How records end that a fatal error took along."""
+"""Error codes of records that a fatal error took along."""
 
 UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged it"
 

@@ -19,7 +19,7 @@ FORMAT = 1
 """The format of an entry, and of the digest in it."""
 
 PREFIX = "copartition/"
-"""What the names of all ledgers' groups, and all transactional ids, begin with: grant permissions on it."""
+"""Prefix of all ledgers' groups and all transactional ids: grant permissions on this prefix."""
 
 
 def ledger_group(app_id: str) -> str:
@@ -34,7 +34,7 @@ def transactional_id(app_id: str, topic: str, partition: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a partition holds of the version that was written to it last.
+    """Says what a partition holds of the version that was written to it last.
 
     Attributes:
         records: how many of the version's records are in: the first so many.

@@ -66,7 +66,7 @@ def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...
 
 
 class TopicPlacer:
-    """Where one topic's records go; several threads may ask.
+    """Places one topic's records; several threads may ask.
 
     `batches_told`: whether `batch_ended` will be called. InvalidConfigError if it will not be and the
     strategy would therefore stay with one partition.
@@ -88,7 +88,7 @@ class TopicPlacer:
 
     @property
     def minds_batches(self) -> bool:
-        """Whether the strategy makes anything of a batch's end."""
+        """True if the end of a batch matters to the strategy."""
         return self._bytes_aware is not None or self._batch_aware is not None
 
     def place(self, key: bytes | None, layout: TopicLayout) -> int:

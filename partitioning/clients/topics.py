@@ -1,4 +1,4 @@
-"""What the cluster last said about its topics, for a client that must name the partition itself."""
+"""Keeps what the cluster last said about its topics, for a client that must name partitions itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from partitioning.interface import Partitioner, TopicLayout
 Ask: TypeAlias = Callable[[str, float], Any]  # topic, seconds -> confluent-kafka's ClusterMetadata
 
 ANY_PARTITION = -1
-"""What confluent-kafka takes for "no explicit partition"."""
+"""confluent-kafka's number for "no explicit partition"."""
 
 _REFRESH_MS = 300_000  # librdkafka's own default
 _MOST_REFRESH_MS = 3_600_000  # likewise

@@ -1,4 +1,4 @@
-"""How a signed 32-bit hash becomes a partition: three sign rules, a scalar and a columnar twin."""
+"""A signed 32-bit hash becomes a partition by one of three sign rules, each a scalar and a columnar twin."""
 
 from typing import Literal, TypeAlias
 

@@ -143,7 +143,7 @@ def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np
 
 
 def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-    """Keys of as many words each, and no tail."""
+    """Hash keys of as many words each, and no tail."""
     matrix = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(states), -1)
     length = np.array([matrix.shape[1] * 4], dtype=np.uint32)
     start = rule.start(length)
@@ -165,7 +165,7 @@ def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data
 def _hash_rows(
     rule: WordHash, states: Words, lengths: Words, starts: NDArray[np.int64], data: NDArray[np.uint8]
 ) -> None:
-    """Keys longest first: those with 2**i to 2**(i + 1) - 1 words are copied out together."""
+    """Hash keys longest first: those with 2**i to 2**(i + 1) - 1 words are copied out together."""
     words = (lengths if rule.tail else lengths + _THREE) >> 2
     begin = 0
     while begin < len(states):

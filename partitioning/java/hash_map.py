@@ -29,10 +29,10 @@ DEFAULT_LENGTH = 16
 """The table of `new HashMap()` and `new HashSet()`."""
 
 TREEIFY = 8
-"""How many keys a bin may hold before it becomes a tree: `HashMap.TREEIFY_THRESHOLD`."""
+"""Number of keys that a bin may hold before it becomes a tree: `HashMap.TREEIFY_THRESHOLD`."""
 
 UNTREEIFY = 6
-"""What is left of a tree when its table grows is a list up to this size: `HashMap.UNTREEIFY_THRESHOLD`."""
+"""Size up to which the rest of a tree becomes a list when its table grows: `UNTREEIFY_THRESHOLD`."""
 
 SHORTEST_WITH_TREES = 64
 """A shorter table grows where it would need a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
@@ -93,7 +93,7 @@ H = TypeVar("H", bound=Hashable)
 
 
 class HashTable(Generic[H]):
-    """What a `HashMap` or `HashSet` keeps its keys in; here they can be anything that stands for Java's.
+    """Keeps keys as Java's `HashMap` and `HashSet` do; a key can be anything that stands for Java's.
 
     `hash_of` is a key's hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed; `rank_of` orders keys with the
     same hash, as their `compareTo` does.

@@ -29,7 +29,7 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """Whether it can go at once."""
+        """True if the batch can go at once."""
         return self.closed or self.size >= self.buffer
 
     def has_room(self, payload: int, timestamp: int) -> bool:
@@ -55,7 +55,7 @@ class Batch:
 
 
 class Appended(NamedTuple):
-    """What became of a record.
+    """Says what became of a record.
 
     Attributes:
         added: bytes by which the batches grew.

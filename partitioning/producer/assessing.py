@@ -1,4 +1,4 @@
-"""How often faults lose, duplicate or reorder records, over many runs."""
+"""Counts over many runs how often faults lose, duplicate or reorder records."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ MOST_BATCHES = 1_000_000
 
 
 class Tally(NamedTuple):
-    """How many batches something happened to.
+    """Counts the batches that something happened to.
 
     Attributes:
         batches: over all runs.
@@ -29,7 +29,7 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAssessment:
-    """What became of the batches of all runs.
+    """Says what became of the batches of all runs.
 
     Attributes:
         batches: of each run.

@@ -1,4 +1,4 @@
-"""How `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
+"""Simulates how `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
 
 A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, uncompressed, with one thread
 that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
@@ -54,7 +54,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class BatchingResult:
-    """What became of the records; times are ms on the records' own clock.
+    """Says what became of the records; times are ms on the records' own clock.
 
     Attributes:
         batch: batch of each record, -1 if `send()` timed out, shape (records,).

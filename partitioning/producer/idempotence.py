@@ -1,4 +1,4 @@
-"""What a leader remembers of a producer, and when it appends, forgives or refuses a batch (KIP-98)."""
+"""A leader remembers a producer's batches, and appends, forgives or refuses the next one (KIP-98)."""
 
 from __future__ import annotations
 

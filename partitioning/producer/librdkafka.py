@@ -1,4 +1,4 @@
-"""How librdkafka's settings batch a stream of records: a request for each batch of each partition.
+"""Simulates how librdkafka batches a stream of records: a request for each batch of each partition.
 
 Its rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
 uncompressed, without retries. Only the time on the network and in the brokers passes, and the waits that the

@@ -1,4 +1,4 @@
-"""How many bytes a record takes in a batch of message format v2 (KIP-98), uncompressed."""
+"""Computes a record's bytes in a batch of message format v2 (KIP-98), uncompressed."""
 
 import numpy as np
 from numpy.typing import NDArray

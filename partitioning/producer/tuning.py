@@ -1,4 +1,4 @@
-"""Which `linger.ms` and `batch.size` keep a producer's latency under a limit with the fewest requests."""
+"""Finds the `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What was tried for a client, and what is best.
+    """Lists what was tried for a client, and names the best.
 
     Attributes:
         client: the client's rules.

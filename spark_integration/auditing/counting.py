@@ -46,7 +46,7 @@ PASSES = 3
 """Records are counted so often at most, in the search for the writers of all of them."""
 
 HEAD = "topic string, partition int, offset bigint, key binary, task int"
-"""What a task takes of its first records."""
+"""Number of first records that a task takes."""
 
 COUNTED = "topic string, task bigint, tally binary, forms binary"
 
@@ -54,7 +54,7 @@ Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class Counted(NamedTuple):
-    """What records of a topic say: under which writers they are, and in which forms their keys."""
+    """Counts a topic's records by the writers that explain them and by the forms of their keys."""
 
     tally: Tally
     forms: FormCounts

@@ -1,4 +1,4 @@
-"""What the driver asks of the cluster: which partitions there are, and where they begin and end."""
+"""The driver asks the cluster which partitions there are, and where they begin and end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER_WITHIN_S = 30.0
 
 
 class Range(NamedTuple):
-    """What one task reads: the offsets from `start` up to and without `end`."""
+    """Bounds what one task reads: the offsets from `start` up to and without `end`."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""What the source's options mean: Spark's options and the environment in, librdkafka's configuration out."""
+"""Reads the source's options: Spark's options and the environment in, librdkafka's configuration out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 2**63 - 1
 BATCH_ONLY, STREAM_ONLY = "endingOffsets", "maxOffsetsPerTrigger"
 
 EARLIEST, LATEST = -2, -1
-"""How Spark's Kafka source writes them in JSON."""
+"""The numbers with which Spark's Kafka source writes both in JSON."""
 
 # As the Java consumer reads, and so Spark's own source; librdkafka's own default is "read_committed". The
 # group is never joined.
@@ -40,7 +40,7 @@ FIXED = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a read was asked to do.
+    """Says what a read was asked to do.
 
     Attributes:
         config: librdkafka's consumer configuration.

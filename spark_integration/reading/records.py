@@ -1,4 +1,4 @@
-"""What a task does: read the records of a range as Arrow batches. It runs where this package is not."""
+"""A task reads the records of a range as Arrow batches. It runs where this package is not installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_integration.sinks.records import ARROW_TYPES as RECORD_TYPES
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20
 SILENT_S = 60.0
-"""How long a task waits for the next record before it fails."""
+"""Seconds that a task waits for the next record before it fails."""
 
 _POLL_S = 0.2
 _OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -109,7 +109,7 @@ class _RangeReader:
         self.consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
 
     def _mind(self, message: Any) -> None:
-        """What an error among the records means for the position."""
+        """Decide what an error among the records means for the position."""
         fault: KafkaError = message.error()
         topic, partition, _, end = self._range
         if fault.code() == KafkaError._PARTITION_EOF:

@@ -87,7 +87,7 @@ class KafkaDataSource(KafkaSink):
 
 
 class _Reader:
-    """What the readers of a batch and of a stream share; executors get it by value."""
+    """Shares what the readers of a batch and of a stream have in common; executors get it by value."""
 
     def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
         self._options = options

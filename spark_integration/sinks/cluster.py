@@ -1,4 +1,4 @@
-"""What the cluster says about its topics before anything is sent."""
+"""Asks the cluster about its topics before anything is sent."""
 
 from collections.abc import Mapping
 from contextlib import suppress

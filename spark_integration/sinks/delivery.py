@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HOME = "_copartition_idle_producers"
 KEPT = 4
-"""How many idle producers a worker keeps; those of other configurations that were used last."""
+"""Number of idle producers that a worker keeps: those of other configurations that were used last."""
 
 
 class Lease:

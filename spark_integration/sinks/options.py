@@ -1,4 +1,4 @@
-"""What the sink's options mean: Spark's options and the environment in, librdkafka's configuration out."""
+"""Reads the sink's options: Spark's options and the environment in, librdkafka's configuration out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN_OPTIONS = (
     "exactlyOnce",
 )
 SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
-"""What Spark itself may pass along."""
+"""Options that Spark itself may pass along."""
 
 ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_", "KAFKA_SSL_")
 """Variables, and prefixes of variables, that stand in for options: KAFKA_SASL_USERNAME is sasl.username."""
@@ -56,7 +56,7 @@ NOT_IDEMPOTENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What a write was asked to do.
+    """Says what a write was asked to do.
 
     `topic` is None if the rows name their topics. `partitions` and `profile` are those by which the rows'
     partitions were computed, None if not said. `once` is None for a write that is at least once.
@@ -181,7 +181,7 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True, slots=True)
 class OnceOptions:
-    """What an exactly-once write is called.
+    """Names an exactly-once write.
 
     Attributes:
         version: which version of its records; 0 for a stream, which has a micro-batch.

@@ -1,4 +1,4 @@
-"""Whether keyed rows lie where the rule of their partition column puts the key that is written."""
+"""Checks that keyed rows lie where the rule of their partition column puts the key that is written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_integration.columns import KEY, NULLS, PROFILE
 from spark_integration.errors import ColumnError, RoutingError
 
 UNCHECKED = "none"
-"""What option `profile` says where rows are placed by no profile."""
+"""Value of the option `profile` if rows are placed by no profile."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ NO_PARTITION = -1
 NOW = 0
 
 HELD_BYTES = 16 << 20
-"""How much of Spark's rows is made into records at a time: Spark 4.0 bounds only the number of rows."""
+"""Bytes of Spark's rows that become records at a time: Spark 4.0 bounds only the number of rows."""
 
 
 def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:

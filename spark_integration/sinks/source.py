@@ -64,7 +64,7 @@ class KafkaSink(datasource.DataSource):
 
 @dataclass(frozen=True)
 class _Destination:
-    """What tasks need to know; None: the partition column does not say its count, or no rule is known."""
+    """Tells tasks where to write; None if the partition column has no count, or no rule is known."""
 
     sink: SinkOptions
     noted: int | None

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from confluent_kafka._types import HeadersType
 
 HUNG_AFTER_S = 5.0
-"""How long after its limit a call that has not come back ends the process."""
+"""Seconds after its limit at which a call that has not come back ends the process."""
 _WATCH_AGAIN_S = 1.0
 CONNECTED_WITHIN_S = 1.0
-"""How long to wait for a connection, by which a producer gets its id at once."""
+"""Seconds to wait for a connection, by which a producer gets its id at once."""
 MOST_ABORTS = 5
 """Aborted transactions in a row after which the loop gives up."""
 

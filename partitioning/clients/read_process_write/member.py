@@ -12,10 +12,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from partitioning.errors import GaveUpError
 
 LINGER_S = 0.2
-"""How long to wait for the records of a transaction."""
+"""Seconds to wait for the records of a transaction."""
 
 COMMITTED_S = 1.0
-"""How long to wait for what is committed."""
+"""Seconds to wait for the committed offsets."""
 
 _READ_ON = (KafkaError._MAX_POLL_EXCEEDED, KafkaError._PARTITION_EOF)
 log = logging.getLogger("partitioning.clients.read_process_write")

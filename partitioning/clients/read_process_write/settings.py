@@ -93,12 +93,12 @@ class LoopSettings:
 
     @property
     def turn_s(self) -> float:
-        """How long the calls of one turn may take together: after that a transaction is over."""
+        """Seconds that the calls of one turn may take together: after that a transaction is over."""
         return _seconds(self.producer, "transaction.timeout.ms", _TRANSACTION_MS)
 
     @property
     def poll_s(self) -> float:
-        """How long a batch may be processed: others have its partitions after that."""
+        """Seconds that a batch may be processed: other members have its partitions after that."""
         return _seconds(self.consumer, "max.poll.interval.ms", _POLL_MS)
 
     @property

@@ -1,4 +1,4 @@
-"""What the driver asks before a version is written, makes sure of after, and does when it failed."""
+"""The driver asks before a version is written, makes sure after it, and cleans up if it failed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _admin_api: Any = confluent_kafka.admin  # stubs export not all of it
 
 _SLACK_S = 20.0
-"""How long to wait for coordinators beyond the timeout of what a dead driver may have left open."""
+"""Seconds to wait for coordinators beyond the timeout of what a dead driver may have left open."""
 
 
 def look_up(target: Target, admin: AdminClient | None = None) -> Target:

@@ -1,4 +1,4 @@
-"""What the cluster's refusals mean, and which of them another try mends."""
+"""Says what the cluster's refusals mean, and which of them another try mends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN_S = 10.0
 PATIENCE_S = 60.0
-"""How long a broker that goes away in the middle of a write may stay away."""
+"""Seconds that a broker that goes away in the middle of a write may stay away."""
 
 _PASSING = (
     "NOT_COORDINATOR",
@@ -37,7 +37,7 @@ _PASSING = (
     "_TRANSPORT",
     "_WAIT_COORD",
 )
-"""What a coordinator that moves answers; librdkafka does not always call it worth another try."""
+"""Errors of a coordinator that moves; librdkafka does not always call them worth another try."""
 _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING")
 
 

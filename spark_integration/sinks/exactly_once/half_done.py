@@ -1,4 +1,4 @@
-"""What dead tasks and restarted brokers can leave of a transaction: open, though nobody has it any more.
+"""Dead tasks and restarted brokers can leave a transaction open that no producer has any more.
 
 A coordinator of Kafka 4.3 may end a transaction without a marker where it does not know the leader (see
 docs/transactions.md). Readers of committed records then stand still there, and an entry of the ledger cannot
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 16
 
 SILENT_S = 3.0
-"""How long the ledger may not be readable before it is looked at whether a transaction in it is half done."""
+"""Seconds without a readable ledger before a half-done transaction in it is looked for."""
 
 
 def fence(target: Target, partitions: Sequence[int], *, within_s: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a partition holds: where it ends, and whether readers of committed records find any there."""
+"""Asks where a partition ends, and whether readers of committed records find any there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT
 
 _OPEN_S = 3.0
-"""How long a transaction may be open before it counts as one that nobody ends soon."""
+"""Seconds that a transaction may be open before it counts as one that no producer ends soon."""
 
 
 def admin_client(target: Target) -> AdminClient:

@@ -1,4 +1,4 @@
-"""What is written where, and under which name; and what the ledger says of it."""
+"""Names what is written where, and reads what the ledger says of it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Target:
 
     @property
     def longest_transaction_s(self) -> float:
-        """How long a transaction that nobody ends stays open at the brokers."""
+        """Seconds that a transaction that no producer ends stays open at the brokers."""
         return milliseconds(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 @dataclass(frozen=True)
 class _Written(datasource.WriterCommitMessage):
-    """What a task tells the driver: which partition it wrote."""
+    """Tells the driver which partition a task wrote."""
 
     partition: int
 

@@ -55,10 +55,10 @@ MOST_AGE_S = 3.0
 """A transaction ends after so many records, or so long: no reader of committed records waits longer."""
 
 SLACK_S = 5.0
-"""What librdkafka may take beyond the limit that it is given."""
+"""Seconds that librdkafka may take beyond the limit that it is given."""
 
 STANDSTILL_S = 20.0
-"""How long one who was fenced waits for the other to come further."""
+"""Seconds that a fenced task waits for the other task to come further."""
 
 
 def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition: int) -> None:
