@@ -1,6 +1,6 @@
 """What operators were told, and what happened when they did it: `python -m benchmarks.drills`.
 
-A drill builds a real state of a real group on a broker of its own, asks a command as an operator would, does
+A drill builds a real state of a real group, asks a command as an operator would, does
 what the answer says or predicts, and looks. What was said and what happened is `measured.json`, and
 `benchmarks/drills.md` the table of it. With `--compare` no broker is needed: the page is written, and every
 answer judged, anew.
@@ -12,14 +12,19 @@ import argparse
 import tempfile
 import traceback
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.drills import looking, migrating, predicting
 from benchmarks.drills.page import page
 from benchmarks.drills.stage import Stage
 from benchmarks.measured import read_runs, replace_runs
+from tests.support.broker import Broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 MEASURED = Path(__file__).parent / "measured.json"
 PAGE = Path(__file__).parents[1] / "drills.md"
@@ -28,24 +33,33 @@ MOMENTS = ("before", "after")
 DRILLS = {drill.name: drill for drill in (*migrating.DRILLS, *looking.DRILLS, *predicting.DRILLS)}
 
 
-def run(name: str, version: str, moment: str) -> dict[str, Any]:
-    """Walk a drill on a broker of its own; what was said and what happened, as it is kept.
+def walk(name: str, version: str, moment: str, shared: Broker) -> dict[str, Any]:
+    """Walk a drill on a broker of its own if it needs one; what was said and what happened, as it is kept.
 
     A walk that fails is kept with its error: the answers until then are evidence, too.
     """
     drill = DRILLS[name]
+    own = drill.cluster(drill.settings, drill.java_options, version=version) if drill.alone else None
     with (
         tempfile.TemporaryDirectory(prefix="drills-") as folder,
-        drill.cluster(drill.settings, drill.java_options, version=version) as broker,
-        Stage(broker, Path(folder)) as stage,
+        own or nullcontext(shared) as broker,
+        Stage(broker, Path(folder), [*DRILLS].index(name) + 1) as stage,
     ):
-        kept: dict[str, Any] = {"run": f"{name} {version} {moment}"}
         try:
             happened = drill.walk(stage)._asdict()
         except Exception as error:  # noqa: BLE001 - a walk is other people's programs, which fail in many ways
             traceback.print_exc()
             happened = {"done": "", "became": f"the drill failed: {error!r}"[:300], "facts": None}
-        return kept | {"answers": [answer._asdict() for answer in stage.answers], **happened}
+        answers = [answer._asdict() for answer in stage.answers]
+        return {"run": f"{name} {version} {moment}", "answers": answers, **happened}
+
+
+def walk_all(names: Iterable[str], version: str, moment: str, at_a_time: int) -> Iterator[dict[str, Any]]:
+    """Walk drills on brokers of a version; each as soon as it is over."""
+    with Broker(version=version) as shared, ThreadPoolExecutor(at_a_time) as side_by_side:
+        walking = [side_by_side.submit(walk, name, version, moment, shared) for name in names]
+        for walked in as_completed(walking):
+            yield walked.result()
 
 
 def main() -> None:
@@ -60,10 +74,8 @@ def main() -> None:
     chosen = options.parse_args()
     if not chosen.compare:
         order = [" ".join(parts) for parts in product(DRILLS, VERSIONS, MOMENTS)]
-        names = list(product(chosen.only or DRILLS, chosen.version or VERSIONS, [chosen.moment]))
-        with ThreadPoolExecutor(chosen.at_a_time) as side_by_side:
-            for walked in as_completed([side_by_side.submit(run, *asked) for asked in names]):
-                kept = walked.result()
+        for version in chosen.version or VERSIONS:
+            for kept in walk_all(chosen.only or DRILLS, version, chosen.moment, chosen.at_a_time):
                 print(kept["run"], kept["became"], flush=True)
                 replace_runs(MEASURED, "runs", [kept], "run", order)
     PAGE.write_text(page(DRILLS, {kept["run"]: kept for kept in read_runs(MEASURED, "runs")}))

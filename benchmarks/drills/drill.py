@@ -40,6 +40,7 @@ class Drill:
         settings: of the broker, besides those of tests.
         java_options: of the broker's JVM.
         cluster: the kind of broker.
+        stops_broker: whether the walk stops it.
     """
 
     name: str
@@ -49,3 +50,9 @@ class Drill:
     settings: str = ""
     java_options: tuple[str, ...] = ()
     cluster: type[Broker] = Broker
+    stops_broker: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether it needs a broker of its own; the others share one, which starts once."""
+        return bool(self.settings or self.java_options or self.stops_broker) or self.cluster is not Broker

@@ -18,8 +18,8 @@ from confluent_kafka.admin import AclOperation, ResourceType
 from benchmarks.consumers.clients import AIOKAFKA, KAFKA_PYTHON
 from benchmarks.drills.drill import Drill, Happened
 from benchmarks.drills.judging import figure, never, no_ok, same_balance, says
-from benchmarks.drills.migrating import LIVE, NAMES
-from benchmarks.drills.stage import GROUP, UNIFORM, strategies
+from benchmarks.drills.migrating import NAMES
+from benchmarks.drills.stage import UNIFORM, strategies
 from tests.support import jars
 from tests.support.broker import POM, Broker, free_ports
 from tests.support.encrypted import allowed
@@ -97,9 +97,9 @@ def doctor_of_a_guest(stage: Stage) -> Happened:
     stage.commit(0)
     stage.form(NAMES, strategies("range") | {"enable.auto.commit": "false"})
     stage.write(WAITING)
-    _allow(stage, ResourceType.GROUP, GROUP)
-    stage.ask("doctor", GROUP, *SOON, *GUEST, servers=_users(stage))
-    seen = stage.ask("doctor", GROUP, *SOON, "--lag", "1000")
+    _allow(stage, ResourceType.GROUP, stage.group)
+    stage.ask("doctor", stage.group, *SOON, *GUEST, servers=_users(stage))
+    seen = stage.ask("doctor", stage.group, *SOON, "--lag", "1000")
     return Happened(
         "the same question was asked as a user with all rights",
         f"{WAITING:,} records wait, and that answer ends with {seen.code}",
@@ -128,7 +128,7 @@ def _described(stage: Stage) -> str:
     """What kafka-consumer-groups.sh prints of the group."""
     tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     command = ["java", "-cp", f"{jars.fetch(POM)}/*", tool, "--bootstrap-server", stage.servers]
-    command += ["--describe", "--group", GROUP]
+    command += ["--describe", "--group", stage.group]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -141,7 +141,7 @@ def empty_group(stage: Stage) -> Happened:
     for name in NAMES:
         stage.close(name)
     stage.write(600)
-    stage.ask("doctor", GROUP, *SOON)
+    stage.ask("doctor", stage.group, *SOON)
     return Happened("nothing", "no member is there, and 600 records wait", {"the group is empty": True})
 
 
@@ -151,8 +151,8 @@ def unequal_loads(stage: Stage) -> Happened:
         stage.create(partitions, name)
     stage.form([*NAMES, "pod-3"], strategies("range"))
     owners = stage.settle()
-    stage.ask("doctor", GROUP, *SOON)
-    stage.ask("diff", LIVE)
+    stage.ask("doctor", stage.group, *SOON)
+    stage.ask("diff", stage.live)
     loads = sorted(Counter(owners.values()).values())
     return Happened("nothing", f"the members have {loads} partitions", {"loads": loads})
 
@@ -168,8 +168,8 @@ def crash_loop(stage: Stage) -> Happened:
         stage.kill("pod-2")
         stage.start("pod-2", UNIFORM)
         time.sleep(4)
-    stage.ask("doctor", GROUP, *SOON)
-    listed = len(stage.admin.describe_consumer_groups([GROUP])[GROUP].result().members)
+    stage.ask("doctor", stage.group, *SOON)
+    listed = len(stage.admin.describe_consumer_groups([stage.group])[stage.group].result().members)
     for member in list(stage.running.values()):
         member.signal("kill")
     return Happened(
@@ -189,7 +189,7 @@ def frozen_process(stage: Stage) -> Happened:
     stage.running["pod-2"].signal("continue")
     stage.settle()
     (stage.folder / "server.log").write_bytes(stage.broker.logs[0].read_bytes())
-    stage.ask("why", "server.log", "--group", GROUP, on_cluster=False)
+    stage.ask("why", "server.log", "--group", stage.group, on_cluster=False)
     return Happened("nothing", "pod-2 stood still for 25 s and was not restarted", {"restarts": 0})
 
 
@@ -198,7 +198,7 @@ def spread_of_uniform(stage: Stage) -> Happened:
     for name in ("orders", "payments"):
         stage.create(8, name)
     stage.form(NAMES[:2], UNIFORM)
-    stage.ask("doctor", GROUP, *SOON)
+    stage.ask("doctor", stage.group, *SOON)
     owners = stage.settle()
     most = max(Counter((topic, owner) for (topic, _), owner in owners.items()).values())
     return Happened("nothing", f"a member has {most} of 8 partitions of a topic", {"most of a topic": most})
@@ -208,7 +208,7 @@ def timeouts_of_848(stage: Stage) -> Happened:
     """Ask about the timeouts of a KIP-848 group, which the broker's configuration has."""
     stage.create(6)
     stage.form(NAMES, UNIFORM)
-    stage.ask("doctor", GROUP, *SOON)
+    stage.ask("doctor", stage.group, *SOON)
     return Happened(
         "nothing",
         "the broker's group.consumer.session.timeout.ms is 6000",
@@ -221,7 +221,7 @@ def idle_members(stage: Stage) -> Happened:
     stage.create(3)
     names = [f"pod-{number}" for number in range(5)]
     stage.form(names, strategies("range"), AIOKAFKA)
-    stage.ask("diff", LIVE)
+    stage.ask("diff", stage.live)
     idle = len(names) - len(set(stage.settle().values()))
     return Happened("nothing", f"{idle} members have no partition", {"idle members": idle})
 
@@ -230,10 +230,10 @@ def unread_partitions(stage: Stage) -> Happened:
     """Ask after a topic grew, before the members know of the new partitions."""
     stage.create(6)
     stage.form(NAMES, strategies("range"))
-    stage.ask("snapshot", LIVE, "--out", "before.json")
+    stage.ask("snapshot", stage.live, "--out", "before.json")
     stage.grow(10)
-    stage.ask("diff", LIVE)
-    stage.ask("diff", "before.json", LIVE)
+    stage.ask("diff", stage.live)
+    stage.ask("diff", "before.json", stage.live)
     return Happened("nothing", "nobody reads four of ten partitions", {"partitions without a reader": 4})
 
 
@@ -247,7 +247,7 @@ class _Watch:
         self._stage = stage
         self._file = (stage.folder / "watch.txt").open("w+")
         self._process = subprocess.Popen(
-            stage.command("watch", GROUP), stdout=self._file, stderr=subprocess.STDOUT, cwd=stage.folder
+            stage.command("watch", stage.group), stdout=self._file, stderr=subprocess.STDOUT, cwd=stage.folder
         )
 
     def shows(self, what: str, within_s: float) -> bool:
@@ -264,7 +264,7 @@ class _Watch:
         code = self._process.poll()
         self._process.terminate()
         self._process.wait(30)
-        self._stage.keep_answer(f"watch {GROUP}", 0 if code is None else code, self._output())
+        self._stage.keep_answer(f"watch {self._stage.group}", 0 if code is None else code, self._output())
         self._file.close()
         return code
 
@@ -307,7 +307,6 @@ def _lives(_: Any, facts: Any) -> str | None:
 
 _LONG = ("--interval", "8000")
 """So much time between two looks that a restart falls between them."""
-_QUESTIONS = (("doctor", GROUP, *_LONG), ("transactions", *_LONG), ("diff", LIVE))
 
 
 def _wait_until_connected(command: subprocess.Popen[str], within_s: float = 20) -> None:
@@ -325,7 +324,8 @@ def ask_in_a_restart(stage: Stage) -> Happened:
     """Restart the broker while a command is under way; then ask through a pipe that ends after a line."""
     stage.create(6)
     stage.form(NAMES, strategies("range"))
-    for question, after_s in product(_QUESTIONS, (1, 3)):
+    questions = (("doctor", stage.group, *_LONG), ("transactions", *_LONG), ("diff", stage.live))
+    for question, after_s in product(questions, (1, 3)):
         command = stage.command(*question)
         asked = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=stage.folder
@@ -337,10 +337,10 @@ def ask_in_a_restart(stage: Stage) -> Happened:
         said, _ = asked.communicate(timeout=600)
         stage.keep_answer(" ".join(question), asked.returncode, said)
     codes = Counter(f"{answer.command.split()[0]} {answer.code}" for answer in stage.answers)
-    asked_of_shell = f"{subprocess.list2cmdline(stage.command('diff', LIVE))} | head -1"
+    asked_of_shell = f"{subprocess.list2cmdline(stage.command('diff', stage.live))} | head -1"
     shell = ["bash", "-o", "pipefail", "-c", asked_of_shell]
     run = subprocess.run(shell, capture_output=True, text=True, check=False)
-    stage.keep_answer(f"diff {LIVE} | head -1", run.returncode, run.stdout + run.stderr)
+    stage.keep_answer(f"diff {stage.live} | head -1", run.returncode, run.stdout + run.stderr)
     seen = ", ".join(f"{question} {times} times" for question, times in sorted(codes.items()))
     return Happened(
         "the broker was restarted 1 and 3 seconds after each command had connected",
@@ -354,8 +354,8 @@ def broker_down(stage: Stage) -> Happened:
     stage.create(6)
     stage.form(NAMES, strategies("range"))
     stage.broker.stop(by=SIGKILL)
-    stage.ask("doctor", GROUP, *SOON)
-    stage.ask("diff", LIVE)
+    stage.ask("doctor", stage.group, *SOON)
+    stage.ask("diff", stage.live)
     return Happened("nothing", "the only broker was down", {"brokers": 0})
 
 
@@ -473,24 +473,28 @@ DRILLS = (
         "a range group of 3, watched while its broker restarts",
         outlives(SIGTERM),
         (_lives,),
+        stops_broker=True,
     ),
     Drill(
         "watch-kills",
         "a range group of 3, watched while its broker is killed",
         outlives(SIGKILL),
         (_lives,),
+        stops_broker=True,
     ),
     Drill(
         "asked-in-a-restart",
         "a range group of 3, asked about while its broker restarts",
         ask_in_a_restart,
         (),
+        stops_broker=True,
     ),
     Drill(
         "broker-down",
         "the only broker is down",
         broker_down,
         (never(r"\d+/\d+ brokers are down", "a person should understand it"),),
+        stops_broker=True,
     ),
     Drill(
         "watch-static-away",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks.consumers.clients import JAVA, LIBRDKAFKA, Client
 from benchmarks.drills.drill import Drill, Happened
 from benchmarks.drills.judging import never, no_ok, no_stop, says
-from benchmarks.drills.stage import GROUP, UNIFORM, OldCluster, strategies
+from benchmarks.drills.stage import UNIFORM, OldCluster, strategies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from benchmarks.drills.judging import Answer, Facts
     from benchmarks.drills.stage import Settings, Stage
 
-LIVE = f"live:{GROUP}"
 NAMES = ("pod-0", "pod-1", "pod-2")
 TIMEOUTS: Settings = {"session.timeout.ms": 10_000, "heartbeat.interval.ms": 3000}
 
@@ -24,7 +23,7 @@ def old_cluster(stage: Stage) -> Happened:
     """Ask for the consumer protocol where no broker speaks it."""
     stage.create(6)
     stage.form(NAMES, strategies("range"), JAVA)
-    stage.ask("migrate", LIVE, "uniform")
+    stage.ask("migrate", stage.live, "uniform")
     fault = stage.stop_and_start(UNIFORM, JAVA)
     for member in stage.running.values():
         member.signal("kill")
@@ -43,8 +42,8 @@ def roll_to_uniform(strategy: str) -> Callable[[Stage], Happened]:
     def walk(stage: Stage) -> Happened:
         stage.create(6)
         stage.form(NAMES, strategies(strategy), LIBRDKAFKA)
-        stage.ask("migrate", LIVE, "uniform")
-        stage.ask("diff", LIVE, "plan:uniform")
+        stage.ask("migrate", stage.live, "uniform")
+        stage.ask("diff", stage.live, "plan:uniform")
         fault = stage.roll(UNIFORM, LIBRDKAFKA)
         stopped = stage.stop_and_start(UNIFORM, LIBRDKAFKA) if fault else None
         became = f"the rolling bounce: {fault or 'all lived and shared all partitions'}"
@@ -64,8 +63,8 @@ def after_bounce_1(stage: Stage) -> Happened:
     """Ask in the middle of a migration, when an eager strategy is still in every list."""
     stage.create(6)
     stage.form(NAMES, strategies("cooperative-sticky", "range"), JAVA)
-    stage.ask("migrate", LIVE, "cooperative-sticky")
-    stage.ask("diff", LIVE, "plan:current", "--deploy", "rolling")
+    stage.ask("migrate", stage.live, "cooperative-sticky")
+    stage.ask("diff", stage.live, "plan:current", "--deploy", "rolling")
     before = len(stage.revocations("pod-2"))
     fault = stage.roll(strategies("cooperative-sticky", "range"), JAVA)
     given_up = stage.revocations("pod-2")[before:]
@@ -86,7 +85,7 @@ def half_converted(stage: Stage) -> Happened:
     stage.close("pod-0")
     stage.start("pod-0", UNIFORM, JAVA)
     stage.settle()
-    stage.ask("migrate", LIVE, "uniform")
+    stage.ask("migrate", stage.live, "uniform")
     for name in NAMES[1:]:
         stage.close(name)
         stage.start(name, UNIFORM, JAVA)
@@ -103,7 +102,7 @@ def default_list(stage: Stage) -> Happened:
     stage.create(6)
     stage.form(NAMES, {}, JAVA)
     stage.ask("migrate", "range,cooperative-sticky", "cooperative-sticky", on_cluster=False)
-    stage.ask("migrate", LIVE, "cooperative-sticky")
+    stage.ask("migrate", stage.live, "cooperative-sticky")
     fault = stage.roll(strategies("cooperative-sticky"), JAVA)
     return Happened(
         "one rolling bounce from the default list to cooperative-sticky",
@@ -119,7 +118,7 @@ def with_timeouts(client: Client) -> Callable[[Stage], Happened]:
         stage.create(6)
         own = strategies("range") | TIMEOUTS
         stage.form(NAMES, own, client)
-        answer = stage.ask("migrate", LIVE, "uniform")
+        answer = stage.ask("migrate", stage.live, "uniform")
         kept = {name: value for name, value in own.items() if name not in answer.said}
         stage.close("pod-0")
         fault = stage.attempt(["pod-0"], kept | UNIFORM, client)

@@ -17,7 +17,7 @@ Run = dict[str, Any]
 
 _HEAD = """# Drills
 
-`python -m benchmarks.drills` builds {drills} states of a real group, each on a broker of its own, asks a
+`python -m benchmarks.drills` builds {drills} states of real groups, asks a
 command as an operator would, does what the answer says or predicts, and looks. Rules then compare the
 answer with what happened: no order stops a group where a milder way works, no exit code 0 without
 evidence, no advice that does not fit, no figure that is wrong, no command that dies with a broker, no

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from benchmarks.consumers.clients import JAVA
 from benchmarks.drills.drill import Drill, Happened
 from benchmarks.drills.judging import figure, never, says
-from benchmarks.drills.migrating import LIVE, NAMES
-from benchmarks.drills.stage import GROUP, strategies
+from benchmarks.drills.migrating import NAMES
+from benchmarks.drills.stage import strategies
 from benchmarks.rebalances.measure import outages, readings
 from benchmarks.rebalances.producer import SteadyProducer
 
@@ -25,7 +25,7 @@ def add_members(stage: Stage) -> Happened:
     stage.create(24)
     stage.form([*NAMES, "pod-3"], RANGE)
     before = stage.settle()
-    stage.ask("diff", LIVE, "plan:current", "--add-members", "3")
+    stage.ask("diff", stage.live, "plan:current", "--add-members", "3")
     for number in range(4, 7):
         stage.start(f"pod-{number}", RANGE)
     after = stage.settle()
@@ -41,7 +41,7 @@ def rolling_restart(stage: Stage) -> Happened:
         producer.begin(topic, 8)
         stage.form(names, RANGE, JAVA)
         time.sleep(5)
-        stage.ask("diff", LIVE, "plan:current", "--deploy", "rolling")
+        stage.ask("diff", stage.live, "plan:current", "--deploy", "rolling")
         began = time.monotonic()
         fault = stage.roll(RANGE, JAVA)
         time.sleep(5)
@@ -67,10 +67,10 @@ def growth(stage: Stage) -> Happened:
     with SteadyProducer(stage.servers) as producer:
         producer.begin(topic, 4)
         stage.form(NAMES, RANGE | age, JAVA)
-        stage.ask("diff", LIVE, "plan:current", "--grow", f"{topic}=8")
+        stage.ask("diff", stage.live, "plan:current", "--grow", f"{topic}=8")
         stage.grow(8)
         producer.begin(topic, 8)
-        stage.ask("doctor", GROUP, "--interval", "1000")
+        stage.ask("doctor", stage.group, "--interval", "1000")
         stage.settle()
         time.sleep(8)
         producer.stop(topic)
@@ -92,7 +92,7 @@ def static_deploy(stage: Stage) -> Happened:
     """Ask what a rolling deploy of static members stops, and do it: nothing rebalances."""
     stage.create(6)
     stage.form_static(NAMES, RANGE)
-    stage.ask("diff", LIVE, "plan:current", "--deploy", "rolling")
+    stage.ask("diff", stage.live, "plan:current", "--deploy", "rolling")
     before = sum(len(stage.revocations(name)) for name in NAMES)
     for name in NAMES:
         stage.close(name)
@@ -109,8 +109,8 @@ def plan_early(stage: Stage) -> Happened:
     """Compare a plan with the group before the plan is carried out."""
     stage.create(6)
     stage.form(NAMES, RANGE)
-    stage.ask("diff", LIVE, "plan:current", "--deploy", "rolling", "--save", "plan.json")
-    stage.ask("diff", "plan.json", LIVE)
+    stage.ask("diff", stage.live, "plan:current", "--deploy", "rolling", "--save", "plan.json")
+    stage.ask("diff", "plan.json", stage.live)
     return Happened("nothing: no member was restarted", "the group was as before", {"restarts": 0})
 
 
@@ -118,7 +118,7 @@ def page_title(stage: Stage) -> Happened:
     """Look at the title of the page of a deploy that stops everything again and again."""
     stage.create(6)
     stage.form(NAMES, RANGE)
-    stage.ask("diff", LIVE, "plan:current", "--deploy", "rolling", "--html", "page.html")
+    stage.ask("diff", stage.live, "plan:current", "--deploy", "rolling", "--html", "page.html")
     text = (stage.folder / "page.html").read_text()
     titles = re.findall(r"<(?:title|h1)[^>]*>(.*?)</", text, re.DOTALL)
     told = "\n".join(" ".join(title.split()) for title in titles)

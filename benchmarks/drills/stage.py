@@ -21,7 +21,6 @@ from tests.support.broker import CLUSTER_ID, Broker, BrokerError, Kafka
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-GROUP = "billing"
 PATIENCE_S = 180
 Owners = dict[tuple[str, int], str]
 Settings = dict[str, str | int]
@@ -47,17 +46,22 @@ class Stage:
     """The group of a drill, its topics and its members; use it as a context manager.
 
     Args:
-        broker: the drill's own.
+        broker: the drill's own, or one that drills share.
+        number: makes the names of the group and of its topics unlike those of other drills.
         folder: where members write, and where the commands' files go.
 
     Attributes:
+        group: its name.
+        live: its name as a source of the commands.
         answers: what the commands said so far, in the order in which they were asked.
         topics: the partitions of each topic.
         running: the members by `client.id`.
     """
 
-    def __init__(self, broker: Broker, folder: Path) -> None:
-        self.broker, self.folder = broker, folder
+    def __init__(self, broker: Broker, folder: Path, number: int) -> None:
+        self.broker, self.folder, self._number = broker, folder, number
+        self.group = f"billing{number}"
+        self.live = f"live:{self.group}"
         self.servers = broker.bootstrap_servers
         self.kafka = Kafka(self.servers)
         self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
@@ -69,26 +73,29 @@ class Stage:
     # What is built -----------------------------------------------------------------------------------
 
     def create(self, partitions: int, name: str = "orders") -> str:
-        """Create a topic; the members subscribe to all topics."""
-        self.topics[name] = partitions
-        return self.kafka.create_topic(partitions, name=name)
+        """Create a topic, to which all members subscribe; its name is this one and the drill's number."""
+        topic = f"{name}{self._number}"
+        self.topics[topic] = partitions
+        return self.kafka.create_topic(partitions, name=topic)
 
-    def grow(self, partitions: int, name: str = "orders") -> None:
-        """Give a topic more partitions."""
-        self.kafka.grow_topic(name, partitions)
-        self.topics[name] = partitions
+    def grow(self, partitions: int) -> None:
+        """Give the first topic more partitions."""
+        topic = next(iter(self.topics))
+        self.kafka.grow_topic(topic, partitions)
+        self.topics[topic] = partitions
 
-    def write(self, records: int, name: str = "orders") -> None:
-        """Write so many records to a topic, to its partitions in turn."""
+    def write(self, records: int) -> None:
+        """Write so many records to the first topic, to its partitions in turn."""
+        topic, partitions = next(iter(self.topics.items()))
         producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
         for number in range(records):
-            producer.produce(name, b"", partition=number % self.topics[name])
+            producer.produce(topic, b"", partition=number % partitions)
             producer.poll(0)
         producer.flush(60)
 
     def commit(self, offset: int) -> None:
         """Commit this offset in all partitions, while the group has no member."""
-        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": GROUP})
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": self.group})
         consumer.commit(
             offsets=[TopicPartition(*place, offset) for place in self._places()], asynchronous=False
         )
@@ -96,7 +103,7 @@ class Stage:
 
     def start(self, name: str, settings: Mapping[str, str | int] = {}, client: Client = LIBRDKAFKA) -> Member:
         """Let a member join; a setting of None is no setting."""
-        config = {"bootstrap.servers": self.servers, "group.id": GROUP, "client.id": name, **settings}
+        config = {"bootstrap.servers": self.servers, "group.id": self.group, "client.id": name, **settings}
         folder = self.folder / f"member-{len(self.members)}"
         folder.mkdir()
         listened = {"topics": list(self.topics), "config": client.named(config)}
@@ -171,7 +178,7 @@ class Stage:
         deadline, last = time.monotonic() + PATIENCE_S, None
         while time.monotonic() < deadline:
             self.check_members()
-            found = self.admin.describe_consumer_groups([GROUP], request_timeout=PATIENCE_S)[GROUP]
+            found = self.admin.describe_consumer_groups([self.group], request_timeout=PATIENCE_S)[self.group]
             if found.exception(2 * PATIENCE_S) is None:
                 group = found.result()
                 whole = {member.client_id for member in group.members} == set(self.running)
