@@ -18,7 +18,7 @@ HEADLINE = 160
 """Characters that a headline may have."""
 EXIT_CODES = (0, 1, 2)
 """What a command may end with: fine, found something, could not tell. A signal's number is negative."""
-_STOPS = re.compile(r"\bstop (all|every|the whole)\b", re.IGNORECASE)
+_STOPS = re.compile(r"\bstop (all|every|(of )?the whole)\b", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
