@@ -457,7 +457,7 @@ DRILLS = (
         "diff-idle-members",
         "an aiokafka range group of 5 members and 3 partitions",
         idle_members,
-        (says("idle|without|nothing to (read|do)", "that members are idle", headline=True),),
+        (says("idle|without|have none|nothing to (read|do)", "that members are idle", headline=True),),
     ),
     Drill(
         "diff-unread-partitions",

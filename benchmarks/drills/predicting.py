@@ -138,7 +138,7 @@ DRILLS = (
         "add-members",
         "a range group pod-0 to pod-3 of 24 partitions",
         add_members,
-        (figure(r"(\d[\d,]*)(?: to (\d[\d,]*))? moved", "moved"),),
+        (figure(r"(\d[\d,]*)(?: to (\d[\d,]*))?(?: of [\d,]+ partitions)? move", "moved"),),
     ),
     Drill(
         "longest-pause",
