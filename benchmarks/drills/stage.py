@@ -47,8 +47,8 @@ class Stage:
 
     Args:
         broker: the drill's own, or one that drills share.
-        number: makes the names of the group and of its topics unlike those of other drills.
         folder: where members write, and where the commands' files go.
+        number: makes the names of the group and of its topics unlike those of other drills.
 
     Attributes:
         group: its name.
@@ -102,7 +102,7 @@ class Stage:
         consumer.close()
 
     def start(self, name: str, settings: Mapping[str, str | int] = {}, client: Client = LIBRDKAFKA) -> Member:
-        """Let a member join; a setting of None is no setting."""
+        """Let a member join, and return at once; `settle` waits for the group."""
         config = {"bootstrap.servers": self.servers, "group.id": self.group, "client.id": name, **settings}
         folder = self.folder / f"member-{len(self.members)}"
         folder.mkdir()
