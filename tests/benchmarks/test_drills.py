@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.drills.__main__ import DRILLS, MEASURED
 from benchmarks.drills.drill import Drill, Happened
 from benchmarks.drills.judging import (
     Answer,
@@ -17,7 +18,8 @@ from benchmarks.drills.judging import (
     same_balance,
     says,
 )
-from benchmarks.drills.page import page
+from benchmarks.drills.page import faults, page
+from benchmarks.measured import read_runs
 
 if TYPE_CHECKING:
     from benchmarks.drills.judging import Rule
@@ -94,3 +96,19 @@ def test_the_page_judges_what_was_kept() -> None:
     text = page({"waiting": drill}, {"waiting 4.4.0 before": run})
     assert "**Runs with a wrong answer: 1 of 1 before, 0 of 0 after.**" in text
     assert "| 6 records wait | exit code 0, although records wait: 6 | not run |" in text
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, list[str]]:
+    """What is wrong with each kept run, by drill, version and moment."""
+    runs = read_runs(MEASURED, "runs")
+    return {run["run"]: faults(DRILLS[run["run"].split()[0]], run) for run in runs}
+
+
+def test_every_drill_has_found_a_wrong_answer(kept: dict[str, list[str]]) -> None:
+    found = {run.split()[0] for run, wrong in kept.items() if wrong and run.endswith("before")}
+    assert found == set(DRILLS)
+
+
+def test_no_answer_of_today_is_wrong(kept: dict[str, list[str]]) -> None:
+    assert {run: wrong for run, wrong in kept.items() if wrong and run.endswith("after")} == {}
