@@ -69,7 +69,7 @@ def growth(stage: Stage) -> Happened:
         stage.form(NAMES, RANGE | age, JAVA)
         stage.ask("diff", stage.live, "plan:current", "--grow", f"{topic}=8")
         stage.grow(8)
-        producer.begin(topic, 8)
+        producer.go_on(topic, 8)
         stage.ask("doctor", stage.group, "--interval", "1000")
         stage.settle()
         time.sleep(8)
