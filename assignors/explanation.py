@@ -9,7 +9,7 @@ from assignors.group import Assignment, Group
 from assignors.interface import Assignor, Reason, RecordingAssignor, Step
 from assignors.registry import get_assignor
 from partitioning.kit.packages import read_toml
-from partitioning.registry import call_plug_in
+from partitioning.plug_ins import call_plug_in
 from partitioning.topic_partition import TopicPartition
 
 

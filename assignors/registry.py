@@ -24,7 +24,8 @@ from assignors.strategies import (
 )
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.errors import CopartitionError
-from partitioning.registry import Registry, StrategyInfo
+from partitioning.plug_ins import PlugIns, StrategyInfo
+from partitioning.registry import Registry
 
 _OURS: dict[str, type[Assignor]] = {
     each.name: each
@@ -54,9 +55,7 @@ _OURS: dict[str, type[Assignor]] = {
 _CLIENTS = ("librdkafka", "kafka-python", "aiokafka")  # with rules of their own under Java's names
 
 _REGISTRY: Registry[Assignor] = Registry(
-    "assignor",
-    "copartition.assignors",
-    Assignor,
+    PlugIns("assignor", "copartition.assignors", Assignor),
     _OURS,
     {
         name: f"built-in, of {'Kafka Connect' if client == 'connect' else client}"
@@ -125,7 +124,7 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
     Raises:
         StrategyConflictError: the name is taken.
     """
-    _REGISTRY.register(name, factory)
+    _REGISTRY.plug_ins.register(name, factory)
 
 
 def is_built_in(assignor: Assignor) -> bool:
