@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 def call_plug_in(which: str, method: Callable[..., S], *arguments: object) -> S:
-    """What a plug-in's method returns; BrokenPluginError where it ends the process (`sys.exit`)."""
+    """Return what a plug-in's method returns; BrokenPluginError if it ends the process (`sys.exit`)."""
     try:
         return method(*arguments)
     except SystemExit as error:
@@ -45,7 +45,7 @@ class StrategyInfo:
         name: what to ask for.
         origin: "built-in", "built-in, of" somebody, "registered", or the distribution it comes from.
         summary: one line on what it does.
-        fault: why it cannot be used; None where it can.
+        fault: why it cannot be used; None if it can.
     """
 
     name: str

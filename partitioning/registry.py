@@ -55,7 +55,7 @@ class Registry(Generic[S]):
         raise UnknownStrategyError(f"no {self.plug_ins.kind} {name!r}; {hint}")
 
     def infos(self) -> list[StrategyInfo]:
-        """Describe every strategy, by name; one that cannot be used with its fault."""
+        """List every strategy by name; one that cannot be used with its fault."""
         infos = [
             StrategyInfo(name, self._origins.get(name, "built-in"), summary_of(factory))
             for name, factory in self._built_in.items()
