@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.explain import Explainer
+from assignors.explanation import Explainer
 from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from partitioning.errors import SourceError
@@ -85,7 +85,7 @@ class GroupState:
             rests on this state rests on that.
         explainer: tells why each partition is where it is, for a state that an assignor planned.
         way: what happens on the way to a planned state where that is more than one step: the `Event`s of
-            `copartition.diff.stops`, which this package does not know.
+            `copartition.assignment_diff.stops`, which this package does not know.
     """
 
     members: tuple[MemberIdentity, ...]

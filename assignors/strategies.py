@@ -13,18 +13,13 @@ from assignors.columnar.round_robin import assign_round_robin as columns_of_roun
 from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_cooperative_sticky
 from assignors.columnar.sticky import assign_sticky as columns_of_sticky
 from assignors.columnar.uniform import assign_uniform as columns_of_uniform
+from assignors.connect import ConnectMemory, ConnectRound, assign_connect_eager, assign_connect_incremental
 from assignors.group import Assignment, Group, Member
 from assignors.interface import CooperativeMemory, EagerMemory, RebalanceProtocol, Recorder
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_sticky_user_data
 from assignors.rules import aiokafka, cooperative_sticky, kafka_python, sticky
 from assignors.rules.broker_range import assign_broker_range
-from assignors.rules.connect import (
-    ConnectMemory,
-    ConnectRound,
-    assign_connect_eager,
-    assign_connect_incremental,
-)
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
 from assignors.rules.librdkafka_sticky import assign_librdkafka_cooperative_sticky
 from assignors.rules.range import assign_range

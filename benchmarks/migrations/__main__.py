@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.migrations.page import page
 from benchmarks.migrations.walking import Walk, walk
-from copartition.migration import Migration, plan_migration
+from copartition.migrate.migration import Migration, plan_migration
 from partitioning.errors import MigrationError
 from tests.support.broker import Broker, Kafka
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.migrations.walking import MEMBERS, PARTITIONS, Walk, WalkingGroup
-from copartition.groups import Joiner, WhatIf, plan, read_live
-from copartition.migration import plan_migration
+from copartition.assignment_diff import Joiner, WhatIf, plan
+from copartition.groups import read_live
+from copartition.migrate.migration import plan_migration
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:

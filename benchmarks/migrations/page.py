@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from benchmarks.migrations.walking import Walk
-    from copartition.migration import Migration
+    from copartition.migrate.migration import Migration
 
 _HEAD = """# Ways from one strategy to another
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from assignors.state import GroupState
-    from copartition.migration import Migration
+    from copartition.migrate.migration import Migration
     from tests.support.broker import Kafka
 
 CLIENTS = {each.name: each for each in (JAVA, LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA)}

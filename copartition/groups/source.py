@@ -10,11 +10,11 @@ import numpy as np
 from assignors.files import read_text
 from assignors.state import GroupState, MemberIdentity
 from assignors.weighted.weights import GivenWeights
-from copartition.diff import diff
+from copartition.assignment_diff.compare import diff
+from copartition.assignment_diff.planned_members import WhatIf, subscribed_members
+from copartition.assignment_diff.planner import as_complete, plan
 from copartition.groups.capture import check_head, is_status, parse_capture
 from copartition.groups.live import read_live
-from copartition.groups.plan import WhatIf, as_complete, plan
-from copartition.groups.plan.members import subscribed_members
 from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
 from copartition.simulation import Consumer, Scenario, SimulationResult, simulate
 from partitioning.errors import SourceError

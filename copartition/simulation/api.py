@@ -1,5 +1,9 @@
 """The names that the package has for everybody."""
 
+from copartition.simulate_scenarios.size_search import Size as Size
+from copartition.simulate_scenarios.size_search import SizeTrial as SizeTrial
+from copartition.simulate_scenarios.size_search import size as size
+from copartition.simulate_scenarios.size_search import size_trials as size_trials
 from copartition.simulation.inputs.durations import Duration as Duration
 from copartition.simulation.inputs.durations import Exponential as Exponential
 from copartition.simulation.inputs.durations import LogNormal as LogNormal
@@ -38,7 +42,3 @@ from copartition.simulation.outcome.timeline import Timeline as Timeline
 from copartition.simulation.records.flow import RecordsResult as RecordsResult
 from copartition.simulation.run import simulate as simulate
 from copartition.simulation.run import simulate_seeds as simulate_seeds
-from copartition.simulation.size import Size as Size
-from copartition.simulation.size import SizeTrial as SizeTrial
-from copartition.simulation.size import size as size
-from copartition.simulation.size import size_trials as size_trials

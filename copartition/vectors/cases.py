@@ -13,7 +13,7 @@ from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.interface import Assignor, RememberingAssignor
 from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
-from assignors.rules.simple import SimpleAssignor
+from assignors.share import SimpleAssignor
 from assignors.testing.stories import Story
 from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, runs, streams_cases
 from partitioning.errors import AssignorError

@@ -7,19 +7,19 @@ from dataclasses import replace
 from itertools import count, groupby
 from typing import Any, TypeAlias
 
+from assignors.connect import CONNECTOR, INSTANCE
 from assignors.group import Group, Member, Topic
-from assignors.rules.connect import CONNECTOR, INSTANCE
-from assignors.rules.streams_application import ProcessAssignment
-from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
-from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
-from assignors.rules.streams_sticky import (
+from assignors.strategies import ConnectEagerAssignor, ConnectIncrementalAssignor
+from assignors.streams.application import ProcessAssignment
+from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
+from assignors.streams.sticky import (
     StreamsAssignment,
     StreamsGroup,
     StreamsMember,
     StreamsStickyAssignor,
     Subtopology,
 )
-from assignors.strategies import ConnectEagerAssignor, ConnectIncrementalAssignor
 from partitioning.topic_partition import TopicPartition
 
 Json: TypeAlias = dict[str, Any]

@@ -10,8 +10,8 @@ import numpy as np
 
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
-from copartition.diff import Flow, diff
-from copartition.diff.changes import natural
+from copartition.assignment_diff.changes import Flow, natural
+from copartition.assignment_diff.compare import diff
 from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
 from partitioning.errors import SourceError

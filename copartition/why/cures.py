@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from assignors.group import Topic
 from copartition.groups.rows import strategy_name
+from copartition.kit.words import count, duration
 from copartition.simulation import simulate
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
 from copartition.simulation.inputs.settings import Settings
 from copartition.why.rebalances import REPLACED, Cause, GroupHistory, restarts
-from copartition.words import count, duration
 from partitioning.errors import CopartitionError, SourceError
 from partitioning.kit.packages import read_toml
 

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from copartition.groups.live.wire import Answer
+from copartition.kit.words import count
 from copartition.why.evidence import Line
 from copartition.why.rebalances import OFFSETS_TOPIC, Cause, GroupHistory, Other, Rebalance
-from copartition.words import count
 from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
 
@@ -35,11 +35,11 @@ class Written(NamedTuple):
 def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
     """The records of the partition that keeps a group, without aborted transactions; nothing is written.
 
-    Errors are those of `copartition.topics.audit.reader.Reading`.
+    Errors are those of `copartition.audit.reader.Reading`.
     """
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition  # noqa: PLC0415 - extra
 
-    from copartition.topics.audit.topic_state import TopicState  # noqa: PLC0415 - needs it, too
+    from copartition.audit.topic_state import TopicState  # noqa: PLC0415 - needs it, too
     from partitioning.clients.contact import quiet_client  # noqa: PLC0415 - as above
 
     state = TopicState(OFFSETS_TOPIC, config)

@@ -14,8 +14,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from assignors.group import name_in
+from copartition.kit.words import count
 from copartition.why.evidence import Evidence, Kind, Line
-from copartition.words import count
 from partitioning.kit.packages import read_toml
 
 OFFSETS_TOPIC = "__consumer_offsets"

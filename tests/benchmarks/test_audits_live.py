@@ -15,8 +15,8 @@ from benchmarks.audits.reading import read
 from benchmarks.audits.recording import as_table
 from benchmarks.audits.truth import Written, broken
 from benchmarks.audits.writing import write
-from copartition.topics.audit.topic_audit import Selection
-from copartition.topics.cluster import audit_topic, check_topics
+from copartition.audit.cluster import audit_topic, check_topics
+from copartition.audit.topic_audit import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,15 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from copartition.groups.live.cluster import Cluster
-from copartition.reports.transactions import print_transactions
-from copartition.transactions import Look, OpenProducer, PartitionLook, Transaction, findings, transactions_of
+from copartition.transactions.looks import (
+    Look,
+    OpenProducer,
+    PartitionLook,
+    Transaction,
+    findings,
+    transactions_of,
+)
+from copartition.transactions.report import print_transactions
 
 if TYPE_CHECKING:
     from tests.support.broker import Kafka

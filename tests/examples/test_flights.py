@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from copartition import simulate
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups.source import step_state
 from examples.flights.audit import Records, audit, inversions
 from examples.flights.deploy import scenario

@@ -9,7 +9,7 @@ from itertools import count
 from threading import Thread
 from typing import TYPE_CHECKING, Self
 
-from partitioning.producer import Fault
+from copartition.models import Fault
 from tests.support.broker import free_ports
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.rules.simple import SimpleAssignor
-from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
-from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
-from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from assignors.share import SimpleAssignor
+from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
+from assignors.streams.sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 from tests.support.golden import group_of, lists_of

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from partitioning.producer import Fault
+from copartition.models import Fault
 from tests.support.broker import Broker, Kafka
 from tests.support.proxy import END_TXN, PRODUCE, Proxy
 

@@ -2,14 +2,14 @@
 
 GOLDEN = "tests/assignors/test_golden.py"
 ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
-CLASSIC_STICKY = "tests/assignors/rules/test_streams_classic_sticky.py"
-STREAMS = "tests/assignors/rules/test_streams_high_availability.py"
-STREAMS_RACKS = "tests/assignors/rules/test_streams_racks.py"
-DIFF = "tests/copartition/diff"
-STOPS = "tests/copartition/diff/test_stops.py"
+CLASSIC_STICKY = "tests/assignors/streams/test_classic_sticky.py"
+STREAMS = "tests/assignors/streams/test_high_availability.py"
+STREAMS_RACKS = "tests/assignors/streams/test_racks.py"
+DIFF = "tests/copartition/assignment_diff"
+STOPS = "tests/copartition/assignment_diff/test_stops.py"
 CAPTURE = "tests/copartition/groups/capture"
 REPORTS = "tests/copartition/reports"
-COMMAND = "tests/copartition/cli/test_diff_command.py"
+COMMAND = "tests/copartition/assignment_diff/test_command.py"
 WATCHING = "tests/copartition/watch"
 PYTHON_CLIENTS = "tests/assignors/rules/test_python_clients.py"
 OPTIMAL = "tests/assignors/optimal"
@@ -88,73 +88,73 @@ ROWS = [
         GOLDEN,
     ),
     (
-        "assignors/rules/streams_classic_sticky.py",
+        "assignors/streams/classic_sticky.py",
         "len(each.active) < each.threads * per_thread",
         "len(each.active) <= each.threads * per_thread",
         CLASSIC_STICKY,
     ),
     (
-        "assignors/rules/streams_classic_sticky.py",
+        "assignors/streams/classic_sticky.py",
         "if load < 1 or min(self._loads) == load:",
         "if load < 1:",
         CLASSIC_STICKY,
     ),
     (
-        "assignors/rules/streams_classic_sticky.py",
+        "assignors/streams/classic_sticky.py",
         "not load_of(best) or self._is_new_pair(task, best)",
         "self._is_new_pair(task, best)",
         CLASSIC_STICKY,
     ),
     (
-        "assignors/rules/streams_classic_sticky.py",
+        "assignors/streams/classic_sticky.py",
         "if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:",
         "if offset == RUNNING:",
         CLASSIC_STICKY,
     ),
     (
-        "assignors/rules/streams_application.py",
+        "assignors/streams/application.py",
         "for member in members_in_turn(group.members).values():",
         "for member in group.members:",
         STREAMS,
     ),
     (
-        "assignors/rules/streams_racks.py",
+        "assignors/streams/racks.py",
         "if self._default_costs is None and None in costs:",
         "if self._default_costs is None and costs[0] is None:",
         STREAMS_RACKS,
     ),
     (
-        "assignors/rules/streams_classic_sticky.py",
+        "assignors/streams/classic_sticky.py",
         "(*each.source_topics, *each.changelog_topics)",
         "each.source_topics",
         STREAMS_RACKS,
     ),
     (
-        "assignors/rules/streams_high_availability.py",
+        "assignors/streams/high_availability.py",
         " and (changelogs is not None or not group.standby_replicas)",
         "",
         STREAMS_RACKS,
     ),
     (
-        "assignors/rules/streams_racks.py",
+        "assignors/streams/racks.py",
         "previous[heads[rows]] = tails[rows]",
         "previous[heads[rows[::-1]]] = tails[rows[::-1]]",
         STREAMS,
     ),
     (
-        "assignors/rules/streams_racks.py",
+        "assignors/streams/racks.py",
         "for _ in range(self._sink + 1):",
         "for _ in range(self._sink):",
         STREAMS,
     ),
     (
-        "assignors/rules/streams_racks.py",
+        "assignors/streams/racks.py",
         "            if tasks < room:",
         "            if tasks <= room:",
         STREAMS_RACKS,
     ),
     (
-        "assignors/rules/streams_racks.py",
+        "assignors/streams/racks.py",
         "cost[np.arange(len(tasks)), before] -= elsewhere",
         "cost[np.arange(len(tasks)), before] -= 0",
         STREAMS_RACKS,
@@ -217,59 +217,64 @@ ROWS = [
     ),
     # Diffs, simulations, reports and commands.
     (
-        "copartition/diff/compare.py",
+        "copartition/assignment_diff/compare.py",
         "            absent[0],\n            absent[1],\n            source == target,",
         "            source == target,\n            absent[0],\n            absent[1],",
         DIFF,
     ),
-    ("copartition/diff/changes.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
+    ("copartition/assignment_diff/changes.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
     (
-        "copartition/diff/changes.py",
+        "copartition/assignment_diff/changes.py",
         '"member-id": "id", "host": "host"}',
         '"host": "host", "member-id": "id"}',
-        "tests/copartition/diff/test_matching.py",
+        "tests/copartition/assignment_diff/test_matching.py",
     ),
     (
-        "copartition/diff/compare.py",
+        "copartition/assignment_diff/compare.py",
         "return not (came_or_went or self.matching.renames or",
         "return not (came_or_went or",
-        "tests/copartition/diff/test_matching.py",
+        "tests/copartition/assignment_diff/test_matching.py",
     ),
     (
-        "copartition/diff/needed.py",
+        "copartition/assignment_diff/needed.py",
         "min(loads, default=0) if all_known else 0",
         "min(loads, default=0)",
-        "tests/copartition/diff/test_needed.py",
+        "tests/copartition/assignment_diff/test_needed.py",
     ),
     (
-        "copartition/diff/needed.py",
+        "copartition/assignment_diff/needed.py",
         "held = here & (rows.source >= 0)",
         "held = rows.source >= 0",
-        "tests/copartition/diff/test_needed.py",
+        "tests/copartition/assignment_diff/test_needed.py",
     ),
-    ("copartition/diff/stops.py", "event.members - grows", "event.members", STOPS),
-    ("copartition/diff/stops.py", "again_ms *= others > 0", "again_ms *= 1", STOPS),
-    ("copartition/diff/stops.py", "tuple(0.0 if lost_rows else", "tuple(5e3 if lost_rows else", STOPS),
-    ("copartition/diff/stops.py", "won if left.any() else handed", "handed", STOPS),
+    ("copartition/assignment_diff/stops.py", "event.members - grows", "event.members", STOPS),
+    ("copartition/assignment_diff/stops.py", "again_ms *= others > 0", "again_ms *= 1", STOPS),
     (
-        "copartition/diff/stops.py",
+        "copartition/assignment_diff/stops.py",
+        "tuple(0.0 if lost_rows else",
+        "tuple(5e3 if lost_rows else",
+        STOPS,
+    ),
+    ("copartition/assignment_diff/stops.py", "won if left.any() else handed", "handed", STOPS),
+    (
+        "copartition/assignment_diff/stops.py",
         "missed_ms], axis=1).max",
         "], axis=1).max",
         "tests/copartition/simulation/group/test_heartbeats.py",
     ),
     (
-        "copartition/migration.py",
+        "copartition/migrate/migration.py",
         "both = (*new, *old)",
         "both = (*old, *new)",
-        "tests/copartition/test_migration.py",
+        "tests/copartition/migrate/test_migration.py",
     ),
     (
         "copartition/simulation/group/clients.py",
         "refreshes_as_it_assigns=True,\n        mixes_protocols=False,",
         "refreshes_as_it_assigns=True,",
-        "tests/copartition/test_migration.py",
+        "tests/copartition/migrate/test_migration.py",
     ),
-    ("copartition/words.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
+    ("copartition/kit/words.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
     (
         "copartition/simulation/group/partitions.py",
         "(last >= 0) &",
@@ -313,10 +318,10 @@ ROWS = [
         "tests/copartition/simulation/records/test_flow.py",
     ),
     (
-        "copartition/groups/scenario.py",
+        "copartition/simulate_scenarios/captured.py",
         "until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at",
         "until = steps[-1].at",
-        "tests/copartition/groups/test_scenario.py",
+        "tests/copartition/simulate_scenarios/test_captured.py",
     ),
     (
         "copartition/simulation/group/consumer_client.py",
@@ -354,10 +359,10 @@ ROWS = [
         "if not",
         "tests/copartition/simulation/inputs",
     ),
-    ("copartition/reports/page.py", "autoescape=True", "autoescape=False", REPORTS),
-    ("copartition/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
+    ("copartition/kit/page.py", "autoescape=True", "autoescape=False", REPORTS),
+    ("copartition/kit/markdown.py", "    text = visible(text)\n", "", REPORTS),
     (
-        "copartition/cli/diff.py",
+        "copartition/assignment_diff/command.py",
         "bool(failed) if limits else _found_something(change)",
         "bool(failed) or _found_something(change)",
         COMMAND,
@@ -381,20 +386,25 @@ ROWS = [
         "tests/copartition/groups/test_client_bytes.py",
     ),
     (
-        "copartition/groups/plan/members.py",
+        "copartition/assignment_diff/planned_members.py",
         '"sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)',
         "name_in_group(strategy)",
-        "tests/copartition/groups/plan/test_new_ids.py",
+        "tests/copartition/assignment_diff/test_new_ids.py",
     ),
     (
-        "copartition/diff/compare.py",
+        "copartition/assignment_diff/compare.py",
         "len(np.unique(owners)) > 1 and",
         "len(owners) > 1 and",
-        "tests/copartition/diff/test_topic_spread.py",
+        "tests/copartition/assignment_diff/test_topic_spread.py",
     ),
-    ("copartition/cli/diff.py", "if strict and change.assumed:", "if strict and change.warnings:", COMMAND),
-    ("copartition/reports/diff/model.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
-    ("copartition/cli/shell.py", "COULD_NOT = 2", "COULD_NOT = 1", COMMAND),
+    (
+        "copartition/assignment_diff/command.py",
+        "if strict and change.assumed:",
+        "if strict and change.warnings:",
+        COMMAND,
+    ),
+    ("copartition/assignment_diff/report/model.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
+    ("copartition/shell/commands.py", "COULD_NOT = 2", "COULD_NOT = 1", COMMAND),
     (
         "copartition/watch/changes.py",
         "self._shown_until = step.since",

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from copartition.cli.main import SECTIONS, copartition
+from copartition.shell.main import SECTIONS, copartition
 from copartition.simulation.inputs.file import scenario_schema
 from partitioning.kit.packages import LazyPackage, public_names
 

@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import Annotated
 
-from assignors.rules.connect import CONNECTOR
+from assignors.connect import CONNECTOR
 from assignors.state import CONNECT, GroupState, MemberIdentity
 from copartition.groups.capture.table import AGAIN
 from copartition.groups.rows import Rows
-from copartition.words import first_of
+from copartition.kit.words import first_of
 from partitioning.errors import SourceError
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import MAX_ID, MAX_PARTITION, MAX_TOPIC_NAME, check_partitions

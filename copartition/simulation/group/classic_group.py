@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.kit.words import first_of
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import Answer, Decisions, Leader, subscription
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
-from copartition.words import first_of
 
 FOLLOW_UP = "partitions revoked"
 """Why a cooperative group rebalances once more, for the causes of the rebalance before."""

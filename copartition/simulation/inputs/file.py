@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assignors.group import Topic
+from copartition.kit.words import described
 from copartition.simulation.inputs import kinds
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
@@ -34,7 +35,6 @@ from copartition.simulation.inputs.kinds import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from copartition.simulation.inputs.values import COUNT, FLAG, SETTINGS, TEXT, change_value, read_audit
-from copartition.words import described
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_TOPIC_NAME
 

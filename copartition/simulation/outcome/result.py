@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copartition.kit.words import COMPARISON, COMPARISONS, count, duration
 from copartition.simulation.inputs.events import PRIMITIVE_NAMES
 from copartition.simulation.inputs.kinds import UNITS
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
-from copartition.words import COMPARISON, COMPARISONS, count, duration
 from partitioning.errors import ScenarioError
 from partitioning.kit.columns import bounds
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.kit.words import count
 from copartition.simulation.group.leader import subscription
 from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.group.world import World
@@ -16,7 +17,6 @@ from copartition.simulation.outcome.phases import KINDS
 from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult, check, percentile
 from copartition.simulation.outcome.timeline import PHASE_NAMES, Phase
 from copartition.simulation.records.flow import RecordsResult
-from copartition.words import count
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:

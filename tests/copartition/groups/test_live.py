@@ -9,16 +9,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicCollect
 from confluent_kafka.admin import AdminClient
 
 from assignors.state import UNKNOWN_LAG
-from copartition.diff import diff
-from copartition.groups import (
-    Joiner,
-    WhatIf,
-    parse_snapshot,
-    plan,
-    read_live,
-    read_pair,
-    snapshot_bytes,
-)
+from copartition.assignment_diff import Joiner, WhatIf, diff, plan, read_pair
+from copartition.groups import parse_snapshot, read_live, snapshot_bytes
 from partitioning.errors import SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for, wait_for_group
 

@@ -14,9 +14,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from copartition.cli.client_options import client_settings
 from copartition.groups import read_live
 from copartition.groups.live.cluster import TIMEOUT_S
+from copartition.shell.client_options import client_settings
 from partitioning.errors import SourceError
 from tests.support.secured import settings
 

@@ -10,7 +10,7 @@ import pytest
 
 from assignors.group import Assignment
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
 from partitioning.errors import SourceError
 

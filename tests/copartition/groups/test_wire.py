@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from copartition.cli.client_options import client_settings
-from copartition.groups import plan
+from copartition.assignment_diff import plan
 from copartition.groups.live import wire
 from copartition.groups.live.wire import read_features, read_subscriptions
+from copartition.shell.client_options import client_settings
 from partitioning.errors import ProtocolError, SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
 from tests.support import secured as users

@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer
 from kafka import KafkaConsumer
 
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import read_live
 from partitioning.errors import SourceError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignors.state import UNKNOWN_LAG
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import parse_capture
 from partitioning.errors import SourceError
 

@@ -1,0 +1,18 @@
+"""What changes between two assignments of a group: which partitions move, and how many had to."""
+
+from copartition.assignment_diff.changes import MATCH_RULES as MATCH_RULES
+from copartition.assignment_diff.changes import Action as Action
+from copartition.assignment_diff.changes import Change as Change
+from copartition.assignment_diff.changes import Conflict as Conflict
+from copartition.assignment_diff.changes import Flow as Flow
+from copartition.assignment_diff.changes import Matching as Matching
+from copartition.assignment_diff.changes import MemberChange as MemberChange
+from copartition.assignment_diff.changes import Presence as Presence
+from copartition.assignment_diff.changes import Rename as Rename
+from copartition.assignment_diff.compare import AssignmentDiff as AssignmentDiff
+from copartition.assignment_diff.compare import diff as diff
+from copartition.assignment_diff.stops import Stop as Stop
+from copartition.assignment_diff.summary import Check as Check
+from copartition.assignment_diff.summary import Summary as Summary
+from copartition.assignment_diff.summary import parse_check as parse_check
+from partitioning.errors import DiffError as DiffError

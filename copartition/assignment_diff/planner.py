@@ -1,0 +1,415 @@
+"""Plans: the assignment that a strategy would give to a group as it is, or after a change."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.answers import ask
+from assignors.explanation import Explainer, settle
+from assignors.group import Assignment, Group, Topic
+from assignors.registry import check_for_consumers, get_assignor, name_in_group
+from assignors.state import CONNECT, GroupState, TopicRacks
+from assignors.weighted.weights import GivenWeights
+from copartition.assignment_diff.planned_members import (
+    EVERYBODY,
+    Seat,
+    WhatIf,
+    find_member,
+    leaders_rule,
+    names_of,
+    placeholder,
+    seat_members,
+    unknown_places,
+)
+from copartition.assignment_diff.stops import Event
+from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
+from partitioning.java import scala_set_order
+from partitioning.kit.limits import check_members, check_partitions
+
+_WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
+"""Strategies to which racks are nothing."""
+
+_BY_TOPIC_ID = {"uniform", "broker-range"}
+"""Strategies that depend on the ids of topics."""
+
+
+class PlannedTopics(NamedTuple):
+    """The topics of a planned group, and what no source tells of them."""
+
+    all: list[Topic]
+    assumed: tuple[str, ...]
+
+
+def as_complete(state: GroupState) -> GroupState:
+    """The state as a plan has to take it: what it does not show is not there, which is assumed.
+
+    Partitions go up to the highest one seen where counts are unknown; members are the ones that are shown.
+    """
+    if not state.complete:
+        guess = "partition counts are unknown; taken from the highest partition seen"
+        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
+    if not state.members_complete:
+        guess = "this source does not show members without partitions; taken for none"
+        state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
+    return state
+
+
+def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
+    """The topics after the change, as the strategy gets them; none may shrink or have an unknown count."""
+    counts = _counts(state, what_if, seats)
+    read = {topic for seat in seats for topic in seat.member.topics}
+    assumed = []
+    ids = dict(zip(state.topics, state.topic_ids, strict=True)) if state.topic_ids else {}
+    nameless = sorted(topic for topic in read & counts.keys() if ids.get(topic) is None)
+    if strategy in _BY_TOPIC_ID and nameless and len(read) > 1:
+        assumed.append(
+            f"the topic ids of {', '.join(nameless)} are unknown and made from the names; {strategy!r} "
+            "depends on them: the numbers are right, who gets which partition may differ"
+        )
+    racks: dict[str, TopicRacks] = {}
+    if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
+        racks, unknown = _racks(state, counts, seats)
+        assumed.extend(unknown)
+    # As a broker lists them to a leader that asks for what its group reads; the others come last.
+    # librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
+    order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
+    topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
+    return PlannedTopics(topics, tuple(assumed))
+
+
+def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
+    counts = state.counts_by_topic
+    named = {topic for topics in what_if.subscribe.values() for topic in topics}
+    named.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
+    read = {topic for seat in seats for topic in seat.member.topics}
+    for topic, count in what_if.partitions.items():
+        if topic not in counts and topic not in read:
+            names = ", ".join(sorted(counts)) or "no topic"
+            raise SourceError(f"--grow {topic}={count}: the group reads {names}")
+        check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
+        if count < counts.get(topic, 1):
+            has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
+            raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
+        counts[topic] = count
+    if unknown := sorted(named - counts.keys()):
+        raise SourceError(
+            f"a member is to subscribe to {unknown[0]!r}, whose partition count is unknown; "
+            f"add --grow {unknown[0]}=N"
+        )
+    return counts
+
+
+def _racks(
+    state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
+) -> tuple[dict[str, TopicRacks], list[str]]:
+    """Where the replicas are, as far as that decides anything (KIP-881), and what is unknown of it."""
+    racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
+    read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()
+    unknown = sorted(topic for topic in read if racks_of.get(topic) is None)
+    if unknown:
+        return {}, [
+            f"the racks of the replicas of {', '.join(unknown)} are unknown; racks play no part in this plan"
+        ]
+    racks = {topic: racks_of[topic] or () for topic in read}
+    placed = {names for partitions in racks.values() for names in partitions}
+    everywhere = {rack for names in placed for rack in names}
+    if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
+        return {}, []
+    assumed = []
+    if any(seat.prefix is not None and not seat.member.rack for seat in seats):
+        assumed.append("the racks of joining members are unknown; taken for none")
+    grown = sorted(topic for topic in read if len(racks[topic]) < counts[topic])
+    if grown:
+        assumed.append(f"the racks of the new partitions of {', '.join(grown)} are unknown; taken for none")
+    for topic in grown:
+        racks[topic] = (*racks[topic], *[()] * (counts[topic] - len(racks[topic])))
+    return racks, assumed
+
+
+ROUNDS = 10
+"""Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
+
+CURRENT = "current"
+"""What stands for the strategy that the group uses."""
+
+_WEIGHED = {"weighted", "cooperative-weighted"}
+
+_ON_ITS_WAY = {"Empty", "PreparingRebalance", "CompletingRebalance"}
+"""States in which what members have is not what their assignor gave them."""
+
+
+def plan(
+    state: GroupState,
+    assignor: str,
+    what_if: WhatIf | None = None,
+    *,
+    weights: GivenWeights | None = None,
+) -> GroupState:
+    """The group after this assignor has had its way, follow-up rebalances included.
+
+    Members carry what they own now into it, so sticky strategies keep what they can; for a KIP-848 group that
+    is on its way, give its target. What no source tells is in `assumed`. Its `explainer` makes the decisions
+    once more when it is asked why; there is none for a deploy, which is many decisions.
+
+    Args:
+        state: the group.
+        assignor: a strategy by name, or "current" for the one that the group uses.
+        what_if: a change to the group before it is assigned.
+        weights: what partitions weigh, for "weighted" and "cooperative-weighted"; others count them.
+
+    Raises:
+        InvalidConfigError: the weights make no sense.
+        SourceError: no such member or topic, a topic that would shrink, or a group without members.
+        UnknownStrategyError: no strategy of that name.
+        AssignorError: the strategy cannot assign this group.
+    """
+    what_if = what_if or WhatIf()
+    joining = what_if.add_members + len(what_if.joining)
+    check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
+    state = as_complete(state)
+    assignor = state.strategy or "" if assignor == CURRENT else assignor
+    if not assignor:
+        raise SourceError(
+            "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
+        )
+    check_for_consumers([assignor], SourceError)
+    if state.protocol == CONNECT:
+        raise SourceError(
+            f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"
+        )
+    seated = seat_members(state, what_if)
+    seats = seated.all
+    leader = leaders_rule(state, assignor, seats)
+    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    strategy = get_assignor(leader.rule, **settings)
+    if not seats:
+        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
+    topics = plan_topics(state, what_if, seats, leader.rule)
+    assignor = name_in_group(assignor)
+    group = Group((), seated.now).next(
+        state.assignment,
+        leave=seated.leaving,
+        join=[seat.member for seat in seats if seat.prefix is not None],
+        topics=topics.all,
+    )
+    explained, decide = group, partial(ask, strategy)
+    group, assignment = settle(decide, group, ROUNDS)
+    explainer: Explainer | None = Explainer(
+        explained, assignment, assignor=get_assignor(leader.rule, **settings), follow_ups=ROUNDS
+    )
+    own_warnings, way = _own_decision(state, what_if, assignor)
+    warnings = [*state.warnings, *leader.warnings, *own_warnings]
+    if what_if.deploy is not None:
+        explainer = None
+        deployed = deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge")
+        seats, assignment = deployed.seats, deployed.assignment
+        warnings += deployed.warnings
+        way = way or deployed.way
+    broker_side = not strategy.protocols
+    planned = _state(state, assignment, seats, topics.all)
+    return replace(
+        planned,
+        name=state.name,
+        status="planned",
+        strategy=assignor,
+        protocol="consumer" if broker_side else "classic",
+        warnings=tuple(warnings),
+        assumed=(
+            *state.assumed,
+            *seated.assumed,
+            *topics.assumed,
+            *leader.assumed,
+            *_unknown_ids(seats, leader.rule, broker_side=broker_side),
+            *_switch(state, assignor, broker_side=broker_side),
+            *_unknown_weights(state, assignor, weights),
+        ),
+        explainer=explainer,
+        way=way,
+    )
+
+
+def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
+    """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
+
+    The way has the rebalances under the own strategy; it is empty where the plan keeps that strategy.
+    """
+    own = state.strategy
+    if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
+        return [], ()
+    subscribed = {
+        name: topics
+        for name, topics in what_if.subscribe.items()
+        if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
+    }
+    seats = seat_members(state, WhatIf(subscribe=subscribed)).all
+    rule = leaders_rule(state, own, seats).rule
+    try:
+        strategy = get_assignor(rule)
+    except UnknownStrategyError:
+        return [f"nothing is known here of the group's own assignor, {own!r}"], ()
+    topics = plan_topics(state, WhatIf(), seats, rule).all
+    now = state.assignment
+    group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
+    try:
+        group, again = settle(partial(ask, strategy), group, ROUNDS)
+    except AssignorError as error:
+        return [f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"], ()
+    places = {seat.member.id: number for number, seat in enumerate(seats)}
+    moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
+    disagrees = (
+        f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
+        "assignor decided here, or its members see or subscribe to something else than is known"
+    )
+    bounce: tuple[Event, ...] = ()
+    if own != assignor:
+        with suppress(AssignorError, SourceError):  # too large a group, or a strategy that fails
+            bounce = deploy(partial(ask, strategy), group, again, [*seats], ROUNDS).way
+    return [disagrees] if moved else [], bounce
+
+
+def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
+    if assignor not in _WEIGHED:
+        return []
+    lag = "" if state.lag is None else ", whatever its lag"
+    alike = f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"
+    return [*([alike] if weights is None else []), "every member can carry the same"]
+
+
+def _unknown_ids(seats: Sequence[Seat], rule: str, *, broker_side: bool) -> list[str]:
+    """That new members get ids on which the answer depends."""
+    unknown = unknown_places(seats, rule, random_ids=broker_side)
+    random = " (clients draw them at random)" if broker_side else ""
+    text = (
+        f"the new member ids of {names_of([seat.identity for seat in unknown])} are not known{random}, "
+        f"and {rule!r} depends on them: the numbers are right, who gets which partition may differ"
+    )
+    return [text] if unknown else []
+
+
+def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]:
+    """That the members have another strategy or protocol at once."""
+    if state.strategy not in {None, assignor}:
+        how = f"all members go over to {assignor!r} at once, under the ids that they have"
+        return [f"the group uses {state.strategy!r}; {how}"]
+    if state.protocol is not None and (state.protocol == "consumer") is not broker_side:
+        other = "consumer" if broker_side else "classic"
+        return [f"members keep their ids; to go over to the {other} protocol they restart under new ones"]
+    return []
+
+
+def _state(
+    before: GroupState, assignment: Assignment, seats: Sequence[Seat], topics: Sequence[Topic]
+) -> GroupState:
+    counts = {topic.name: topic.partitions for topic in topics}
+    planned = GroupState.of(assignment).completed(counts)
+    of_id = {seat.member.id: seat.identity for seat in seats}
+    ids = {topic.name: topic.id for topic in topics}
+    racks = {
+        name: racks
+        for name, racks in zip(before.topics, before.racks or [None] * len(before.topics), strict=True)
+        if racks is not None and len(racks) == counts[name]
+    }
+    return replace(
+        planned,
+        members=tuple(of_id[member.id] for member in planned.members),
+        topic_ids=tuple(ids.get(name) for name in planned.topics) if any(ids.values()) else (),
+        racks=tuple(racks.get(name) for name in planned.topics) if racks else (),
+    )
+
+
+def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str, int]) -> NDArray[np.int64]:
+    """The place of the member that has each partition of these topics, -1 for nobody."""
+    start = np.cumsum([0, *(topic.partitions for topic in topics)])
+    row = {topic.name: number for number, topic in enumerate(topics)}
+    members, names, member, topic, partition = assignment.to_arrays()
+    column = np.full(int(start[-1]), -1, np.int64)
+    place = np.array([places[name] for name in members], np.int64)
+    column[start[np.array([row[name] for name in names], np.int64)[topic]] + partition] = place[member]
+    return column
+
+
+MOST_STEPS = 2**24
+"""Members that are replaced times partitions: each is two rebalances of the whole group."""
+
+
+class Deployed(NamedTuple):
+    """A group after its members were replaced."""
+
+    seats: list[Seat]  # those replaced under their new ids
+    assignment: Assignment
+    warnings: tuple[str, ...]  # what moved on the way
+    way: tuple[Event, ...]  # the rebalances of every replacement
+
+
+def deploy(
+    decide: Callable[[Group], Assignment],
+    group: Group,
+    assignment: Assignment,
+    seats: list[Seat],
+    follow_ups: int,
+    *,
+    surge: bool = False,
+) -> Deployed:
+    """The group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
+
+    A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
+    group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
+    More work than is accepted raises `SourceError`.
+    """
+    restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
+    partitions = sum(topic.partitions for topic in group.topics)
+    if len(restarting) * max(partitions, len(seats)) > MOST_STEPS:
+        raise SourceError(
+            f"a deploy of {len(restarting)} members without an instance id and {partitions} "
+            f"partitions are too many to go through one by one; their product may be {MOST_STEPS:,}"
+        )
+    seated = {seat.identity.id: seat for seat in seats}
+    places = {seat.member.id: number for number, seat in enumerate(seats)}
+    ids = {seat.member.id for seat in seats}
+    moved: list[int] = []
+    before = owners(group.topics, assignment, places)
+    static = [number for number, seat in enumerate(seats) if seat.identity.instance_id is not None]
+    way = [_static_restart(len(seats), before, number) for number in static]
+    for seat in restarting:
+        prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
+        again = replace(seat.member, id=placeholder(prefix, ids))
+        ids.add(again.id)
+        place = places[seat.member.id]
+        places[again.id] = len(places) if surge else place
+        seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)
+        leave, join = {"leave": [seat.member.id]}, {"join": [again]}
+        for change in (join, leave) if surge else (leave, join):
+            group = group.next(assignment, **change)
+            assignment = Assignment.of({})
+            if group.members:
+                group, assignment = settle(decide, group, follow_ups)
+            now = owners(group.topics, assignment, places)
+            moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
+            gone = place if change is leave or not surge else -1
+            way.append(_rebalance(len(group.members), before, now, gone))
+            before = now
+    order = "joins before the one that it replaces leaves" if surge else "is gone before it is back"
+    moves = (
+        f"each member {order}; on the way partitions are handed over {sum(moved)} times in "
+        f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
+    )
+    return Deployed([*seated.values()], assignment, (moves,) if restarting else (), tuple(way))
+
+
+def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
+    """One rebalance of a deploy: the member leaves, or is back, in which case it has nothing yet."""
+    lost = (before == gone) & (before >= 0)
+    reading = (before >= 0) & ~lost
+    name = "leave" if not (now == gone).any() and lost.any() else "join"
+    return Event.of(name, members, members, before, (lost | (before < 0), reading, reading & (now != before)))
+
+
+def _static_restart(members: int, before: NDArray[np.int64], number: int) -> Event:
+    """A static member's restart, which makes no rebalance: what it has waits for it."""
+    mine = before == number
+    return Event.of("restart", members, members, before, (mine, (before >= 0) & ~mine, np.zeros_like(mine)))

@@ -1,0 +1,375 @@
+"""What two looks at a cluster's transactions say: what is wrong, why it matters, and what ends it."""
+
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from copartition.groups.live.cluster import Broker, Cluster
+from copartition.groups.live.wire import (
+    NO_TAGS,
+    Connection,
+    check_error,
+    compact_array,
+    compact_text,
+    connect_to,
+    failures,
+)
+from copartition.kit.words import count, duration
+from partitioning.errors import SourceError
+
+Partition = tuple[str, int]
+
+_DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS, _LIST_TRANSACTIONS = 61, 65, 66
+_NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND
+_RIGHTS = {
+    29: "this user needs READ on the topic",
+    31: "this user needs DESCRIBE on the cluster",
+    53: "this user needs DESCRIBE on the transactional id",
+}
+OPEN_STATES = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+"""States in which some partition waits for a marker."""
+
+
+class Transaction(NamedTuple):
+    """A transactional id as its coordinator has it; times are milliseconds since 1970."""
+
+    id: str
+    producer: int
+    epoch: int
+    state: str  # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, ..
+    timeout_ms: int  # the producer's transaction.timeout.ms
+    started_ms: int | None  # None where none is open
+    coordinator: int  # the broker's id
+    partitions: frozenset[Partition]
+
+    @property
+    def open(self) -> bool:
+        """Whether some partition waits for a marker."""
+        return self.state in OPEN_STATES
+
+
+class OpenProducer(NamedTuple):
+    """A producer with a transaction that is open in a partition, as the leader has it."""
+
+    producer: int
+    epoch: int
+    first_offset: int  # of the transaction in this partition
+    wrote_ms: int  # the time of its last record there
+
+
+class PartitionLook(NamedTuple):
+    """How far a partition can be read; None where its leader did not say."""
+
+    topic: str
+    partition: int
+    end: int | None  # the high watermark
+    stable: int | None  # the last stable offset: readers with read_committed stop here
+    committed: int | None  # of the group that was asked for
+    producers: tuple[OpenProducer, ...] | None
+
+    @property
+    def place(self) -> Partition:
+        """Topic and number."""
+        return self.topic, self.partition
+
+    @property
+    def behind(self) -> int | None:
+        """How many offsets an open transaction keeps from readers with read_committed."""
+        return None if self.end is None or self.stable is None else max(self.end - self.stable, 0)
+
+
+class Look(NamedTuple):
+    """What a cluster knew at one time."""
+
+    at_ms: float
+    transactions: tuple[Transaction, ...]
+    partitions: tuple[PartitionLook, ...]  # held ones, and those of the group
+    unanswered: tuple[str, ...]  # what could not be asked, and why
+
+
+def look_at(cluster: Cluster, topics: Collection[str], group: str | None) -> Look:
+    """All transactions that this user may see, and the partitions of these topics that one holds."""
+    unanswered: list[str] = []
+    transactions = []
+    for broker in cluster.brokers.values():
+        try:
+            transactions += transactions_of(broker, cluster.config)
+        except SourceError as error:
+            unanswered.append(f"the transactions of broker {broker.id} at {broker.address}: {error}")
+    committed = {} if group is None else cluster.committed(group)
+    places = {(name, number) for name in topics for number in range(cluster.counts[name])} | set(committed)
+    # First how far is stable: an end that is asked for later is never below it.
+    stable, ends = cluster.ends(places, stable=True), cluster.ends(places)
+    unanswered += [f"the offsets of {name}-{number}" for name, number in sorted(places - ends.keys())]
+    waiting = {place for each in transactions if each.open for place in each.partitions}
+    held = {place for place in places if place in waiting or stable.get(place) != ends.get(place)}
+    producers = _open_producers(cluster, held, unanswered)
+    looks = [
+        PartitionLook(
+            *place,
+            ends.get(place),
+            stable.get(place),
+            committed.get(place),
+            producers.get(place, None if place in held else ()),
+        )
+        for place in sorted(held | committed.keys())
+    ]
+    transactions.sort(key=lambda each: each.id)
+    return Look(1000 * time.time(), tuple(transactions), tuple(looks), tuple(unanswered))
+
+
+def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
+    """The transactional ids that a broker coordinates; `SourceError` where it cannot be asked.
+
+    A broker leaves out, without a word, ids that this user may not DESCRIBE.
+    """
+    with failures(), connect_to(broker.host, broker.port, config) as connection:
+        answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
+        answer.int32()
+        error = answer.int16()
+        check_error(error, _RIGHTS.get(error))
+        for _ in answer.items():
+            answer.text()  # states that it does not know: none was named
+        ids = []
+        for _ in answer.items():
+            ids.append(answer.text())
+            answer.skip(8)
+            answer.text()
+            answer.tags()
+        return _described(connection, ids, broker.id) if ids else []
+
+
+def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
+    answer = connection.ask(
+        _DESCRIBE_TRANSACTIONS, 0, compact_array([compact_text(name) for name in ids]) + NO_TAGS
+    )
+    answer.int32()
+    transactions = []
+    for _ in answer.items():
+        error = answer.int16()
+        name, state, timeout_ms, started_ms = answer.text(), answer.text(), answer.int32(), answer.int64()
+        producer, epoch = answer.int64(), answer.int16()
+        partitions = set()
+        for _ in answer.items():
+            topic = answer.text()
+            partitions |= {(topic, answer.int32()) for _ in answer.items()}
+            answer.tags()
+        answer.tags()
+        if error == _NOT_FOUND:
+            continue  # it expired since it was listed
+        check_error(error, _RIGHTS.get(error))
+        since = started_ms if started_ms >= 0 and state in OPEN_STATES else None
+        transactions.append(
+            Transaction(name, producer, epoch, state, timeout_ms, since, coordinator, frozenset(partitions))
+        )
+    return transactions
+
+
+def _open_producers(
+    cluster: Cluster, places: Iterable[Partition], unanswered: list[str]
+) -> dict[Partition, tuple[OpenProducer, ...]]:
+    by_leader: dict[Broker, list[Partition]] = defaultdict(list)
+    topics = {topic for topic, _ in places} & cluster.counts.keys()
+    leaders = {topic: cluster.leaders(topic) for topic in topics}
+    for topic, number in sorted(places):
+        leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
+        if leader is None:
+            unanswered.append(f"the producers of {topic}-{number}: it has no leader")
+        else:
+            by_leader[leader].append((topic, number))
+    producers: dict[Partition, tuple[OpenProducer, ...]] = {}
+    for leader, mine in by_leader.items():
+        try:
+            producers |= _producers_of(leader, mine, cluster.config, unanswered)
+        except SourceError as error:
+            unanswered.append(f"the producers at broker {leader.id}: {error}")
+    return producers
+
+
+def _producers_of(
+    broker: Broker, places: Sequence[Partition], config: Mapping[str, str], unanswered: list[str]
+) -> dict[Partition, tuple[OpenProducer, ...]]:
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for topic, number in places:
+        numbers[topic].append(number)
+    topics = [
+        compact_text(topic) + compact_array([struct.pack(">i", number) for number in mine]) + NO_TAGS
+        for topic, mine in numbers.items()
+    ]
+    producers = {}
+    with failures(), connect_to(broker.host, broker.port, config) as connection:
+        answer = connection.ask(_DESCRIBE_PRODUCERS, 0, compact_array(topics) + NO_TAGS)
+        answer.int32()
+        for _ in answer.items():
+            topic = answer.text()
+            for _ in answer.items():
+                number, error, message = answer.int32(), answer.int16(), answer.compact()
+                active = []
+                for _ in answer.items():
+                    producer, epoch = answer.int64(), answer.int32()
+                    answer.skip(4)  # its last sequence number
+                    wrote_ms = answer.int64()
+                    answer.skip(4)  # the coordinator's epoch
+                    active.append(OpenProducer(producer, epoch, answer.int64(), wrote_ms))
+                    answer.tags()
+                answer.tags()
+                if error:
+                    reason = _RIGHTS.get(error) or message or f"error {error}"
+                    unanswered.append(f"the producers of {topic}-{number}: {reason}")
+                else:
+                    producers[topic, number] = tuple(each for each in active if each.first_offset >= 0)
+            answer.tags()
+    return producers
+
+
+MOST_TIMEOUT_MS = 900_000
+"""`transaction.max.timeout.ms`, the broker's default: no coordinator keeps a transaction open for longer."""
+
+_EPOCH_PER_TRANSACTION = 2
+"""The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
+
+_ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
+
+
+class Finding(NamedTuple):
+    """Something that an operator should know."""
+
+    kind: str  # "open long", "marker missing", "hanging", "unknown owner", "fenced"
+    id: str | None  # the transactional id; None where nobody says
+    producer: int
+    partitions: tuple[tuple[str, int], ...]
+    what: str
+    action: str
+
+
+def findings(
+    first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
+) -> list[Finding]:
+    """What is seen in both looks; `open_ms` is how long a transaction may be open.
+
+    `transaction_version` is the level of that feature; None where no broker said.
+    """
+    before = {each.id: each for each in first.transactions}
+    problems: list[Finding] = []
+    for each in last.transactions:
+        earlier = before.get(each.id)
+        if each.state == "Ongoing":
+            if each.started_ms is not None and last.at_ms - each.started_ms > open_ms:
+                problems.append(_open_long(each, last, servers))
+        elif each.open and earlier and earlier[:4] == each[:4] and earlier.started_ms == each.started_ms:
+            problems.append(_marker_missing(each, last.at_ms - first.at_ms))
+        if earlier is not None and _fenced(earlier, each, transaction_version):
+            problems.append(_fencing(earlier, each))
+    problems += _without_coordinator(first, last, servers)
+    return problems
+
+
+def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
+    """The transactions that coordinators know to be open, by producer and partition."""
+    opened = (each for each in look.transactions if each.open)
+    return {(each.producer, place): each for each in opened for place in each.partitions}
+
+
+def _fenced(earlier: Transaction, each: Transaction, transaction_version: int | None) -> bool:
+    """Whether a producer's transaction was aborted, by a new producer with its id or by itself.
+
+    A raised epoch alone says nothing where each transaction raises it; only a new producer makes the state
+    Empty.
+    """
+    if (each.producer, each.epoch) == (earlier.producer, earlier.epoch):
+        return False
+    by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
+    return each.state in _ABORTED or (earlier.open and (each.state == "Empty" or by_producers_only))
+
+
+def _of(each: Transaction, kind: str, what: str, action: str) -> Finding:
+    return Finding(kind, each.id, each.producer, tuple(sorted(each.partitions)), what, action)
+
+
+def _open_long(each: Transaction, look: Look, servers: str) -> Finding:
+    assert each.started_ms is not None
+    held = sum(place.behind or 0 for place in look.partitions if place.place in each.partitions)
+    age_ms = look.at_ms - each.started_ms
+    left_ms = each.timeout_ms - age_ms
+    ends = (
+        f"broker {each.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
+        f"{each.timeout_ms:,})"
+        if left_ms > 0
+        else f"its transaction.timeout.ms of {each.timeout_ms:,} is over; broker {each.coordinator} "
+        "aborts it within transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
+    )
+    return _of(
+        each,
+        "open long",
+        f"{each.id} has been open for {duration(age_ms)} in {count(len(each.partitions), 'partition')}; "
+        f"read_committed readers wait for {count(held, 'offset')} behind it",
+        f"{ends}. Sooner: restart its producer, whose init_transactions aborts it, or "
+        f"kafka-transactions.sh --bootstrap-server {servers} forceTerminateTransaction "
+        f"--transactionalId {each.id}",
+    )
+
+
+def _marker_missing(each: Transaction, between_ms: float) -> Finding:
+    return _of(
+        each,
+        "marker missing",
+        f"{each.id} is decided ({each.state}), but {count(len(each.partitions), 'partition')} had no marker "
+        f"in two looks {duration(between_ms)} apart",
+        f"broker {each.coordinator} writes markers as soon as the leaders answer: see whether the "
+        f"partitions have a leader; if they have, restart broker {each.coordinator}, whose successor "
+        "writes them again",
+    )
+
+
+def _fencing(earlier: Transaction, each: Transaction) -> Finding:
+    return _of(
+        each,
+        "fenced",
+        f"a transaction of {each.id} was aborted: it went from producer {earlier.producer} epoch "
+        f"{earlier.epoch} to producer {each.producer} epoch {each.epoch}. A second process uses this id, its "
+        "process was started again, or it aborted by itself",
+        "give every process a transactional.id of its own: two with one id fence each other",
+    )
+
+
+def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Finding]:
+    """Producers with an open transaction that no coordinator knows, at the same offset in both looks."""
+    offsets = {
+        (place.place, each.producer, each.first_offset)
+        for place in first.partitions
+        for each in place.producers or ()
+    }
+    owned = owners_of(first).keys() | owners_of(last).keys()
+    for place in last.partitions:
+        for each in place.producers or ():
+            again = (place.place, each.producer, each.first_offset) in offsets
+            if again and (each.producer, place.place) not in owned:
+                yield _unowned(each, place, last, servers)
+
+
+def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:
+    age_ms = look.at_ms - producer.wrote_ms
+    hanging = age_ms > MOST_TIMEOUT_MS and not look.unanswered
+    name = f"{place.topic}-{place.partition}"
+    what = (
+        f"producer {producer.producer} (epoch {producer.epoch}) has a transaction open in {name} from offset "
+        f"{producer.first_offset:,} that no coordinator knows; it wrote last {duration(age_ms)} ago"
+    )
+    if hanging:
+        kind = "hanging"
+        what += (
+            f", and a coordinator would have ended it after {duration(MOST_TIMEOUT_MS)} "
+            "(transaction.max.timeout.ms, its default is assumed): nothing ends it"
+        )
+        action = (
+            f"kafka-transactions.sh --bootstrap-server {servers} abort --topic {place.topic} "
+            f"--partition {place.partition} --start-offset {producer.first_offset}"
+        )
+    else:
+        kind = "unknown owner"
+        hidden = "a coordinator did not answer" if look.unanswered else "its id is hidden from this user"
+        what += f": it hangs, or {hidden}"
+        action = "ask again as a user with DESCRIBE on all transactional ids"
+    return Finding(kind, None, producer.producer, (place.place,), what, action)
