@@ -13,7 +13,7 @@ class Evidence:
     """Names the sources from which an answer was read.
 
     Attributes:
-        seen: one phrase for each source that was read, such as "the end offsets of 12 partitions"; at least one.
+        seen: one phrase for each source that was read, such as "end offsets of 12 partitions"; at least one.
         assumed: one sentence for each thing that no source shows and that the answer takes for granted.
 
     Raises:
