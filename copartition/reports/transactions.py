@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from copartition.reports.json import attributes_of, dump, utc_time
+from copartition.reports.json import attributes_of, dump, ground_fields, utc_time
 from copartition.transactions import Finding, owners_of
 from copartition.words import count, duration
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.transactions import Look, OpenProducer, PartitionLook, Transaction
+    from copartition.transactions import Answer, Look, OpenProducer, PartitionLook, Transaction
 
     Owners = Mapping[tuple[int, tuple[str, int]], Transaction]
 
 FORMAT_VERSION = "1.0"
-ASSUMED = "ages are by the clock of this machine"
 
 
-def transactions_json(look: Look, problems: Sequence[Finding], group: str | None) -> str:
+def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
     """All that is known, for programs; times are ISO 8601, offsets numbers, and what is unknown null."""
     owners = owners_of(look)
     return dump(
@@ -31,11 +30,17 @@ def transactions_json(look: Look, problems: Sequence[Finding], group: str | None
             "transactions": [_transaction(each) for each in look.transactions],
             "group": group,
             "partitions": [_partition(each, owners) for each in look.partitions],
-            "findings": [{**each._asdict(), "partitions": _names(each.partitions)} for each in problems],
-            "unanswered": list(look.unanswered),
-            "assumed": [ASSUMED],
+            "findings": [_finding(finding) for finding in answer.findings],
+            "evidence": list(answer.ground.seen),
+            "assumed": list(answer.ground.assumed),
+            "missing": list(answer.missing),
         }
     )
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    own = attributes_of(finding, "kind", "id", "producer", "what", "action")
+    return {**own, "partitions": _names(finding.partitions), **ground_fields(finding.ground)}
 
 
 def _transaction(each: Transaction) -> dict[str, Any]:
@@ -70,13 +75,15 @@ def _names(partitions: Sequence[tuple[str, int]]) -> list[str]:
     return [f"{topic}-{number}" for topic, number in partitions]
 
 
-def print_transactions(look: Look, problems: Sequence[Finding], console: Console, *, full: bool) -> None:
+def print_transactions(look: Look, answer: Answer, console: Console, *, full: bool) -> None:
     """What is open, where readers stop, what is wrong and what ends it."""
     from copartition.reports.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
 
     opened = [each for each in look.transactions if each.open]
     ids = count(len(look.transactions), "transactional id")
-    console.print(cell(f"{ids}   {len(opened)} open   {count(len(problems), 'finding')}", "bold"))
+    head = [ids, f"{len(opened)} open", count(len(answer.findings), "finding")]
+    head += [f"{len(answer.missing)} unknown"] * bool(answer.missing)
+    console.print(cell("   ".join(head), "bold"))
     shown = look.transactions if full else opened
     if shown:
         titles = [
@@ -99,14 +106,20 @@ def print_transactions(look: Look, problems: Sequence[Finding], console: Console
         ]
         owners = owners_of(look)
         console.print(Grid(titles, [_partition_row(each, owners) for each in held], full=full))
-    for each in problems:
+    for finding in answer.findings:
         console.print()
-        console.print(note(each.what, "yellow"))
-        console.print(note(f"next: {each.action}"))
-    for text in look.unanswered:
-        console.print(note(f"unknown: {text}", "red"))
-    if opened:
-        console.print(note(f"assumed: {ASSUMED}"))
+        console.print(note(finding.what, "yellow"))
+        console.print(note(f"next: {finding.action}"))
+        console.print(note(f"read from: {'; '.join(finding.ground.seen)}"))
+    if answer.findings or answer.missing:
+        console.print()
+    for missing in answer.missing:
+        console.print(note(f"unknown: {missing.what}", "red"))
+        console.print(note(f"to know it: {missing.remedy}"))
+    console.print(note(f"read from: {'; '.join(answer.ground.seen)}"))
+    own = (text for finding in answer.findings for text in finding.ground.assumed)
+    for text in dict.fromkeys((*own, *answer.ground.assumed)):
+        console.print(note(f"assumed: {text}"))
 
 
 def _transaction_row(each: Transaction, look: Look) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def test_a_decided_transaction_without_a_marker_is_named(nodes: Broker) -> None:
     nodes.pause(2)
     try:
         decided.commit_transaction(60)  # answered once it is decided
-        looks = [Look(time.time() * 1000, coordinated(nodes), (), ()) for _ in range(2)]
+        looks = [Look(time.time() * 1000, coordinated(nodes), (), ("ids of a broker",)) for _ in range(2)]
     finally:
         nodes.resume(2)
     problems = findings(*looks, open_ms=60_000, servers=nodes.bootstrap_servers, transaction_version=2)
