@@ -247,7 +247,7 @@ class Advice(NamedTuple):
     action: str
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     """What a check sees.
 
     Attributes:
@@ -266,7 +266,7 @@ class Seen(NamedTuple):
 class Check(NamedTuple):
     """A check: what it does, how bad a finding is, and the advice for each case ("" is the usual one)."""
 
-    look: Callable[[Examination, Limits], Seen]
+    look: Callable[[Examination, Limits], Observation]
     severity: Literal["problem", "warning"]
     advice: Mapping[str, Advice]
     vital: bool = False  # a group of which this is unknown is not called healthy
@@ -286,7 +286,7 @@ class Finding:
         ground: the evidence, or what is missing: then the status is "unknown".
         text: what is seen, or what is not known.
         found: whether something is wrong.
-        case: see `Seen.case`.
+        case: see `Observation.case`.
 
     Raises:
         ValueError: something is found without evidence.
@@ -357,8 +357,8 @@ def _names(partitions: Iterable[Place]) -> str:
     return list_names([f"{topic}-{number}" for topic, number in sorted(partitions)], _SHOWN)
 
 
-def _unless(bad: object, fault: str, ok: str, ground: Evidence, case: str = "") -> Seen:
-    return Seen(True, fault, ground, case) if bad else Seen(False, ok, ground)
+def _unless(bad: object, fault: str, ok: str, ground: Evidence, case: str = "") -> Observation:
+    return Observation(True, fault, ground, case) if bad else Observation(False, ok, ground)
 
 
 def _evidence(*seen: str, assumed: Iterable[str] = ()) -> Evidence:
@@ -391,14 +391,14 @@ def _status(group: Examination) -> str:
     )
 
 
-def _state(group: Examination, _: Limits) -> Seen:
+def _state(group: Examination, _: Limits) -> Observation:
     status, members = _status(group), count(len(group.state.members) + group.state.unlisted, "member")
     least = "" if group.state.members_complete or group.state.unlisted else "at least "
     protocol, strategy = group.state.protocol or "unknown", group.state.strategy or "unknown"
     ground = _evidence(f"the state in {group.where}")
     if changed := group.came_or_went:
         text = f"{count(changed, 'member')} came or went in {duration(group.elapsed_ms)}, so it rebalanced"
-        return Seen(True, f"the group is {status} with {members}; {text}", ground)
+        return Observation(True, f"the group is {status} with {members}; {text}", ground)
     return _unless(
         status != "Stable" and not status.startswith("generation "),
         f"the group is {status} with {least}{members}",
@@ -408,10 +408,10 @@ def _state(group: Examination, _: Limits) -> Seen:
     )
 
 
-def _clients(group: Examination, _: Limits) -> Seen:
+def _clients(group: Examination, _: Limits) -> Observation:
     if group.state.protocol == "consumer":
         text = "the coordinator assigns, whatever the members' client libraries are"
-        return Seen(False, text, _evidence(f"the protocol in {group.where}"))
+        return Observation(False, text, _evidence(f"the protocol in {group.where}"))
     _members(group)
     clients = _need(
         group.state.clients or None,
@@ -420,16 +420,16 @@ def _clients(group: Examination, _: Limits) -> Seen:
     )
     unseen = "members whose bytes do not show their library run one of these"
     ground = _evidence("the bytes with which members joined", assumed=[unseen])
-    return Seen(len(clients) > 1, f"the members run {list_names(clients)}", ground)
+    return Observation(len(clients) > 1, f"the members run {list_names(clients)}", ground)
 
 
-def _owners(group: Examination, _: Limits) -> Seen:
+def _owners(group: Examination, _: Limits) -> Observation:
     seen = _owners_seen(group)
     twice = group.owned_twice
     return _unless(twice, f"{_names(twice)} has two owners", "no partition has two owners", _evidence(seen))
 
 
-def _idle(group: Examination, _: Limits) -> Seen:
+def _idle(group: Examination, _: Limits) -> Observation:
     seen = _owners_seen(group)
     names = [
         member.client_id or member.id
@@ -441,7 +441,7 @@ def _idle(group: Examination, _: Limits) -> Seen:
         if not group.state.members_complete:
             more = "add the output of kafka-consumer-groups.sh --describe --members --verbose, or "
             _unknown("the source does not show members without partitions", more + ASK)
-        return Seen(False, "every member has partitions", _evidence(seen))
+        return Observation(False, "every member has partitions", _evidence(seen))
     unlisted = [f"{group.state.unlisted} that the source counts and does not list"] * bool(
         group.state.unlisted
     )
@@ -449,7 +449,9 @@ def _idle(group: Examination, _: Limits) -> Seen:
     once = "these members stay: one look does not show members that restart again and again"
     enough = len(group.owners) >= len(group.state.members) + group.state.unlisted
     case = "unsteady" if group.came_or_went else "enough" if enough else ""
-    return Seen(True, text, _evidence(seen, assumed=[once] if group.members_before is None else []), case)
+    return Observation(
+        True, text, _evidence(seen, assumed=[once] if group.members_before is None else []), case
+    )
 
 
 def _subscribed(group: Examination) -> list[tuple[str, ...]]:
@@ -492,7 +494,7 @@ def _from_to(loads: Iterable[int]) -> str:
     return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
-def _load(group: Examination, _: Limits) -> Seen:
+def _load(group: Examination, _: Limits) -> Observation:
     balance, ground = _balance(group)
     loads, best = _from_to(balance.loads), _from_to(balance.best_loads)
     case = "unread" if balance.unassigned else "consumer" if group.state.protocol == "consumer" else ""
@@ -506,15 +508,15 @@ def _load(group: Examination, _: Limits) -> Seen:
     )
 
 
-def _spread(group: Examination, _: Limits) -> Seen:
+def _spread(group: Examination, _: Limits) -> Observation:
     balance, ground = _balance(group)
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
     text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
     case = "consumer" if group.state.protocol == "consumer" else ""
-    return Seen(balance.topic_excess > 1, text, ground, case)
+    return Observation(balance.topic_excess > 1, text, ground, case)
 
 
-def _subscriptions(group: Examination, _: Limits) -> Seen:
+def _subscriptions(group: Examination, _: Limits) -> Observation:
     seen = _members(group)
     subscribed = [{*member.topics} for member in group.state.members if member.topics is not None]
     common: set[str] = set.intersection(*subscribed) if subscribed else set()
@@ -526,7 +528,7 @@ def _subscriptions(group: Examination, _: Limits) -> Seen:
     return _unless(some, text, "all members subscribe to the same topics", ground)
 
 
-def _static(group: Examination, _: Limits) -> Seen:
+def _static(group: Examination, _: Limits) -> Observation:
     seen = _members(group)
     names = [member.instance_id for member in group.state.members if member.instance_id]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
@@ -538,11 +540,13 @@ def _static(group: Examination, _: Limits) -> Seen:
     )
     ground = _evidence(f"group.instance.id of {seen}")
     if twice:
-        return Seen(True, f"two members have the group.instance.id {list_names(twice, _SHOWN)}", ground)
+        return Observation(
+            True, f"two members have the group.instance.id {list_names(twice, _SHOWN)}", ground
+        )
     if moved:
         text = "it restarted, or two processes have that id"
         shown = list_names(moved, _SHOWN)
-        return Seen(True, f"between the looks {shown} got another member id: {text}", ground)
+        return Observation(True, f"between the looks {shown} got another member id: {text}", ground)
     if not names and group.last is None:
         _unknown("the source shows no group.instance.id; not every capture has them")
     members = count(len(group.state.members), "member")
@@ -557,7 +561,7 @@ def _static(group: Examination, _: Limits) -> Seen:
 _TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.ms")
 
 
-def _timeouts(group: Examination, _: Limits) -> Seen:
+def _timeouts(group: Examination, _: Limits) -> Observation:
     # In the consumer protocol the coordinator tells members the first two, out of the settings of the group.
     consumer = group.state.protocol == "consumer"
     times = {name: _milliseconds(group, name) for name in _TIMEOUTS}
@@ -579,10 +583,10 @@ def _timeouts(group: Examination, _: Limits) -> Seen:
     case = "consumer" if consumer else ""
     if 3 * heartbeat > session:
         text = f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}"
-        return Seen(True, text, ground, case)
+        return Observation(True, text, ground, case)
     text = f"heartbeat {duration(heartbeat)}, session {duration(session)}"
     if poll is None:
-        return Seen(False, text, ground)
+        return Observation(False, text, ground)
     return _unless(
         session > poll,
         f"session.timeout.ms {session:,.0f} is above max.poll.interval.ms {poll:,.0f}",
@@ -599,12 +603,12 @@ def _milliseconds(group: Examination, name: str) -> float | None:
         return None
 
 
-def _unread(group: Examination, _: Limits) -> Seen:
+def _unread(group: Examination, _: Limits) -> Observation:
     if not group.state.members:
         if group.last is None:
             _status(group)  # a table without owners may show a rebalance
         text = f"no member is there, so nobody reads {count(len(group.owners), 'partition')}"
-        return Seen(True, text, _evidence(f"members in {group.where}: none"), "empty")
+        return Observation(True, text, _evidence(f"members in {group.where}: none"), "empty")
     topics = group.read_topics
     free = [place for place, member in group.owners.items() if member < 0 and place[0] in topics]
     if not free:
@@ -613,13 +617,13 @@ def _unread(group: Examination, _: Limits) -> Seen:
         if not (group.state.complete and group.owned):
             _unknown("the source does not show partitions without an owner and a commit")
         text = f"every partition of {count(len(topics), 'topic')} has a reader"
-        return Seen(False, text, _evidence(_owners_seen(group), "the partition counts of its topics"))
+        return Observation(False, text, _evidence(_owners_seen(group), "the partition counts of its topics"))
     seen = f"owners of {count(len(group.owners), 'partition')} in {group.where}"
     text = f"nobody reads {count(len(free), 'partition')}: {_names(free)}"
     if not _look_new(group, free):
-        return Seen(True, text, _evidence(seen))
+        return Observation(True, text, _evidence(seen))
     grown = "these partitions are new: the highest numbers of a topic, without a commit"
-    return Seen(True, f"{text}{_written(group, free)}", _evidence(seen, assumed=[grown]), "new")
+    return Observation(True, f"{text}{_written(group, free)}", _evidence(seen, assumed=[grown]), "new")
 
 
 def _look_new(group: Examination, free: Collection[Place]) -> bool:
@@ -639,7 +643,7 @@ def _written(group: Examination, places: Collection[Place]) -> str:
     return f"; {count(records, 'record')} in them, {rate:,.0f} more each second"
 
 
-def _left_over(group: Examination, _: Limits) -> Seen:
+def _left_over(group: Examination, _: Limits) -> Observation:
     committed = group.lags if group.last is None else group.last.committed
     places = _need(committed, "the source shows no committed offsets")
     _members(group)
@@ -697,7 +701,7 @@ def _need_all_lags(group: Examination, lags: Collection[Place]) -> None:
     _unknown(f"{what}; their leaders did not answer", "run it again when every partition has a leader")
 
 
-def _lag(group: Examination, limits: Limits) -> Seen:
+def _lag(group: Examination, limits: Limits) -> Observation:
     lags = _lags(group)
     worst = max(lags, key=lags.__getitem__)
     above = [place for place, lag in lags.items() if lag > limits.lag]
@@ -707,7 +711,7 @@ def _lag(group: Examination, limits: Limits) -> Seen:
     text = f"{count(total, 'record')} wait, {max(lags[worst], 0):,} of them in {_names([worst])}"
     full = len(group.state.members) + group.state.unlisted >= len(group.owners)
     case = "unread" if {*above} & {*group.owned} == set() else "full" if full else ""
-    return Seen(
+    return Observation(
         bool(above),
         f"{text}; above {limits.lag:,}: {count(len(above), 'partition')}",
         _evidence(_offsets_seen(group, lags)),
@@ -715,7 +719,7 @@ def _lag(group: Examination, limits: Limits) -> Seen:
     )
 
 
-def _beyond_the_end(group: Examination, _: Limits) -> Seen:
+def _beyond_the_end(group: Examination, _: Limits) -> Observation:
     lags = _lags(group)
     beyond = [place for place, lag in lags.items() if lag < 0]
     if not beyond:
@@ -737,7 +741,7 @@ def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[st
     return _evidence(seen, **assumed)
 
 
-def _trend(group: Examination, limits: Limits) -> Seen:
+def _trend(group: Examination, limits: Limits) -> Observation:
     before, after = (look.lags for look in _looks(group))
     change = {place: lag - before[place] for place, lag in after.items() if place in before}
     growing = [place for place, more in change.items() if more > 0 and after[place] > limits.lag]
@@ -751,7 +755,7 @@ def _trend(group: Examination, limits: Limits) -> Seen:
     return _unless(growing, fault, text, _twice(group, change), case)
 
 
-def _standstill(group: Examination, _: Limits) -> Seen:
+def _standstill(group: Examination, _: Limits) -> Observation:
     first, last = _looks(group)
     _members(group)
     owned = {*group.owned}
@@ -780,7 +784,7 @@ def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]
         yield f"{_names(held)} of {name} ({member.id}) on {member.host or 'an unknown host'}"
 
 
-def _hot_partition(group: Examination, limits: Limits) -> Seen:
+def _hot_partition(group: Examination, limits: Limits) -> Observation:
     first, last = _looks(group)
     fresh = {place: end - first.ends[place] for place, end in last.ends.items() if place in first.ends}
     total = sum(fresh.values())
@@ -789,10 +793,10 @@ def _hot_partition(group: Examination, limits: Limits) -> Seen:
         _unknown(text, "run it again while producers write, with a longer --interval")
     hottest = max(fresh, key=fresh.__getitem__)
     text = f"{_names([hottest])} got {fresh[hottest] / total:.0%} of {total:,} new records"
-    return Seen(fresh[hottest] > limits.hot * total, text, _twice(group, fresh))
+    return Observation(fresh[hottest] > limits.hot * total, text, _twice(group, fresh))
 
 
-def _uncommitted(group: Examination, _: Limits) -> Seen:
+def _uncommitted(group: Examination, _: Limits) -> Observation:
     last = _need(group.last, "the source does not tell partitions without a commit from empty ones")
     seen = _owners_seen(group)
     without = [place for place in group.owned if last.ends.get(place) and place not in last.committed]
@@ -805,26 +809,26 @@ def _uncommitted(group: Examination, _: Limits) -> Seen:
     return _unless(without, text, ok, _evidence(seen, _offsets_seen(group, last.ends)))
 
 
-def _expiring(group: Examination, _: Limits) -> Seen:
+def _expiring(group: Examination, _: Limits) -> Observation:
     if group.state.members:
         topics = group.read_topics
         if not topics:
             _unknown("the source does not show what members subscribe to", _AGAIN)
         text = f"offsets of {count(len(topics), 'topic')} that members read do not expire while they do"
-        return Seen(False, text, _evidence(_members(group)))
+        return Observation(False, text, _evidence(_members(group)))
     _status(group)
     minutes = "offsets.retention.minutes"
     retention_ms = _need(group.retention_ms, f"no broker says what {minutes} is", _retention_remedy(group))
     text = f"no member is there; offsets expire {duration(retention_ms)} after the last one left"
     ground = _evidence(f"members in {group.where}: none", f"{minutes} of the coordinator")
-    return Seen(True, f"{text}, and when that was is unknown", ground)
+    return Observation(True, f"{text}, and when that was is unknown", ground)
 
 
 def _retention_remedy(group: Examination) -> str:
     return ASK if group.last is None else "give this user DESCRIBE_CONFIGS on the cluster"
 
 
-def _joined(group: Examination, limits: Limits) -> Seen:
+def _joined(group: Examination, limits: Limits) -> Observation:
     _need(limits.joined or None, "no source tells which topics are joined", "name them with --joined")
     seen = _owners_seen(group)
     if group.owned_twice:
@@ -840,7 +844,7 @@ def _joined(group: Examination, limits: Limits) -> Seen:
         _unknown("the source does not show all partitions of the topics")
     if len({len(shown) for shown in numbers.values()}) > 1 and group.state.complete:
         text = ", ".join(f"{name} {len(shown)}" for name, shown in numbers.items())
-        return Seen(True, f"the topics differ in partitions: {text}", ground)
+        return Observation(True, f"the topics differ in partitions: {text}", ground)
     free = [number for number, members in owners.items() if members == {-1}]
     if free and not apart:
         _unknown(f"{count(len(free), 'partition number')} of the topics have no owner", "see unread")
@@ -848,7 +852,7 @@ def _joined(group: Examination, limits: Limits) -> Seen:
     return _unless(apart, text, "equal partition numbers of the topics are with one member", ground)
 
 
-def _coordinator(group: Examination, _: Limits) -> Seen:
+def _coordinator(group: Examination, _: Limits) -> Observation:
     broker, here, others, brokers = _need(
         group.coordinator,
         "the source does not show the coordinators of the cluster's groups",
@@ -860,7 +864,7 @@ def _coordinator(group: Examination, _: Limits) -> Seen:
         assumed=["groups that this user may not DESCRIBE are not counted"],
     )
     text = f"broker {broker} looks after {here} of {groups} that this user may see"
-    return Seen(brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text, ground)
+    return Observation(brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text, ground)
 
 
 def _checks() -> Iterator[Check]:

@@ -91,7 +91,7 @@ class Look(NamedTuple):
         at_ms: when, in milliseconds since 1970, by the clock of this machine.
         transactions: the transactional ids that brokers showed, by id.
         partitions: partitions that a transaction holds, and those of the group, by topic and number.
-        seen: the sources that answered, phrases of evidence.
+        sources: the sources that answered, phrases of evidence.
         missing_ids: why there may be transactional ids that are not in `transactions`.
         missing: what else could not be asked.
     """
@@ -99,7 +99,7 @@ class Look(NamedTuple):
     at_ms: float
     transactions: tuple[Transaction, ...]
     partitions: tuple[PartitionLook, ...]
-    seen: tuple[str, ...]
+    sources: tuple[str, ...]
     missing_ids: tuple[Missing, ...] = ()
     missing: tuple[Missing, ...] = ()
 
@@ -353,7 +353,7 @@ def judge(
     found = findings(first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version)
     missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
     assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
-    return Answer(tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.seen, (*assumed, _NO_DENIAL)))
+    return Answer(tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.sources, (*assumed, _NO_DENIAL)))
 
 
 def findings(
@@ -501,5 +501,5 @@ def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: 
             else f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
         )
     leader = f"the producers at the leader of {name} in two looks"
-    ground = Evidence((leader, *look.seen[:1]), tuple(assumed))
+    ground = Evidence((leader, *look.sources[:1]), tuple(assumed))
     return Finding(kind, None, producer.producer, (place.place,), what, action, ground)

@@ -66,7 +66,7 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
     listing = table(["CHECK", "RESULT", "SEEN", "READ FROM"])
     for finding in results:
         word = finding.check.severity if finding.status == "found" else finding.status
-        seen = () if isinstance(finding.ground, Missing) else finding.ground.seen
+        seen = () if isinstance(finding.ground, Missing) else finding.ground.sources
         row = finding.check.name, word, finding.text, "; ".join(seen)
         listing.add_row(*map(cell, row, ("", _STYLES[finding.status], "", "dim")))
     console.print(listing)
@@ -81,7 +81,7 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
         console.print(note(f"to know {list_names(names)}: {remedy}"))
     for text in examination.state.warnings:
         console.print(note(text, "yellow"))
-    for text in assumed(examination, results):
+    for text in assumptions(examination, results):
         console.print(note(f"assumed: {text}"))
 
 
@@ -94,7 +94,7 @@ def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
     return ways
 
 
-def assumed(examination: Examination, results: Sequence[Finding]) -> list[str]:
+def assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
     """Return what the source and the checks take for granted, each once: of checks with their names."""
     own: dict[str, list[str]] = {}
     for finding in results:
@@ -126,7 +126,7 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
         rows=shown,
         members=len(members),
         remedies=remedies(results),
-        assumed=assumed(examination, results),
+        assumed=assumptions(examination, results),
         code=exit_code(results),
     )
 

@@ -31,7 +31,7 @@ def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
             "group": group,
             "partitions": [_partition(each, owners) for each in look.partitions],
             "findings": [_finding(finding) for finding in answer.findings],
-            "evidence": list(answer.ground.seen),
+            "evidence": list(answer.ground.sources),
             "assumed": list(answer.ground.assumed),
             "missing": list(answer.missing),
         }
@@ -110,13 +110,13 @@ def print_transactions(look: Look, answer: Answer, console: Console, *, full: bo
         console.print()
         console.print(note(finding.what, "yellow"))
         console.print(note(f"next: {finding.action}"))
-        console.print(note(f"read from: {'; '.join(finding.ground.seen)}"))
+        console.print(note(f"read from: {'; '.join(finding.ground.sources)}"))
     if answer.findings or answer.missing:
         console.print()
     for missing in answer.missing:
         console.print(note(f"unknown: {missing.what}", "red"))
         console.print(note(f"to know it: {missing.remedy}"))
-    console.print(note(f"read from: {'; '.join(answer.ground.seen)}"))
+    console.print(note(f"read from: {'; '.join(answer.ground.sources)}"))
     own = (text for finding in answer.findings for text in finding.ground.assumed)
     for text in dict.fromkeys((*own, *answer.ground.assumed)):
         console.print(note(f"assumed: {text}"))

@@ -63,11 +63,11 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
     restarts = [each.away_s for each in back if each.closed]
     if restarts:
         session_ms = max(session_ms, 1000 * ceil(max(restarts) + DEFAULT_HEARTBEAT_S))
+        times = f"{count(len(restarts), 'restart')}, {duration(1000 * max(restarts))} at most"
         yield Cure(
             None,
             2 * len(restarts),
-            f"{count(len(restarts), 'restart')}, {duration(1000 * max(restarts))} at most: set group.instance.id and "
-            f"{name}={session_ms:.0f}",
+            f"{times}: set group.instance.id and {name}={session_ms:.0f}",
             "a member that crashes is noticed only after that session",
             simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )

@@ -35,7 +35,7 @@ def look(
     return Look(at_ms, transactions, partitions, ("the transactional ids of 1 broker",))
 
 
-def found(first: Look, last: Look, version: int | None = 2, **settings: Any) -> list[Finding]:
+def findings_of(first: Look, last: Look, version: int | None = 2, **settings: Any) -> list[Finding]:
     given = {"open_ms": 60_000, "servers": "localhost:9092", **settings}
     return findings(first, last, transaction_version=version, **given)
 
@@ -43,7 +43,7 @@ def found(first: Look, last: Look, version: int | None = 2, **settings: Any) -> 
 @pytest.mark.parametrize(("at_ms", "kinds"), [(60_000, []), (60_001, ["open long"])])
 def test_a_transaction_is_open_for_too_long_beyond_the_limit(at_ms: float, kinds: list[str]) -> None:
     last = look(ONGOING, at_ms=at_ms, partitions=(HELD,))
-    assert [each.kind for each in found(last, last)] == kinds
+    assert [each.kind for each in findings_of(last, last)] == kinds
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_transaction_is_open_for_too_long_beyond_the_limit(at_ms: float, kinds
 )
 def test_it_says_when_the_coordinator_aborts(at_ms: float, text: str) -> None:
     last = look(ONGOING, at_ms=at_ms, partitions=(HELD,))
-    [finding] = found(last, last, open_ms=1_000)
+    [finding] = findings_of(last, last, open_ms=1_000)
     assert text in finding.action
     assert "wait for 6 offsets behind it" in finding.what
 
@@ -69,16 +69,18 @@ def test_offsets_that_no_look_shows_are_not_counted_as_none(
     partitions: tuple[PartitionLook, ...], held: str
 ) -> None:
     last = look(ONGOING, at_ms=61_000, partitions=partitions)
-    [finding] = found(last, last, open_ms=1_000)
+    [finding] = findings_of(last, last, open_ms=1_000)
     assert f"readers wait for {held} behind it" in finding.what
 
 
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort", "PrepareEpochFence"])
 def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
     decided = ONGOING._replace(state=state)
-    assert [each.kind for each in found(look(decided), look(decided, at_ms=2_000))] == ["marker missing"]
-    assert found(look(ONGOING), look(decided, at_ms=2_000)) == []
-    assert found(look(), look(decided)) == []
+    assert [each.kind for each in findings_of(look(decided), look(decided, at_ms=2_000))] == [
+        "marker missing"
+    ]
+    assert findings_of(look(ONGOING), look(decided, at_ms=2_000)) == []
+    assert findings_of(look(), look(decided)) == []
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
     ],
 )
 def test_who_is_fenced(earlier: Transaction, later: Transaction, version: int | None, fenced: bool) -> None:
-    kinds = [each.kind for each in found(look(earlier), look(later), version)]
+    kinds = [each.kind for each in findings_of(look(earlier), look(later), version)]
     assert kinds == (["fenced"] if fenced else [])
 
 
@@ -113,7 +115,7 @@ def test_a_producer_that_no_coordinator_knows(
 ) -> None:
     first = look(EMPTY, partitions=(HELD,))
     last = look(EMPTY, at_ms=500 + age_ms, partitions=(HELD,))._replace(missing_ids=missing)
-    [finding] = found(first, last)
+    [finding] = findings_of(first, last)
     assert (finding.kind, finding.producer, finding.partitions) == (kind, 7, (PLACE,))
     assert action in finding.action
 
@@ -132,7 +134,7 @@ def test_a_producer_that_no_coordinator_knows(
     ],
 )
 def test_what_only_one_look_shows_is_no_finding(first: Look, last: Look) -> None:
-    assert found(first, last) == []
+    assert findings_of(first, last) == []
 
 
 DARK = look()._replace(missing_ids=(HIDDEN,))
@@ -181,7 +183,7 @@ EVERY_KIND = {
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_every_finding_names_its_evidence(kind: str) -> None:
-    [finding] = found(*EVERY_KIND[kind])
+    [finding] = findings_of(*EVERY_KIND[kind])
     assert finding.kind == kind
-    assert finding.ground.seen
+    assert finding.ground.sources
     assert finding.ground.assumed  # an age or the order of two looks rests on this machine's clock
