@@ -43,6 +43,12 @@ def test_lag_comes_back():
     assert parse_snapshot(snapshot_bytes(state))[0].lag.tolist() == [9, UNKNOWN_LAG]
 
 
+def test_a_count_of_members_that_are_not_listed_comes_back():
+    state = replace(GroupState.of({"a": [("t", 0)]}), members_complete=False, unlisted=2)
+    back, _ = parse_snapshot(snapshot_bytes(state))
+    assert (back.members_complete, back.unlisted) == (False, 2)
+
+
 def test_the_same_group_gives_the_same_bytes_whatever_the_order_of_its_rows():
     state, _ = parse_capture((CAPTURES / "members-4.3.1.txt").read_text())
     turned = replace(
