@@ -426,7 +426,7 @@ def _clients(group: Examination, _: Limits) -> Observation:
 def _owners(group: Examination, _: Limits) -> Observation:
     seen = _owners_seen(group)
     twice = group.owned_twice
-    return _unless(twice, f"{_names(twice)} has two owners", "no partition has two owners", _evidence(seen))
+    return _unless(twice, f"two members have {_names(twice)}", "no partition has two owners", _evidence(seen))
 
 
 def _idle(group: Examination, _: Limits) -> Observation:
@@ -708,12 +708,13 @@ def _lag(group: Examination, limits: Limits) -> Observation:
     if not above:
         _need_all_lags(group, lags)
     total = sum(max(lag, 0) for lag in lags.values())
-    text = f"{count(total, 'record')} wait, {max(lags[worst], 0):,} of them in {_names([worst])}"
+    waiting = f"{count(total, 'record')} wait, most in {_names([worst])} ({max(lags[worst], 0):,})"
+    text = waiting if total else f"no record waits in {count(len(lags), 'partition')}"
     full = len(group.state.members) + group.state.unlisted >= len(group.owners)
     case = "unread" if {*above} & {*group.owned} == set() else "full" if full else ""
     return Observation(
         bool(above),
-        f"{text}; above {limits.lag:,}: {count(len(above), 'partition')}",
+        f"{text}; {len(above):,} of {count(len(lags), 'partition')} above {limits.lag:,}" if total else text,
         _evidence(_offsets_seen(group, lags)),
         case,
     )

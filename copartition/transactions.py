@@ -146,7 +146,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
     if unknown := sorted(places - (ends.keys() & stable.keys())):
         what = f"the offsets of {list_names([f'{name}-{number}' for name, number in unknown], _SHOWN)}"
         missing.append(Missing(what, "run it again when the partitions have leaders"))
-    waiting = {place for each in transactions if each.open for place in each.partitions}
+    waiting = {place for transaction in transactions if transaction.open for place in transaction.partitions}
     held = {place for place in places if place in waiting or stable.get(place) != ends.get(place)}
     producers = _open_producers(cluster, held, missing)
     looks = [
@@ -159,7 +159,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
         )
         for place in sorted(held | committed.keys())
     ]
-    transactions.sort(key=lambda each: each.id)
+    transactions.sort(key=lambda transaction: transaction.id)
     seen = (
         f"the transactional ids of {count(len(answered), 'broker')}",
         f"last stable offsets and ends of {count(len(places) - len(unknown), 'partition')}",
@@ -288,7 +288,7 @@ def _producers_of(
                     remedy = right if error == _UNREADABLE else "run it again when its leader answers"
                     missing.append(Missing(f"the producers of {topic}-{number}: {reason}", remedy))
                 else:
-                    producers[topic, number] = tuple(each for each in active if each.first_offset >= 0)
+                    producers[topic, number] = tuple(one for one in active if one.first_offset >= 0)
             answer.tags()
     return producers
 
@@ -363,90 +363,112 @@ def findings(
 
     `transaction_version` is the level of that feature; None where no broker said.
     """
-    before = {each.id: each for each in first.transactions}
+    before = {transaction.id: transaction for transaction in first.transactions}
     problems: list[Finding] = []
-    for each in last.transactions:
-        earlier = before.get(each.id)
-        if each.state == "Ongoing":
-            if each.started_ms is not None and last.at_ms - each.started_ms > open_ms:
-                problems.append(_open_long(each, last, servers))
-        elif each.open and earlier and earlier[:4] == each[:4] and earlier.started_ms == each.started_ms:
-            problems.append(_marker_missing(each, last.at_ms - first.at_ms))
-        if earlier is not None and _fenced(earlier, each, transaction_version):
-            problems.append(_fencing(earlier, each))
+    for transaction in last.transactions:
+        earlier = before.get(transaction.id)
+        if transaction.state == "Ongoing":
+            if transaction.started_ms is not None and last.at_ms - transaction.started_ms > open_ms:
+                problems.append(_open_long(transaction, last, servers))
+        elif (
+            transaction.open
+            and earlier
+            and earlier[:4] == transaction[:4]
+            and earlier.started_ms == transaction.started_ms
+        ):
+            problems.append(_marker_missing(transaction, last.at_ms - first.at_ms))
+        if earlier is not None and _fenced(earlier, transaction, transaction_version):
+            problems.append(_fencing(earlier, transaction))
     problems += _without_coordinator(first, last, servers)
     return problems
 
 
 def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
     """The transactions that coordinators know to be open, by producer and partition."""
-    opened = (each for each in look.transactions if each.open)
-    return {(each.producer, place): each for each in opened for place in each.partitions}
+    opened = (transaction for transaction in look.transactions if transaction.open)
+    return {
+        (transaction.producer, place): transaction
+        for transaction in opened
+        for place in transaction.partitions
+    }
 
 
-def _fenced(earlier: Transaction, each: Transaction, transaction_version: int | None) -> bool:
+def _fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
     """Whether a producer's transaction was aborted, by a new producer with its id or by itself.
 
     A raised epoch alone says nothing where each transaction raises it; only a new producer makes the state
     Empty.
     """
-    if (each.producer, each.epoch) == (earlier.producer, earlier.epoch):
+    if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
-    return each.state in _ABORTED or (earlier.open and (each.state == "Empty" or by_producers_only))
+    return transaction.state in _ABORTED or (
+        earlier.open and (transaction.state == "Empty" or by_producers_only)
+    )
 
 
-def _of(each: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> Finding:
+def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> Finding:
     times = "two looks" if looks == 2 else "the last look"
-    ground = Evidence((f"its coordinator, broker {each.coordinator}, in {times}",), (_CLOCK,))
-    return Finding(kind, each.id, each.producer, tuple(sorted(each.partitions)), what, action, ground)
+    ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
+    return Finding(
+        kind,
+        transaction.id,
+        transaction.producer,
+        tuple(sorted(transaction.partitions)),
+        what,
+        action,
+        ground,
+    )
 
 
-def _open_long(each: Transaction, look: Look, servers: str) -> Finding:
-    assert each.started_ms is not None
+def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
+    assert transaction.started_ms is not None
     behind = {place.place: place.behind for place in look.partitions}
-    held = [behind.get(place) for place in each.partitions]
+    held = [behind.get(place) for place in transaction.partitions]
     least = "at least " if None in held else ""
-    age_ms = look.at_ms - each.started_ms
-    left_ms = each.timeout_ms - age_ms
+    age_ms = look.at_ms - transaction.started_ms
+    left_ms = transaction.timeout_ms - age_ms
+    partitions = count(len(transaction.partitions), "partition")
     ends = (
-        f"broker {each.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
-        f"{each.timeout_ms:,})"
+        f"broker {transaction.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
+        f"{transaction.timeout_ms:,})"
         if left_ms > 0
-        else f"its transaction.timeout.ms of {each.timeout_ms:,} is over; broker {each.coordinator} "
-        "aborts it within transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
+        else f"its transaction.timeout.ms of {transaction.timeout_ms:,} is over; "
+        f"broker {transaction.coordinator} aborts it within "
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
     )
     return _of(
-        each,
+        transaction,
         "open long",
-        f"{each.id} has been open for {duration(age_ms)} in {count(len(each.partitions), 'partition')}; "
+        f"{transaction.id} has been open for {duration(age_ms)} in {partitions}; "
         f"read_committed readers wait for {least}{count(sum(filter(None, held)), 'offset')} behind it",
         f"{ends}. Sooner: restart its producer, whose init_transactions aborts it, or "
         f"kafka-transactions.sh --bootstrap-server {servers} forceTerminateTransaction "
-        f"--transactionalId {each.id}",
+        f"--transactionalId {transaction.id}",
         looks=1,
     )
 
 
-def _marker_missing(each: Transaction, between_ms: float) -> Finding:
+def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
+    partitions = count(len(transaction.partitions), "partition")
     return _of(
-        each,
+        transaction,
         "marker missing",
-        f"{each.id} is decided ({each.state}), but {count(len(each.partitions), 'partition')} had no marker "
+        f"{transaction.id} is decided ({transaction.state}), but {partitions} had no marker "
         f"in two looks {duration(between_ms)} apart",
-        f"broker {each.coordinator} writes markers as soon as the leaders answer: see whether the "
-        f"partitions have a leader; if they have, restart broker {each.coordinator}, whose successor "
+        f"broker {transaction.coordinator} writes markers as soon as the leaders answer: see whether the "
+        f"partitions have a leader; if they have, restart broker {transaction.coordinator}, whose successor "
         "writes them again",
     )
 
 
-def _fencing(earlier: Transaction, each: Transaction) -> Finding:
+def _fencing(earlier: Transaction, transaction: Transaction) -> Finding:
     return _of(
-        each,
+        transaction,
         "fenced",
-        f"a transaction of {each.id} was aborted: it went from producer {earlier.producer} epoch "
-        f"{earlier.epoch} to producer {each.producer} epoch {each.epoch}. A second process uses this id, its "
-        "process was started again, or it aborted by itself",
+        f"a transaction of {transaction.id} was aborted: it went from producer {earlier.producer} epoch "
+        f"{earlier.epoch} to producer {transaction.producer} epoch {transaction.epoch}. "
+        "A second process uses this id, its process was started again, or it aborted by itself",
         "see whether two processes have this id: they fence each other, and each needs an id of its own; a "
         "restart needs nothing",
     )
@@ -455,16 +477,16 @@ def _fencing(earlier: Transaction, each: Transaction) -> Finding:
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Finding]:
     """Producers with an open transaction that no coordinator knows, at the same offset in both looks."""
     offsets = {
-        (place.place, each.producer, each.first_offset)
+        (place.place, producer.producer, producer.first_offset)
         for place in first.partitions
-        for each in place.producers or ()
+        for producer in place.producers or ()
     }
     owned = owners_of(first).keys() | owners_of(last).keys()
     for place in last.partitions:
-        for each in place.producers or ():
-            again = (place.place, each.producer, each.first_offset) in offsets
-            if again and (each.producer, place.place) not in owned:
-                yield _unowned(each, place, last, servers)
+        for producer in place.producers or ():
+            again = (place.place, producer.producer, producer.first_offset) in offsets
+            if again and (producer.producer, place.place) not in owned:
+                yield _unowned(producer, place, last, servers)
 
 
 def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:

@@ -115,8 +115,10 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
     for place, member in examination.owners.items():
         if member >= 0 and (behind := waiting[member]) is not None:
             waiting[member] = behind + max(lags[place], 0) if place in lags else None
-    names = without_ids({each.id: each.instance_id or each.client_id or each.id for each in members})
-    rows = zip((names[each.id] for each in members), examination.loads, waiting, strict=True)
+    names = without_ids(
+        {member.id: member.instance_id or member.client_id or member.id for member in members}
+    )
+    rows = zip((names[member.id] for member in members), examination.loads, waiting, strict=True)
     heaviest = sorted(rows, key=lambda row: (-row[1], -(row[2] or 0), row[0]))
     shown = heaviest[:MOST_MEMBERS]
     return render(
@@ -134,7 +136,7 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
 def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
     """The checks and the lag in the text format that Prometheus scrapes (version 0.0.4)."""
     group = {"group": examination.state.name or ""}
-    statuses = [({**group, "check": each.check.name}, each.status) for each in results]
+    statuses = [({**group, "check": finding.check.name}, finding.status) for finding in results]
     decided = [(labels, int(status == "found")) for labels, status in statuses if status != "unknown"]
     unknown = [(labels, int(status == "unknown")) for labels, status in statuses]
     lags = [

@@ -104,7 +104,7 @@ FAULTS = [
     ("state", with_state(EMPTY), "Start its members"),
     ("state", with_state(group(), members_before=THREE.members), "1 member came or went in 10.0 s"),
     ("clients", with_state(replace(group(), clients=("java", "librdkafka"))), "java and librdkafka"),
-    ("owners", with_state(TWICE), "orders-0 has two owners"),
+    ("owners", with_state(TWICE), "two members have orders-0"),
     ("idle", with_state(FIVE), "run fewer"),
     ("idle", with_state(FIVE, members_before=THREE.members), "Keep the number of members"),
     ("idle", with_state(group((0, 0, 0, 0))), "There are partitions for every member"),
