@@ -6,7 +6,7 @@ returns what it sees with its evidence, or raises `_UnknownError` with what is m
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar
@@ -489,8 +489,8 @@ def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
     return balance, _evidence(*seen, assumed=assumed)
 
 
-def _from_to(loads: Iterable[int]) -> str:
-    fewest, *_, most = (*sorted(loads)[:1], *sorted(loads))
+def _from_to(loads: Sequence[int]) -> str:
+    fewest, most = min(loads), max(loads)
     return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 

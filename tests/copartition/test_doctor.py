@@ -86,6 +86,14 @@ TWICE = replace(
 )
 THREE = replace(group(), members=(*group().members, MemberIdentity("m2", client_id="c2", topics=NAMES)))
 FIVE = replace(THREE, members=(*THREE.members, *(MemberIdentity(f"m{n}", topics=NAMES) for n in (3, 4))))
+SEVEN = replace(
+    THREE,
+    topics=("orders",),
+    members=tuple(member._replace(topics=("orders",)) for member in THREE.members),
+    member=np.array([0, 0, 0, 1, 1, 1, 2], np.int32),
+    topic=np.zeros(7, np.int32),
+    partition=np.arange(7, dtype=np.int32),
+)
 EMPTY = replace(group((-1,) * 4), members=(), status="Empty")
 EIGHT = GroupState(
     group().members,
@@ -115,6 +123,7 @@ FAULTS = [
     ),
     ("load", with_state(group((0, 0, 0, 1))), "1 to 3 partitions a member; 2 are possible"),
     ("load", with_state(replace(group((0, 0, 0, 1)), protocol="consumer")), "plan:uniform"),
+    ("load", with_state(SEVEN), "1 to 3 partitions a member; 2 to 3 are possible"),
     ("load", with_state(ONE_OWNED), "See unread first"),
     ("spread", with_state(EIGHT), "group.remote.assignor=range"),
     ("spread", with_state(replace(EIGHT, protocol="classic")), "copartition migrate live:GROUP range"),
@@ -247,6 +256,15 @@ REDUCED = {
     "a planned state": (Examination(group()), OF_STATE | {"joined"}, 2),
     "a table without state, subscriptions and idle members": (
         Examination(TABLE),
+        {"owners", "left over", "lag", "beyond the end", "expiring"},
+        2,
+    ),
+    "a table of one topic": (
+        Examination(
+            replace(
+                TABLE, topics=("orders",), topic=np.zeros(4, np.int32), partition=np.arange(4, dtype=np.int32)
+            )
+        ),
         {"owners", "left over", "lag", "beyond the end", "expiring"},
         2,
     ),
