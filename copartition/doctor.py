@@ -489,20 +489,21 @@ def _balance(group: Examination) -> tuple[AssignmentQuality, Evidence]:
     return balance, _evidence(*seen, assumed=assumed)
 
 
-def _from_to(loads: Sequence[int]) -> str:
+def _share(loads: Sequence[int]) -> str:
+    """Say how many partitions members have: "2 partitions a member", "1 to 3 partitions a member"."""
     fewest, most = min(loads), max(loads)
-    return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"{f'{fewest:,} to ' if fewest < most else ''}{count(most, 'partition')} a member"
 
 
 def _load(group: Examination, _: Limits) -> Observation:
     balance, ground = _balance(group)
-    loads, best = _from_to(balance.loads), _from_to(balance.best_loads)
+    loads, best = _share(balance.loads), _share(balance.best_loads)
     case = "unread" if balance.unassigned else "consumer" if group.state.protocol == "consumer" else ""
-    free = f", and {count(balance.unassigned, 'partition')} without an owner" if balance.unassigned else ""
+    free = f", {count(balance.unassigned, 'partition')} without an owner" if balance.unassigned else ""
     return _unless(
         not is_even(balance),
-        f"{loads} partitions a member{free}; {best} are possible",
-        f"{loads} partitions a member; no assignment is more even",
+        f"{loads}{free}; {best} can be had",
+        f"{loads}; no assignment is more even",
         ground,
         case,
     )
