@@ -68,6 +68,8 @@ class GroupState:
         complete: whether every partition of the topics has a row; if not, a missing one may exist.
         members_complete: whether every member is in `members`; if not, a member without partitions may be
             in the group unseen.
+        unlisted: how many members the source counts and does not list; each has no partition. 0 if it counts
+            none or lists all.
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
         strategy: the assignor that the group uses, such as "range", where known.
@@ -96,6 +98,7 @@ class GroupState:
     lag: NDArray[np.int64] | None = None
     complete: bool = False
     members_complete: bool = True
+    unlisted: int = 0
     name: str | None = None
     status: str | None = None
     strategy: str | None = None

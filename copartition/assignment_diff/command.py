@@ -238,8 +238,10 @@ def diff(
 def _found_something(change: AssignmentDiff) -> bool:
     """Whether anything differs or stops; of a state alone, whether it is not balanced."""
     if change.alone:
+        from copartition.assignment_diff.needed import is_even  # noqa: PLC0415 - help and completion do without
+
         even = change.balance
-        return even is None or not even.loads or even.loads != even.best_loads
+        return even is None or not is_even(even)
     return not change.same or change.new_strategy or change.consumption is not None
 
 

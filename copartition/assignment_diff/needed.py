@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -118,20 +119,38 @@ def find_needed(
 
 
 def group_of(state: GroupState) -> Group:
-    """A state as assignors see it; members whose subscriptions are unknown read everything."""
+    """A state as assignors see it; members whose subscriptions are unknown read everything.
+
+    Members that the source only counts are added under ids of their own, and read everything too.
+    """
     members = [
         Member(member.id, state.topics if member.topics is None else member.topics)
         for member in state.members
     ]
+    ids = {member.id for member in members}
+    unused = (name for number in itertools.count() if (name := f"unlisted-{number}") not in ids)
+    members += [Member(name, state.topics) for name in itertools.islice(unused, state.unlisted)]
     return Group([Topic(*counted) for counted in state.counts_by_topic.items()], members)
 
 
 def balance_of(state: GroupState) -> AssignmentQuality | None:
-    """The loads of a group and the best ones; None where partitions have two owners."""
+    """Return the loads of a group and the best ones.
+
+    None if a partition has two owners, or an owner and no member that subscribes to its topic.
+    """
     try:
         return quality(group_of(state), state.assignment)
     except InvalidGroupError:
         return None
+
+
+def is_even(balance: AssignmentQuality) -> bool:
+    """Whether a group with members is balanced: no assignment of its partitions has more even loads.
+
+    A partition without an owner is no balance: an assignment that gives it to somebody has other loads.
+    The commands that judge balance (`assignment-diff`, `doctor`) ask this function and no other.
+    """
+    return bool(balance.loads) and balance.loads == balance.best_loads
 
 
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:

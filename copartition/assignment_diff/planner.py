@@ -54,7 +54,8 @@ def as_complete(state: GroupState) -> GroupState:
         guess = "partition counts are unknown; taken from the highest partition seen"
         state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
     if not state.members_complete:
-        guess = "this source does not show members without partitions; taken for none"
+        hidden = f"{state.unlisted} are left out" if state.unlisted else "taken for none"
+        guess = f"this source does not show members without partitions; {hidden}"
         state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
     return state
 

@@ -38,7 +38,7 @@ from copartition.shell.options import (
 @click.option(
     "--joined", multiple=True, metavar="TOPIC", help="A topic that is joined by partition; repeatable."
 )
-@set_option("A timeout of the consumers, such as session.timeout.ms=10000, which no broker tells")
+@set_option("A timeout of the consumers, such as session.timeout.ms=10000: a classic group's no broker tells")
 @group_option
 @client_options("The cluster.")
 @output_options("text", "json", "prometheus", file=True)

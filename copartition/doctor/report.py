@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from copartition.kit.json import dump
-from copartition.kit.words import count, without_ids
+from copartition.doctor.examination import exit_code
+from copartition.kit.evidence import Missing
+from copartition.kit.json import dump, ground_fields
+from copartition.kit.words import count, list_names, without_ids
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,14 +25,15 @@ def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
     """All checks, for programs."""
     rows = [
         {
-            "check": each.check.name,
-            "status": each.status,
-            "severity": each.check.severity if each.status == "found" else None,
-            "seen": each.text,
-            "why": each.check.why,
-            "next": each.check.action,
+            "check": finding.check.name,
+            "status": finding.status,
+            "severity": finding.check.severity if finding.status == "found" else None,
+            "seen": finding.text,
+            **ground_fields(finding.ground),
+            "why": finding.advice.why,
+            "next": finding.advice.action,
         }
-        for each in results
+        for finding in results
     ]
     lags = examination.lags
     return dump(
@@ -56,24 +59,48 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
     """Every check, then for each finding why it matters and what to do."""
     from copartition.kit.grid import cell, note, table  # noqa: PLC0415 - JSON does without rich
 
-    bad = [each for each in results if each.status == "found"]
-    unknown = sum(each.status == "unknown" for each in results)
+    bad = [finding for finding in results if finding.status == "found"]
+    unknown = sum(finding.status == "unknown" for finding in results)
     head = examination.state.name or "group", count(len(bad), "finding"), f"{unknown} unknown"
     console.print(cell("   ".join(head), "bold"))
-    listing = table(["CHECK", "RESULT", "SEEN"])
-    for each in results:
-        word = each.check.severity if each.status == "found" else each.status
-        listing.add_row(cell(each.check.name), cell(word, _STYLES[each.status]), cell(each.text))
+    listing = table(["CHECK", "RESULT", "SEEN", "READ FROM"])
+    for finding in results:
+        word = finding.check.severity if finding.status == "found" else finding.status
+        seen = () if isinstance(finding.ground, Missing) else finding.ground.sources
+        row = finding.check.name, word, finding.text, "; ".join(seen)
+        listing.add_row(*map(cell, row, ("", _STYLES[finding.status], "", "dim")))
     console.print(listing)
-    for each in bad:
+    for finding in bad:
         console.print()
-        console.print(note(f"{each.check.name}: {each.text}", "yellow"))
-        console.print(note(f"why: {each.check.why}"))
-        console.print(note(f"next: {each.check.action}"))
+        console.print(note(f"{finding.check.name}: {finding.text}", "yellow"))
+        console.print(note(f"why: {finding.advice.why}"))
+        console.print(note(f"next: {finding.advice.action}"))
+    if unknown:
+        console.print()
+    for remedy, names in remedies(results).items():
+        console.print(note(f"to know {list_names(names)}: {remedy}"))
     for text in examination.state.warnings:
         console.print(note(text, "yellow"))
-    for text in examination.state.assumed:
+    for text in assumptions(examination, results):
         console.print(note(f"assumed: {text}"))
+
+
+def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
+    """Return the ways to what is unknown, each with the names of the checks that it serves."""
+    ways: dict[str, list[str]] = {}
+    for finding in results:
+        if isinstance(finding.ground, Missing):
+            ways.setdefault(finding.ground.remedy, []).append(finding.check.name)
+    return ways
+
+
+def assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
+    """Return what the source and the checks take for granted, each once: of checks with their names."""
+    own: dict[str, list[str]] = {}
+    for finding in results:
+        for text in () if isinstance(finding.ground, Missing) else finding.ground.assumed:
+            own.setdefault(text, []).append(finding.check.name)
+    return [*examination.state.assumed, *(f"{text} ({', '.join(names)})" for text, names in own.items())]
 
 
 def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
@@ -88,17 +115,28 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
     for place, member in examination.owners.items():
         if member >= 0 and (behind := waiting[member]) is not None:
             waiting[member] = behind + max(lags[place], 0) if place in lags else None
-    names = without_ids({each.id: each.instance_id or each.client_id or each.id for each in members})
-    rows = zip((names[each.id] for each in members), examination.loads, waiting, strict=True)
+    names = without_ids(
+        {member.id: member.instance_id or member.client_id or member.id for member in members}
+    )
+    rows = zip((names[member.id] for member in members), examination.loads, waiting, strict=True)
     heaviest = sorted(rows, key=lambda row: (-row[1], -(row[2] or 0), row[0]))
     shown = heaviest[:MOST_MEMBERS]
-    return render("doctor/page.html.j2", group=examination, results=results, rows=shown, members=len(members))
+    return render(
+        "doctor/page.html.j2",
+        group=examination,
+        results=results,
+        rows=shown,
+        members=len(members),
+        remedies=remedies(results),
+        assumed=assumptions(examination, results),
+        code=exit_code(results),
+    )
 
 
 def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
     """The checks and the lag in the text format that Prometheus scrapes (version 0.0.4)."""
     group = {"group": examination.state.name or ""}
-    statuses = [({**group, "check": each.check.name}, each.status) for each in results]
+    statuses = [({**group, "check": finding.check.name}, finding.status) for finding in results]
     decided = [(labels, int(status == "found")) for labels, status in statuses if status != "unknown"]
     unknown = [(labels, int(status == "unknown")) for labels, status in statuses]
     lags = [

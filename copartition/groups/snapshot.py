@@ -21,10 +21,10 @@ from partitioning.kit.packages import needs
 with needs("a snapshot", "cli"):
     import msgspec
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 
 _IN_COMMON = (
-    *("members_complete", "strategy", "protocol", "generation", "leading_client", "clients"),
+    *("members_complete", "unlisted", "strategy", "protocol", "generation", "leading_client", "clients"),
     *("group_version", "warnings", "assumed"),
 )
 
@@ -65,6 +65,8 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     ends: dict[_Name, dict[_Partition, Annotated[int, msgspec.Meta(ge=0, le=MAX_OFFSET)]]] = {}
     """The offset of each partition's next record, in a record of several snapshots."""
     members_complete: bool = True
+    unlisted: _Count = 0
+    """Members that the source counts and does not list, none of which has a partition."""
     strategy: str | None = None
     protocol: str | None = None
     topic_ids: dict[_Name, UUID] = {}

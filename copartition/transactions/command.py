@@ -37,12 +37,12 @@ def transactions(
 ) -> None:
     """Open transactions, the partitions whose last stable offset they hold, and what ends each; reads only.
 
-    It looks twice. Exit code: 0 nothing is wrong; 1 a transaction is open for too long, lacks a marker,
-    hangs, or two processes share an id; 2 a coordinator or a leader did not answer, so something may be
-    missing.
+    It looks twice. Exit code: 1 a transaction is open for too long, lacks a marker, hangs, or two processes
+    share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from this user; 0
+    nothing is wrong.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
-    from copartition.transactions.looks import findings, look_at  # noqa: PLC0415
+    from copartition.transactions.looks import judge, look_at  # noqa: PLC0415
     from copartition.transactions.report import print_transactions, transactions_json  # noqa: PLC0415
 
     if not config.get("bootstrap.servers"):
@@ -50,11 +50,10 @@ def transactions(
     cluster = Cluster("transactions", config)
     if missing := [name for name in topics if name not in cluster.counts]:
         raise click.ClickException(f"the cluster has no topic {missing[0]} that this user may see")
-    names = topics or [name for name in cluster.counts if not name.startswith("__")]
-    first = look_at(cluster, names, group)
+    first = look_at(cluster, topics or None, group)
     time.sleep(interval / 1000)
-    last = look_at(cluster, names, group)
-    problems = findings(
+    last = look_at(cluster, topics or None, group)
+    answer = judge(
         first,
         last,
         open_ms=open_longer_than,
@@ -62,7 +61,7 @@ def transactions(
         transaction_version=cluster.level("transaction.version"),
     )
     output.show(
-        partial(print_transactions, last, problems, full=full),
-        json=partial(transactions_json, last, problems, group),
+        partial(print_transactions, last, answer, full=full),
+        json=partial(transactions_json, last, answer, group),
     )
-    ctx.exit(2 if last.unanswered else 1 if problems else 0)
+    ctx.exit(answer.exit_code)

@@ -2,11 +2,12 @@
 
 import struct
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from copartition.groups.live.cluster import Broker, Cluster
+from copartition.groups.live.cluster import Broker, Cluster, right_command
 from copartition.groups.live.wire import (
     NO_TAGS,
     Connection,
@@ -16,17 +17,20 @@ from copartition.groups.live.wire import (
     connect_to,
     failures,
 )
-from copartition.kit.words import count, duration
+from copartition.kit.evidence import Evidence, Missing
+from copartition.kit.words import count, duration, list_names
 from partitioning.errors import SourceError
 
 Partition = tuple[str, int]
 
 _DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS, _LIST_TRANSACTIONS = 61, 65, 66
 _NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND
+_HIDDEN = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+_UNREADABLE = 29  # TOPIC_AUTHORIZATION_FAILED
 _RIGHTS = {
-    29: "this user needs READ on the topic",
+    _UNREADABLE: "this user needs READ on the topic",
     31: "this user needs DESCRIBE on the cluster",
-    53: "this user needs DESCRIBE on the transactional id",
+    _HIDDEN: "this user needs DESCRIBE on the transactional id",
 }
 OPEN_STATES = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 """States in which some partition waits for a marker."""
@@ -81,31 +85,70 @@ class PartitionLook(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a cluster knew at one time."""
+    """What a cluster knew at one time.
+
+    Attributes:
+        at_ms: when, in milliseconds since 1970, by the clock of this machine.
+        transactions: the transactional ids that brokers showed, by id.
+        partitions: partitions that a transaction holds, and those of the group, by topic and number.
+        sources: the sources that answered, phrases of evidence.
+        missing_ids: why there may be transactional ids that are not in `transactions`.
+        missing: what else could not be asked.
+    """
 
     at_ms: float
     transactions: tuple[Transaction, ...]
-    partitions: tuple[PartitionLook, ...]  # held ones, and those of the group
-    unanswered: tuple[str, ...]  # what could not be asked, and why
+    partitions: tuple[PartitionLook, ...]
+    sources: tuple[str, ...]
+    missing_ids: tuple[Missing, ...] = ()
+    missing: tuple[Missing, ...] = ()
 
 
-def look_at(cluster: Cluster, topics: Collection[str], group: str | None) -> Look:
-    """All transactions that this user may see, and the partitions of these topics that one holds."""
-    unanswered: list[str] = []
-    transactions = []
+def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None) -> Look:
+    """Look at all transactions that this user may see, and at the partitions that one holds.
+
+    Args:
+        cluster: the cluster.
+        topics: topics whose partitions are looked at; None for all, without the cluster's own.
+        group: a group whose partitions are shown too; None for none.
+    """
+    missing_ids: list[Missing] = []
+    missing: list[Missing] = []
+    transactions: list[Transaction] = []
+    answered = []
     for broker in cluster.brokers.values():
         try:
             transactions += transactions_of(broker, cluster.config)
         except SourceError as error:
-            unanswered.append(f"the transactions of broker {broker.id} at {broker.address}: {error}")
+            what = f"the transactions of broker {broker.id} at {broker.address}: {error}"
+            missing_ids.append(Missing(what, "run it again when that broker answers"))
+        else:
+            answered.append(broker)
+    if answered and not _may_see_every_id(answered[0], cluster.config):
+        missing_ids.append(
+            Missing(
+                "transactions of ids that this user may not DESCRIBE: brokers leave them out without a word",
+                right_command(cluster.config, "Describe", "--transactional-id '*'"),
+            )
+        )
+    if topics is None:
+        topics = [name for name in cluster.counts if not name.startswith("__")]
+        if not cluster.may_see_every_topic():
+            right = right_command(cluster.config, "Describe", "--topic '*'")
+            what = (
+                "partitions of topics that this user may not DESCRIBE: brokers leave them out without a word"
+            )
+            missing.append(Missing(what, f"name the topics with --only-topic, or {right}"))
     committed = {} if group is None else cluster.committed(group)
     places = {(name, number) for name in topics for number in range(cluster.counts[name])} | set(committed)
     # First how far is stable: an end that is asked for later is never below it.
     stable, ends = cluster.ends(places, stable=True), cluster.ends(places)
-    unanswered += [f"the offsets of {name}-{number}" for name, number in sorted(places - ends.keys())]
-    waiting = {place for each in transactions if each.open for place in each.partitions}
+    if unknown := sorted(places - (ends.keys() & stable.keys())):
+        what = f"the offsets of {list_names([f'{name}-{number}' for name, number in unknown], _SHOWN)}"
+        missing.append(Missing(what, "run it again when the partitions have leaders"))
+    waiting = {place for transaction in transactions if transaction.open for place in transaction.partitions}
     held = {place for place in places if place in waiting or stable.get(place) != ends.get(place)}
-    producers = _open_producers(cluster, held, unanswered)
+    producers = _open_producers(cluster, held, missing)
     looks = [
         PartitionLook(
             *place,
@@ -116,8 +159,14 @@ def look_at(cluster: Cluster, topics: Collection[str], group: str | None) -> Loo
         )
         for place in sorted(held | committed.keys())
     ]
-    transactions.sort(key=lambda each: each.id)
-    return Look(1000 * time.time(), tuple(transactions), tuple(looks), tuple(unanswered))
+    transactions.sort(key=lambda transaction: transaction.id)
+    seen = (
+        f"the transactional ids of {count(len(answered), 'broker')}",
+        f"last stable offsets and ends of {count(len(places) - len(unknown), 'partition')}",
+    )
+    return Look(
+        1000 * time.time(), tuple(transactions), tuple(looks), seen, tuple(missing_ids), tuple(missing)
+    )
 
 
 def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
@@ -139,6 +188,22 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
             answer.text()
             answer.tags()
         return _described(connection, ids, broker.id) if ids else []
+
+
+def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
+    """Whether this user may DESCRIBE transactional ids of any name.
+
+    Asked with a name that nobody uses: a broker refuses it to a user without the right, and to others says
+    that it does not know or does not coordinate this id. No answer is no evidence, so it counts as no.
+    """
+    try:
+        with failures(), connect_to(broker.host, broker.port, config) as connection:
+            name = compact_text(f"copartition-{uuid.uuid4().hex}")
+            answer = connection.ask(_DESCRIBE_TRANSACTIONS, 0, compact_array([name]) + NO_TAGS)
+            answer.int32()
+            return [answer.int16() for _ in answer.items()] != [_HIDDEN]
+    except SourceError:
+        return False
 
 
 def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
@@ -168,7 +233,7 @@ def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> 
 
 
 def _open_producers(
-    cluster: Cluster, places: Iterable[Partition], unanswered: list[str]
+    cluster: Cluster, places: Iterable[Partition], missing: list[Missing]
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
     by_leader: dict[Broker, list[Partition]] = defaultdict(list)
     topics = {topic for topic, _ in places} & cluster.counts.keys()
@@ -176,20 +241,22 @@ def _open_producers(
     for topic, number in sorted(places):
         leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
         if leader is None:
-            unanswered.append(f"the producers of {topic}-{number}: it has no leader")
+            what = f"the producers of {topic}-{number}: it has no leader"
+            missing.append(Missing(what, "run it again when it has one"))
         else:
             by_leader[leader].append((topic, number))
     producers: dict[Partition, tuple[OpenProducer, ...]] = {}
     for leader, mine in by_leader.items():
         try:
-            producers |= _producers_of(leader, mine, cluster.config, unanswered)
+            producers |= _producers_of(leader, mine, cluster.config, missing)
         except SourceError as error:
-            unanswered.append(f"the producers at broker {leader.id}: {error}")
+            what = f"the producers at broker {leader.id}: {error}"
+            missing.append(Missing(what, "run it again when that broker answers"))
     return producers
 
 
 def _producers_of(
-    broker: Broker, places: Sequence[Partition], config: Mapping[str, str], unanswered: list[str]
+    broker: Broker, places: Sequence[Partition], config: Mapping[str, str], missing: list[Missing]
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
     numbers: dict[str, list[int]] = defaultdict(list)
     for topic, number in places:
@@ -217,9 +284,11 @@ def _producers_of(
                 answer.tags()
                 if error:
                     reason = _RIGHTS.get(error) or message or f"error {error}"
-                    unanswered.append(f"the producers of {topic}-{number}: {reason}")
+                    right = right_command(config, "Read", f"--topic {topic}")
+                    remedy = right if error == _UNREADABLE else "run it again when its leader answers"
+                    missing.append(Missing(f"the producers of {topic}-{number}: {reason}", remedy))
                 else:
-                    producers[topic, number] = tuple(each for each in active if each.first_offset >= 0)
+                    producers[topic, number] = tuple(one for one in active if one.first_offset >= 0)
             answer.tags()
     return producers
 
@@ -231,17 +300,60 @@ _EPOCH_PER_TRANSACTION = 2
 """The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
 
 _ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
+_CLOCK = "ages are by the clock of this machine"
+_NO_DENIAL = "no ACL denies this user a transactional id or a topic by name"
+_SHOWN = 5
 
 
 class Finding(NamedTuple):
-    """Something that an operator should know."""
+    """Something that an operator should know.
 
-    kind: str  # "open long", "marker missing", "hanging", "unknown owner", "fenced"
-    id: str | None  # the transactional id; None where nobody says
+    Attributes:
+        kind: "open long", "marker missing", "hanging", "unknown owner" or "fenced".
+        id: the transactional id; None if no coordinator says.
+        producer: the producer's id.
+        partitions: the partitions that the transaction is open in.
+        what: what is seen.
+        action: what ends it.
+        ground: the sources it was read from, and what is assumed.
+    """
+
+    kind: str
+    id: str | None
     producer: int
-    partitions: tuple[tuple[str, int], ...]
+    partitions: tuple[Partition, ...]
     what: str
     action: str
+    ground: Evidence
+
+
+class Answer(NamedTuple):
+    """What two looks say.
+
+    Attributes:
+        findings: what is wrong.
+        missing: what either look could not see, each once.
+        ground: what was read in both looks.
+    """
+
+    findings: tuple[Finding, ...]
+    missing: tuple[Missing, ...]
+    ground: Evidence
+
+    @property
+    def exit_code(self) -> int:
+        """Return 1 if something is wrong, else 2 if something could not be seen, else 0."""
+        return 1 if self.findings else 2 if self.missing else 0
+
+
+def judge(
+    first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
+) -> Answer:
+    """Judge two looks at a cluster; see `findings` for the parameters."""
+    found = findings(first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version)
+    missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
+    assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
+    return Answer(tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.sources, (*assumed, _NO_DENIAL)))
 
 
 def findings(
@@ -251,107 +363,136 @@ def findings(
 
     `transaction_version` is the level of that feature; None where no broker said.
     """
-    before = {each.id: each for each in first.transactions}
+    before = {transaction.id: transaction for transaction in first.transactions}
     problems: list[Finding] = []
-    for each in last.transactions:
-        earlier = before.get(each.id)
-        if each.state == "Ongoing":
-            if each.started_ms is not None and last.at_ms - each.started_ms > open_ms:
-                problems.append(_open_long(each, last, servers))
-        elif each.open and earlier and earlier[:4] == each[:4] and earlier.started_ms == each.started_ms:
-            problems.append(_marker_missing(each, last.at_ms - first.at_ms))
-        if earlier is not None and _fenced(earlier, each, transaction_version):
-            problems.append(_fencing(earlier, each))
+    for transaction in last.transactions:
+        earlier = before.get(transaction.id)
+        if transaction.state == "Ongoing":
+            if transaction.started_ms is not None and last.at_ms - transaction.started_ms > open_ms:
+                problems.append(_open_long(transaction, last, servers))
+        elif (
+            transaction.open
+            and earlier
+            and earlier[:4] == transaction[:4]
+            and earlier.started_ms == transaction.started_ms
+        ):
+            problems.append(_marker_missing(transaction, last.at_ms - first.at_ms))
+        if earlier is not None and _fenced(earlier, transaction, transaction_version):
+            problems.append(_fencing(earlier, transaction))
     problems += _without_coordinator(first, last, servers)
     return problems
 
 
 def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
     """The transactions that coordinators know to be open, by producer and partition."""
-    opened = (each for each in look.transactions if each.open)
-    return {(each.producer, place): each for each in opened for place in each.partitions}
+    opened = (transaction for transaction in look.transactions if transaction.open)
+    return {
+        (transaction.producer, place): transaction
+        for transaction in opened
+        for place in transaction.partitions
+    }
 
 
-def _fenced(earlier: Transaction, each: Transaction, transaction_version: int | None) -> bool:
+def _fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
     """Whether a producer's transaction was aborted, by a new producer with its id or by itself.
 
     A raised epoch alone says nothing where each transaction raises it; only a new producer makes the state
     Empty.
     """
-    if (each.producer, each.epoch) == (earlier.producer, earlier.epoch):
+    if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
-    return each.state in _ABORTED or (earlier.open and (each.state == "Empty" or by_producers_only))
+    return transaction.state in _ABORTED or (
+        earlier.open and (transaction.state == "Empty" or by_producers_only)
+    )
 
 
-def _of(each: Transaction, kind: str, what: str, action: str) -> Finding:
-    return Finding(kind, each.id, each.producer, tuple(sorted(each.partitions)), what, action)
+def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> Finding:
+    times = "two looks" if looks == 2 else "the last look"
+    ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
+    return Finding(
+        kind,
+        transaction.id,
+        transaction.producer,
+        tuple(sorted(transaction.partitions)),
+        what,
+        action,
+        ground,
+    )
 
 
-def _open_long(each: Transaction, look: Look, servers: str) -> Finding:
-    assert each.started_ms is not None
-    held = sum(place.behind or 0 for place in look.partitions if place.place in each.partitions)
-    age_ms = look.at_ms - each.started_ms
-    left_ms = each.timeout_ms - age_ms
+def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
+    assert transaction.started_ms is not None
+    behind = {place.place: place.behind for place in look.partitions}
+    held = [behind.get(place) for place in transaction.partitions]
+    least = "at least " if None in held else ""
+    age_ms = look.at_ms - transaction.started_ms
+    left_ms = transaction.timeout_ms - age_ms
+    partitions = count(len(transaction.partitions), "partition")
     ends = (
-        f"broker {each.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
-        f"{each.timeout_ms:,})"
+        f"broker {transaction.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
+        f"{transaction.timeout_ms:,})"
         if left_ms > 0
-        else f"its transaction.timeout.ms of {each.timeout_ms:,} is over; broker {each.coordinator} "
-        "aborts it within transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
+        else f"its transaction.timeout.ms of {transaction.timeout_ms:,} is over; "
+        f"broker {transaction.coordinator} aborts it within "
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
     )
     return _of(
-        each,
+        transaction,
         "open long",
-        f"{each.id} has been open for {duration(age_ms)} in {count(len(each.partitions), 'partition')}; "
-        f"read_committed readers wait for {count(held, 'offset')} behind it",
+        f"{transaction.id} has been open for {duration(age_ms)} in {partitions}; "
+        f"read_committed readers wait for {least}{count(sum(filter(None, held)), 'offset')} behind it",
         f"{ends}. Sooner: restart its producer, whose init_transactions aborts it, or "
         f"kafka-transactions.sh --bootstrap-server {servers} forceTerminateTransaction "
-        f"--transactionalId {each.id}",
+        f"--transactionalId {transaction.id}",
+        looks=1,
     )
 
 
-def _marker_missing(each: Transaction, between_ms: float) -> Finding:
+def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
+    partitions = count(len(transaction.partitions), "partition")
     return _of(
-        each,
+        transaction,
         "marker missing",
-        f"{each.id} is decided ({each.state}), but {count(len(each.partitions), 'partition')} had no marker "
+        f"{transaction.id} is decided ({transaction.state}), but {partitions} had no marker "
         f"in two looks {duration(between_ms)} apart",
-        f"broker {each.coordinator} writes markers as soon as the leaders answer: see whether the "
-        f"partitions have a leader; if they have, restart broker {each.coordinator}, whose successor "
+        f"broker {transaction.coordinator} writes markers as soon as the leaders answer: see whether the "
+        f"partitions have a leader; if they have, restart broker {transaction.coordinator}, whose successor "
         "writes them again",
     )
 
 
-def _fencing(earlier: Transaction, each: Transaction) -> Finding:
+def _fencing(earlier: Transaction, transaction: Transaction) -> Finding:
     return _of(
-        each,
+        transaction,
         "fenced",
-        f"a transaction of {each.id} was aborted: it went from producer {earlier.producer} epoch "
-        f"{earlier.epoch} to producer {each.producer} epoch {each.epoch}. A second process uses this id, its "
-        "process was started again, or it aborted by itself",
-        "give every process a transactional.id of its own: two with one id fence each other",
+        f"a transaction of {transaction.id} was aborted: it went from producer {earlier.producer} epoch "
+        f"{earlier.epoch} to producer {transaction.producer} epoch {transaction.epoch}. "
+        "A second process uses this id, its process was started again, or it aborted by itself",
+        "see whether two processes have this id: they fence each other, and each needs an id of its own; a "
+        "restart needs nothing",
     )
 
 
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Finding]:
     """Producers with an open transaction that no coordinator knows, at the same offset in both looks."""
     offsets = {
-        (place.place, each.producer, each.first_offset)
+        (place.place, producer.producer, producer.first_offset)
         for place in first.partitions
-        for each in place.producers or ()
+        for producer in place.producers or ()
     }
     owned = owners_of(first).keys() | owners_of(last).keys()
     for place in last.partitions:
-        for each in place.producers or ():
-            again = (place.place, each.producer, each.first_offset) in offsets
-            if again and (each.producer, place.place) not in owned:
-                yield _unowned(each, place, last, servers)
+        for producer in place.producers or ():
+            again = (place.place, producer.producer, producer.first_offset) in offsets
+            if again and (producer.producer, place.place) not in owned:
+                yield _unowned(producer, place, last, servers)
 
 
 def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:
     age_ms = look.at_ms - producer.wrote_ms
-    hanging = age_ms > MOST_TIMEOUT_MS and not look.unanswered
+    hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
+    assumed = [_CLOCK]
     name = f"{place.topic}-{place.partition}"
     what = (
         f"producer {producer.producer} (epoch {producer.epoch}) has a transaction open in {name} from offset "
@@ -361,15 +502,26 @@ def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: 
         kind = "hanging"
         what += (
             f", and a coordinator would have ended it after {duration(MOST_TIMEOUT_MS)} "
-            "(transaction.max.timeout.ms, its default is assumed): nothing ends it"
+            "(transaction.max.timeout.ms): nothing ends it"
         )
+        assumed.append(f"transaction.max.timeout.ms is its default, {MOST_TIMEOUT_MS:,}")
         action = (
             f"kafka-transactions.sh --bootstrap-server {servers} abort --topic {place.topic} "
             f"--partition {place.partition} --start-offset {producer.first_offset}"
         )
     else:
         kind = "unknown owner"
-        hidden = "a coordinator did not answer" if look.unanswered else "its id is hidden from this user"
+        hidden = (
+            f"this look did not show {look.missing_ids[0].what}"
+            if look.missing_ids
+            else "its markers are on their way"
+        )
         what += f": it hangs, or {hidden}"
-        action = "ask again as a user with DESCRIBE on all transactional ids"
-    return Finding(kind, None, producer.producer, (place.place,), what, action)
+        action = (
+            look.missing_ids[0].remedy
+            if look.missing_ids
+            else f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
+        )
+    leader = f"the producers at the leader of {name} in two looks"
+    ground = Evidence((leader, *look.sources[:1]), tuple(assumed))
+    return Finding(kind, None, producer.producer, (place.place,), what, action, ground)

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from copartition.kit.json import attributes_of, dump, utc_time
+from copartition.kit.json import attributes_of, dump, ground_fields, utc_time
 from copartition.kit.words import count, duration
 from copartition.transactions.looks import Finding, owners_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.transactions.looks import Look, OpenProducer, PartitionLook, Transaction
+    from copartition.transactions.looks import Answer, Look, OpenProducer, PartitionLook, Transaction
 
     Owners = Mapping[tuple[int, tuple[str, int]], Transaction]
 
 FORMAT_VERSION = "1.0"
-ASSUMED = "ages are by the clock of this machine"
 
 
-def transactions_json(look: Look, problems: Sequence[Finding], group: str | None) -> str:
+def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
     """All that is known, for programs; times are ISO 8601, offsets numbers, and what is unknown null."""
     owners = owners_of(look)
     return dump(
@@ -28,37 +27,45 @@ def transactions_json(look: Look, problems: Sequence[Finding], group: str | None
             "format_version": FORMAT_VERSION,
             "kind": "transactions",
             "at": utc_time(look.at_ms / 1000),
-            "transactions": [_transaction(each) for each in look.transactions],
+            "transactions": [_transaction(transaction) for transaction in look.transactions],
             "group": group,
-            "partitions": [_partition(each, owners) for each in look.partitions],
-            "findings": [{**each._asdict(), "partitions": _names(each.partitions)} for each in problems],
-            "unanswered": list(look.unanswered),
-            "assumed": [ASSUMED],
+            "partitions": [_partition(place, owners) for place in look.partitions],
+            "findings": [_finding(finding) for finding in answer.findings],
+            "evidence": list(answer.ground.sources),
+            "assumed": list(answer.ground.assumed),
+            "missing": list(answer.missing),
         }
     )
 
 
-def _transaction(each: Transaction) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, Any]:
+    own = attributes_of(finding, "kind", "id", "producer", "what", "action")
+    return {**own, "partitions": _names(finding.partitions), **ground_fields(finding.ground)}
+
+
+def _transaction(transaction: Transaction) -> dict[str, Any]:
     return {
-        **each._asdict(),
-        "started": None if each.started_ms is None else utc_time(each.started_ms / 1000),
-        "partitions": _names(sorted(each.partitions)),
+        **transaction._asdict(),
+        "started": None if transaction.started_ms is None else utc_time(transaction.started_ms / 1000),
+        "partitions": _names(sorted(transaction.partitions)),
     }
 
 
-def _partition(each: PartitionLook, owners: Owners) -> dict[str, Any]:
-    lag = None if each.committed is None or each.end is None else max(each.end - each.committed, 0)
-    readable = None if each.committed is None or each.stable is None else max(each.stable - each.committed, 0)
+def _partition(place: PartitionLook, owners: Owners) -> dict[str, Any]:
+    lag = None if place.committed is None or place.end is None else max(place.end - place.committed, 0)
+    readable = (
+        None if place.committed is None or place.stable is None else max(place.stable - place.committed, 0)
+    )
     return {
-        **attributes_of(each, "topic", "partition", "committed"),
-        "last_stable_offset": each.stable,
-        "end": each.end,
-        "held": each.behind,
+        **attributes_of(place, "topic", "partition", "committed"),
+        "last_stable_offset": place.stable,
+        "end": place.end,
+        "held": place.behind,
         "lag": lag,
         "lag_read_committed": readable,
         "held_by": None
-        if each.producers is None
-        else [_holder(one, owners.get((one.producer, each.place))) for one in each.producers],
+        if place.producers is None
+        else [_holder(one, owners.get((one.producer, place.place))) for one in place.producers],
     }
 
 
@@ -70,13 +77,15 @@ def _names(partitions: Sequence[tuple[str, int]]) -> list[str]:
     return [f"{topic}-{number}" for topic, number in partitions]
 
 
-def print_transactions(look: Look, problems: Sequence[Finding], console: Console, *, full: bool) -> None:
+def print_transactions(look: Look, answer: Answer, console: Console, *, full: bool) -> None:
     """What is open, where readers stop, what is wrong and what ends it."""
     from copartition.kit.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
 
-    opened = [each for each in look.transactions if each.open]
+    opened = [transaction for transaction in look.transactions if transaction.open]
     ids = count(len(look.transactions), "transactional id")
-    console.print(cell(f"{ids}   {len(opened)} open   {count(len(problems), 'finding')}", "bold"))
+    head = [ids, f"{len(opened)} open", count(len(answer.findings), "finding")]
+    head += [f"{len(answer.missing)} unknown"] * bool(answer.missing)
+    console.print(cell("   ".join(head), "bold"))
     shown = look.transactions if full else opened
     if shown:
         titles = [
@@ -88,8 +97,8 @@ def print_transactions(look: Look, problems: Sequence[Finding], console: Console
             Column("TIMEOUT"),
             Column("PARTITIONS", "list"),
         ]
-        console.print(Grid(titles, [_transaction_row(each, look) for each in shown], full=full))
-    held = [each for each in look.partitions if each.behind or each.committed is not None]
+        console.print(Grid(titles, [_transaction_row(transaction, look) for transaction in shown], full=full))
+    held = [place for place in look.partitions if place.behind or place.committed is not None]
     if held:
         console.print()
         titles = [
@@ -98,26 +107,40 @@ def print_transactions(look: Look, problems: Sequence[Finding], console: Console
             Column("HELD BY", "list"),
         ]
         owners = owners_of(look)
-        console.print(Grid(titles, [_partition_row(each, owners) for each in held], full=full))
-    for each in problems:
+        console.print(Grid(titles, [_partition_row(place, owners) for place in held], full=full))
+    for finding in answer.findings:
         console.print()
-        console.print(note(each.what, "yellow"))
-        console.print(note(f"next: {each.action}"))
-    for text in look.unanswered:
-        console.print(note(f"unknown: {text}", "red"))
-    if opened:
-        console.print(note(f"assumed: {ASSUMED}"))
+        console.print(note(finding.what, "yellow"))
+        console.print(note(f"next: {finding.action}"))
+        console.print(note(f"read from: {'; '.join(finding.ground.sources)}"))
+    if answer.findings or answer.missing:
+        console.print()
+    for missing in answer.missing:
+        console.print(note(f"unknown: {missing.what}", "red"))
+        console.print(note(f"to know it: {missing.remedy}"))
+    console.print(note(f"read from: {'; '.join(answer.ground.sources)}"))
+    own = (text for finding in answer.findings for text in finding.ground.assumed)
+    for text in dict.fromkeys((*own, *answer.ground.assumed)):
+        console.print(note(f"assumed: {text}"))
 
 
-def _transaction_row(each: Transaction, look: Look) -> tuple[str, ...]:
-    age = "" if each.started_ms is None else duration(max(look.at_ms - each.started_ms, 0))
-    partitions = ", ".join(_names(sorted(each.partitions)))
-    timeout = duration(each.timeout_ms)
-    return each.id, str(each.producer), str(each.epoch), each.state, age, timeout, partitions
+def _transaction_row(transaction: Transaction, look: Look) -> tuple[str, ...]:
+    age = "" if transaction.started_ms is None else duration(max(look.at_ms - transaction.started_ms, 0))
+    partitions = ", ".join(_names(sorted(transaction.partitions)))
+    timeout = duration(transaction.timeout_ms)
+    return (
+        transaction.id,
+        str(transaction.producer),
+        str(transaction.epoch),
+        transaction.state,
+        age,
+        timeout,
+        partitions,
+    )
 
 
-def _partition_row(each: PartitionLook, owners: Owners) -> tuple[str, ...]:
-    row = _partition(each, owners)
+def _partition_row(place: PartitionLook, owners: Owners) -> tuple[str, ...]:
+    row = _partition(place, owners)
     numbers = ("committed", "last_stable_offset", "end", "lag", "lag_read_committed", "held")
     holders = (
         "unknown"
@@ -125,4 +148,4 @@ def _partition_row(each: PartitionLook, owners: Owners) -> tuple[str, ...]:
         else ", ".join(one["id"] or f"producer {one['producer']}" for one in row["held_by"])
     )
     shown = ("" if row[name] is None else f"{row[name]:,}" for name in numbers)
-    return f"{each.topic}-{each.partition}", *shown, holders
+    return f"{place.topic}-{place.partition}", *shown, holders

@@ -14,7 +14,7 @@ from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, L
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
 from copartition.simulation.inputs.settings import Settings
-from copartition.why.rebalances import REPLACED, Cause, GroupHistory, restarts
+from copartition.why.rebalances import REPLACED, Cause, GroupHistory, returns
 from partitioning.errors import CopartitionError, SourceError
 from partitioning.kit.packages import read_toml
 
@@ -59,14 +59,15 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
     counts = Counter(each.cause for each in history.rebalances)
     settings = Settings() if isinstance(logged, str) else logged.scenario.settings
     name, session_ms = session_of(history, settings)
-    back = [away for _, away in restarts(history.rebalances, session_ms / 1000) if away <= LONGEST_RESTART_S]
-    if back:
-        session_ms = max(session_ms, 1000 * ceil(max(back) + DEFAULT_HEARTBEAT_S))
+    back = [each for each in returns(history.rebalances) if each.away_s <= LONGEST_RESTART_S]
+    restarts = [each.away_s for each in back if each.closed]
+    if restarts:
+        session_ms = max(session_ms, 1000 * ceil(max(restarts) + DEFAULT_HEARTBEAT_S))
+        times = f"{count(len(restarts), 'restart')}, {duration(1000 * max(restarts))} at most"
         yield Cure(
             None,
-            2 * len(back),
-            f"{count(len(back), 'restart')}, {duration(1000 * max(back))} at most: set group.instance.id and "
-            f"{name}={session_ms:.0f}",
+            2 * len(restarts),
+            f"{times}: set group.instance.id and {name}={session_ms:.0f}",
             "a member that crashes is noticed only after that session",
             simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )
@@ -74,7 +75,9 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
         cause = Cause[each.upper()]
         if counts[cause]:
             answer = _longer_polls(history, logged) if cause is Cause.POLL else None
-            yield Cure(cause, counts[cause], about["advice"], about["price"], answer)
+            # A session long enough for a paused process would only hide that it was paused.
+            revived = cause is Cause.EXPIRED and any(not each.closed for each in back)
+            yield Cure(cause, counts[cause], about["back" if revived else "advice"], about["price"], answer)
 
 
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:

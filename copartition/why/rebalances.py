@@ -450,13 +450,28 @@ def _others(evidence: Sequence[Evidence]) -> Iterator[Other]:
         yield Other(first.line.at, words[kind], member, first.line)
 
 
-def restarts(rebalances: Sequence[Rebalance], session_s: float = 45.0) -> list[tuple[str, float]]:
-    """Members that closed or crashed and came back: name, and seconds away, of which `session_s` unnoticed.
+class Return(NamedTuple):
+    """A member that was gone from the group and joined again.
+
+    Attributes:
+        member: its name.
+        away_s: seconds from its leave, or from the end of its session, until it joined.
+        closed: whether it left by itself. If not, its session expired, and a group's log does not tell a
+            process that was paused from one that crashed and was started again.
+    """
+
+    member: str
+    away_s: float
+    closed: bool
+
+
+def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
+    """Return the members that closed or fell silent and came back, in the order in which they did.
 
     A name that several members have at a time tells nothing, so its comings and goings are left out. A member
     of a KIP-848 group that comes back under the same member id was no other process.
     """
-    gone: dict[str, float] = {}
+    gone: dict[str, tuple[float, bool]] = {}
     here: Counter[str] = Counter()
     back = []
     for each in rebalances:
@@ -465,12 +480,12 @@ def restarts(rebalances: Sequence[Rebalance], session_s: float = 45.0) -> list[t
                 continue
             if cause is Cause.JOINED:
                 here[member] += 1
-                since = gone.pop(member, None)
+                since, closed = gone.pop(member, (None, False))
                 if since is not None and here[member] == 1 and not _UUID.match(member):
-                    back.append((member, each.began - since))
+                    back.append(Return(member, each.began - since, closed))
             elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
                 here[member] = max(0, here[member] - 1)
                 gone.pop(member, None)
                 if cause is not Cause.POLL:
-                    gone[member] = each.began - (session_s if cause is Cause.EXPIRED else 0)
+                    gone[member] = each.began, cause is Cause.LEFT
     return back

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from assignors.interface import Reason
 from copartition.assignment_diff.compare import AssignmentDiff
-from copartition.assignment_diff.needed import CO_PARTITIONED
+from copartition.assignment_diff.needed import CO_PARTITIONED, is_even
 from copartition.assignment_diff.report.model import renames
 from copartition.kit.words import Table, count, duration, list_names, number
 
@@ -35,7 +35,8 @@ def answer(diff: AssignmentDiff) -> str:
 def _balance(diff: AssignmentDiff) -> str:
     even = diff.balance
     if even is None:
-        return "Not balanced: partitions have two owners."
+        owners = "have two owners" if diff.conflicts else "have an owner, and no member subscribes to them"
+        return f"Not balanced: partitions {owners}."
     if not even.loads:
         return f"Nobody reads: {count(diff.summary.partitions, 'partition')} and no member."
     loads, best = (_from_to(each) for each in (even.loads, even.best_loads))
@@ -45,9 +46,9 @@ def _balance(diff: AssignmentDiff) -> str:
         if even.topic_excess and len(diff.topics) > 1
         else ""
     )
-    if even.loads == even.best_loads:
-        return f"Balanced: {loads} partitions a member, no assignment is more even.{topic}"
     without = f", {count(idle, 'member')} without any" if idle else ""
+    if is_even(even):
+        return f"Balanced: {loads} partitions a member{without}, no assignment is more even.{topic}"
     return f"Not balanced: {loads} partitions a member{without}, where {best} are possible.{topic}"
 
 

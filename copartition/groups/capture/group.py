@@ -219,6 +219,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
         held.columns.partition,
         held.lag,
         members_complete=members_complete,
+        unlisted=about.members - members if idle_hidden and about.members is not None else 0,
         name=name,
         status=about.status,
         strategy=strategy_name(about.strategy, protocol),

@@ -104,8 +104,8 @@ class Table:
     def lags(self) -> NDArray[np.int64]:
         """The column LAG, `UNKNOWN_LAG` where unknown; negative is a commit beyond the end."""
         lag = self.integers("LAG", -MAX_OFFSET, MAX_OFFSET, UNKNOWN_LAG)
-        # rpk prints -1 where it met an error.
-        return np.where(lag < 0, UNKNOWN_LAG, lag) if self.rpk else lag
+        # rpk prints -1 where it met an error; a lower number is a commit beyond the end.
+        return np.where(lag == -1, UNKNOWN_LAG, lag) if self.rpk else lag
 
     def integers(self, name: str, least: int, most: int, nothing: int) -> NDArray[np.int64]:
         """A column of numbers, with `nothing` for a dash."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -28,6 +29,17 @@ _MISSING = {
 """Which right is missing."""
 
 _T = TypeVar("_T")
+
+
+def right_command(config: Mapping[str, str], operation: str, what: str) -> str:
+    """Return the command that gives a right to the user of these settings; NAME if they do not tell it.
+
+    >>> right_command({"bootstrap.servers": "b:9092", "sasl.username": "ada"}, "Read", "--topic orders")
+    'kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal User:ada --operation Read --topic orders'
+    """
+    user = config.get("sasl.username", "NAME")
+    by = f"kafka-acls.sh --bootstrap-server {config['bootstrap.servers']} --add"
+    return f"{by} --allow-principal User:{user} --operation {operation} {what}"
 
 
 class Broker(NamedTuple):
@@ -158,15 +170,37 @@ class Cluster:
         listing = self._result(lambda: self._admin.list_consumer_groups(request_timeout=TIMEOUT_S))
         return [group.group_id for group in listing.valid]
 
-    def broker_setting(self, broker: int, name: str) -> str:
-        """A setting of a broker; KeyError where it does not show it."""
+    def broker_settings(self, broker: int) -> dict[str, str]:
+        """Return the settings of a broker by name, which takes DESCRIBE_CONFIGS on the cluster."""
+        return self._settings("BROKER", str(broker))
+
+    def group_settings(self, group: str) -> dict[str, str]:
+        """Return the settings that hold for a group (KIP-848), which takes DESCRIBE_CONFIGS on the group."""
+        return self._settings("GROUP", group)
+
+    def _settings(self, kind: str, name: str) -> dict[str, str]:
         from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
 
-        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+        resource = ConfigResource(getattr(ConfigResource.Type, kind), name)
         settings = self._result(
             lambda: self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
         )
-        return str(settings[name].value)
+        return {name: str(setting.value) for name, setting in settings.items() if setting.value is not None}
+
+    def may_see_every_topic(self) -> bool:
+        """Whether this user may DESCRIBE topics of any name: a broker hides others without a word.
+
+        Asked with a name that no topic has; a broker refuses it to a user without the right. Nothing is made.
+        """
+        from confluent_kafka import TopicCollection  # noqa: PLC0415 - an optional package
+
+        name = f"copartition-{uuid.uuid4().hex}"
+        answers = self._admin.describe_topics(TopicCollection([name]), request_timeout=TIMEOUT_S)
+        try:
+            answers[name].result()
+        except self._error as error:
+            return bool(error.args[0].name() == "UNKNOWN_TOPIC_OR_PART")
+        return True
 
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.

@@ -103,6 +103,30 @@ def test_a_group_alone_is_balanced_or_not(run, tmp_path):
         assert "Not balanced" in run("diff", odd, "-o", form).stdout
 
 
+@pytest.mark.parametrize(("counted", "idle"), [("3", "1 member"), ("5", "3 members")])
+def test_idle_members_of_a_balanced_group_are_counted(run, tmp_path, counted, idle):
+    (capture := tmp_path / "counted.txt").write_text(
+        "GROUP  COORDINATOR (ID)   ASSIGNMENT-STRATEGY  STATE   #MEMBERS\n"
+        f"g      10.0.0.9:9092 (1)  range                Stable  {counted}\n\n"
+        "GROUP  TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST  CLIENT-ID\n"
+        "g      t      0          1               1               0    a-1          /h    a\n"
+        "g      t      1          1               1               0    b-1          /h    b\n"
+    )
+    told = f"Balanced: 0 to 1 partitions a member, {idle} without any, no assignment is more even."
+    assert run("diff", capture).stdout.startswith(told)
+
+
+def test_a_partition_of_a_topic_that_nobody_subscribes_to_has_no_two_owners(run, tmp_path):
+    (odd := tmp_path / "odd.json").write_text(
+        '{"kind": "group-snapshot", "format_version": "1.5", "topics": {"t": 1, "u": 1}, '
+        '"members": [{"id": "a", "topics": ["t"], "partitions": {"t": [0], "u": [0]}}]}'
+    )
+    result = run("diff", odd)
+    assert result.exit_code == 1
+    told = "Not balanced: partitions have an owner, and no member subscribes to them."
+    assert result.stdout.startswith(told)
+
+
 def test_partitions_that_nobody_reads_are_not_balanced(run):
     result = run("diff", Path(__file__).parents[1] / "groups" / "captures" / "empty-4.3.1.txt")
     assert result.exit_code == 1

@@ -8,10 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from copartition.doctor.examination import Limits, examine_live, exit_code, findings
+from copartition.groups.live.cluster import Cluster
+from copartition.kit.evidence import Missing
 from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting, wait_for
 from tests.support.broker import Broker, Kafka
+from tests.support.encrypted import allowed
+from tests.support.secured import settings as as_user
 
 LIMITS = Limits(lag=100)
 AT_A_TIME = 5
@@ -271,6 +276,57 @@ def test_healthy_groups_are_healthy(broker, workers):
         group: [] for group in groups
     }
     assert {exit_code(of) for of in every.values()} == {0}
+
+
+def test_records_in_new_partitions_are_counted(broker, workers):
+    topic, group = broker.create_topic(2), f"doctor-{uuid.uuid4()}"
+    grown(broker, workers, group, topic)
+    write(broker, topic, 30, 3)
+    [unread] = [
+        finding
+        for finding in results(broker, group, between=lambda: write(broker, topic, 60, 3))
+        if finding.check.name == "unread"
+    ]
+    assert (unread.status, unread.case) == ("found", "new")
+    assert f"{topic}-2; 30 records in them" in unread.text
+    assert "auto.offset.reset=latest" in unread.advice.why
+
+
+def test_timeouts_of_a_consumer_group_are_those_of_its_coordinator(broker, workers):
+    topic, group = broker.create_topic(2), f"doctor-{uuid.uuid4()}"
+    workers(group, topic, "worker", **OFTEN, **{"group.protocol": "consumer"})
+    settled(broker, group, 1)
+    [timeouts] = [finding for finding in results(broker, group) if finding.check.name == "timeouts"]
+    asked = Cluster("doctor", settings(broker)).group_settings(group)
+    assert timeouts.status == "ok"
+    session = int(asked["consumer.session.timeout.ms"])
+    assert f"session {session / 1000:.1f} s" in timeouts.text
+
+
+def test_lag_of_a_topic_that_the_user_may_not_see_is_unknown(secured):
+    """With DESCRIBE on the group alone, a broker shows members and owners, and neither commits nor ends."""
+    kafka, group = Kafka(secured.admin_servers), f"doctor-{uuid.uuid4()}"
+    admin = AdminClient({"bootstrap.servers": secured.admin_servers})
+    right = allowed("guest", ResourceType.GROUP, group, AclOperation.DESCRIBE)
+    for done in admin.create_acls([right]).values():
+        done.result(30)
+    with starting(kafka) as workers:
+        commit(kafka, group, secured.hidden, 0)
+        workers(group, secured.hidden, "worker", **{"enable.auto.commit": False})
+        settled(kafka, group, 1)
+        write(kafka, secured.hidden, 6_000, 2)
+        told = findings(examine_live(group, as_user(secured, "guest"), lambda: None, {}), LIMITS)
+        seen = findings(examine_live(group, settings(kafka), lambda: None, {}), LIMITS)
+    of_guest, of_admin = ({finding.check.name: finding for finding in every} for every in (told, seen))
+    assert of_admin["lag"].status == "found"
+    assert {name for name, finding in of_guest.items() if finding.status == "ok"} <= {
+        *("state", "clients", "owners", "idle", "load", "spread", "subscriptions", "static", "expiring")
+    }
+    assert isinstance(of_guest["lag"].ground, Missing)
+    assert f"--allow-principal User:guest --operation Describe --topic {secured.hidden}" in (
+        of_guest["lag"].ground.remedy
+    )
+    assert exit_code(told) == 2
 
 
 def test_a_broker_tells_its_retention_and_its_groups(broker, workers):

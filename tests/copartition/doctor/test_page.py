@@ -60,9 +60,15 @@ def text(examination: Examination) -> str:
 
 def test_findings_come_first_problems_before_warnings() -> None:
     page = text(live(group([0, 0, 0, 0])))
-    order = [page.index(part) for part in ("findings. ", "lag problem", "idle warning", "Every check")]
+    order = [
+        page.index(part)
+        for part in ("findings. ", "lag problem", "idle warning", "Every check", "How to know the rest")
+    ]
     assert order == sorted(order)
-    assert "Next: Run fewer members, or add partitions" in page
+    assert "Next: See load and subscriptions" in page
+    assert "owners of 4 partitions in the coordinator's answer" in page
+    assert "joined: name them with --joined" in page
+    assert "assumed: members commit more often than every 10.0 s (standstill)" in page
 
 
 def test_a_group_without_findings_has_nothing_to_do() -> None:
@@ -82,6 +88,7 @@ def test_names_are_text() -> None:
 def test_what_a_capture_does_not_tell_is_unknown() -> None:
     page = text(Examination(replace(group([0, 1]), status=None)))
     assert "the source does not say in which state the group is" in page
+    assert "Nothing is known to be wrong." in page
     assert "records behind" not in page
 
 

@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from copartition.groups.live.cluster import Cluster
 from copartition.transactions.command import transactions
 from copartition.transactions.looks import Look, Transaction, findings, look_at, transactions_of
 from tests.support import jars
 from tests.support.broker import JAVA, POM, Broker, Kafka
+from tests.support.encrypted import allowed
+from tests.support.secured import Secured
+from tests.support.secured import settings as as_user
 
 pytestmark = pytest.mark.broker
 
@@ -156,7 +160,7 @@ def test_a_decided_transaction_without_a_marker_is_named(nodes: Broker) -> None:
     nodes.pause(2)
     try:
         decided.commit_transaction(60)  # answered once it is decided
-        looks = [Look(time.time() * 1000, coordinated(nodes), (), ()) for _ in range(2)]
+        looks = [Look(time.time() * 1000, coordinated(nodes), (), ("ids of a broker",)) for _ in range(2)]
     finally:
         nodes.resume(2)
     problems = findings(*looks, open_ms=60_000, servers=nodes.bootstrap_servers, transaction_version=2)
@@ -201,6 +205,40 @@ def test_a_topic_that_does_not_exist_is_named(broker: Kafka) -> None:
     answer = CliRunner().invoke(transactions, ["-b", broker.bootstrap_servers, "--only-topic", "none-such"])
     assert answer.exit_code == 2
     assert "no topic none-such" in answer.output
+
+
+def test_a_user_without_rights_is_told_what_is_hidden_from_it(secured: Secured) -> None:
+    """A broker answers this user with no transaction and no error: that is no evidence of none."""
+    hidden = producer(secured.admin_servers, f"hidden-{uuid.uuid4().hex}")
+    hidden.begin_transaction()
+    write(hidden, secured.hidden, 1)
+    options = [
+        argument
+        for name, value in as_user(secured, "guest").items()
+        for argument in ("-X", f"{name}={value}")
+    ]
+    answer = CliRunner().invoke(transactions, [*options, "-o", "json"])
+    told = json.loads(answer.stdout)
+    assert (answer.exit_code, told["transactions"], told["findings"]) == (2, [], [])
+    by_id, by_topic = (each["remedy"] for each in told["missing"])
+    right = f"kafka-acls.sh --bootstrap-server {secured.servers} --add --allow-principal User:guest"
+    assert by_id == f"{right} --operation Describe --transactional-id '*'"
+    assert by_topic == f"name the topics with --only-topic, or {right} --operation Describe --topic '*'"
+    _, seen = report(secured.admin_servers)
+    assert seen["missing"] == []
+    hidden.abort_transaction(60)
+
+
+def test_the_rights_that_it_names_show_the_rest(secured: Secured) -> None:
+    """What the command tells to give is given, through the Admin API; then nothing is missing."""
+    kinds = (ResourceType.TRANSACTIONAL_ID, ResourceType.TOPIC)
+    rights = [allowed("auditor", kind, "*", AclOperation.DESCRIBE) for kind in kinds]
+    admin = AdminClient({"bootstrap.servers": secured.admin_servers})
+    for done in admin.create_acls(rights).values():
+        done.result(30)
+    cluster = Cluster("transactions", as_user(secured, "auditor"))
+    wait_until(lambda: not look_at(cluster, None, None).missing_ids)
+    wait_until(lambda: not look_at(cluster, None, None).missing)
 
 
 def test_text_says_what_is_open_and_what_ends_it(broker: Kafka) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from copartition.kit.evidence import Missing
 from copartition.transactions.looks import (
     MOST_TIMEOUT_MS,
     Finding,
@@ -14,21 +18,24 @@ from copartition.transactions.looks import (
     PartitionLook,
     Transaction,
     findings,
+    judge,
 )
+from copartition.transactions.report import print_transactions, transactions_json
 
 PLACE = ("orders", 0)
 ONGOING = Transaction("billing-1", 7, 3, "Ongoing", 60_000, 0, 1, frozenset({PLACE}))
 EMPTY = ONGOING._replace(state="Empty", started_ms=None, partitions=frozenset())
+HIDDEN = Missing("ids that this user may not DESCRIBE", "kafka-acls.sh --add --operation Describe")
 HELD = PartitionLook(*PLACE, end=10, stable=4, committed=None, producers=(OpenProducer(7, 3, 4, 500),))
 
 
 def look(
     *transactions: Transaction, at_ms: float = 1_000, partitions: tuple[PartitionLook, ...] = ()
 ) -> Look:
-    return Look(at_ms, transactions, partitions, ())
+    return Look(at_ms, transactions, partitions, ("the transactional ids of 1 broker",))
 
 
-def judge(first: Look, last: Look, version: int | None = 2, **settings: Any) -> list[Finding]:
+def findings_of(first: Look, last: Look, version: int | None = 2, **settings: Any) -> list[Finding]:
     given = {"open_ms": 60_000, "servers": "localhost:9092", **settings}
     return findings(first, last, transaction_version=version, **given)
 
@@ -36,7 +43,7 @@ def judge(first: Look, last: Look, version: int | None = 2, **settings: Any) -> 
 @pytest.mark.parametrize(("at_ms", "kinds"), [(60_000, []), (60_001, ["open long"])])
 def test_a_transaction_is_open_for_too_long_beyond_the_limit(at_ms: float, kinds: list[str]) -> None:
     last = look(ONGOING, at_ms=at_ms, partitions=(HELD,))
-    assert [each.kind for each in judge(last, last)] == kinds
+    assert [each.kind for each in findings_of(last, last)] == kinds
 
 
 @pytest.mark.parametrize(
@@ -45,17 +52,35 @@ def test_a_transaction_is_open_for_too_long_beyond_the_limit(at_ms: float, kinds
 )
 def test_it_says_when_the_coordinator_aborts(at_ms: float, text: str) -> None:
     last = look(ONGOING, at_ms=at_ms, partitions=(HELD,))
-    [finding] = judge(last, last, open_ms=1_000)
+    [finding] = findings_of(last, last, open_ms=1_000)
     assert text in finding.action
     assert "wait for 6 offsets behind it" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("partitions", "held"),
+    [
+        ((HELD._replace(stable=None),), "at least 0 offsets"),
+        ((), "at least 0 offsets"),
+        ((HELD,), "6 offsets"),
+    ],
+)
+def test_offsets_that_no_look_shows_are_not_counted_as_none(
+    partitions: tuple[PartitionLook, ...], held: str
+) -> None:
+    last = look(ONGOING, at_ms=61_000, partitions=partitions)
+    [finding] = findings_of(last, last, open_ms=1_000)
+    assert f"readers wait for {held} behind it" in finding.what
 
 
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort", "PrepareEpochFence"])
 def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
     decided = ONGOING._replace(state=state)
-    assert [each.kind for each in judge(look(decided), look(decided, at_ms=2_000))] == ["marker missing"]
-    assert judge(look(ONGOING), look(decided, at_ms=2_000)) == []
-    assert judge(look(), look(decided)) == []
+    assert [each.kind for each in findings_of(look(decided), look(decided, at_ms=2_000))] == [
+        "marker missing"
+    ]
+    assert findings_of(look(ONGOING), look(decided, at_ms=2_000)) == []
+    assert findings_of(look(), look(decided)) == []
 
 
 @pytest.mark.parametrize(
@@ -73,25 +98,26 @@ def test_a_marker_is_missing_only_where_two_looks_agree(state: str) -> None:
     ],
 )
 def test_who_is_fenced(earlier: Transaction, later: Transaction, version: int | None, fenced: bool) -> None:
-    kinds = [each.kind for each in judge(look(earlier), look(later), version)]
+    kinds = [each.kind for each in findings_of(look(earlier), look(later), version)]
     assert kinds == (["fenced"] if fenced else [])
 
 
 @pytest.mark.parametrize(
-    ("age_ms", "unanswered", "kind"),
+    ("age_ms", "missing", "kind", "action"),
     [
-        (MOST_TIMEOUT_MS + 1, (), "hanging"),
-        (MOST_TIMEOUT_MS, (), "unknown owner"),
-        (MOST_TIMEOUT_MS + 1, ("the transactions of broker 2",), "unknown owner"),
+        (MOST_TIMEOUT_MS + 1, (), "hanging", "abort --topic orders --partition 0 --start-offset 4"),
+        (MOST_TIMEOUT_MS - 60_000, (), "unknown owner", "run it again in 1 min"),
+        (MOST_TIMEOUT_MS + 1, (HIDDEN,), "unknown owner", HIDDEN.remedy),
     ],
 )
-def test_a_producer_that_no_coordinator_knows(age_ms: float, unanswered: tuple[str, ...], kind: str) -> None:
+def test_a_producer_that_no_coordinator_knows(
+    age_ms: float, missing: tuple[Missing, ...], kind: str, action: str
+) -> None:
     first = look(EMPTY, partitions=(HELD,))
-    last = look(EMPTY, at_ms=500 + age_ms, partitions=(HELD,))._replace(unanswered=unanswered)
-    [finding] = judge(first, last)
+    last = look(EMPTY, at_ms=500 + age_ms, partitions=(HELD,))._replace(missing_ids=missing)
+    [finding] = findings_of(first, last)
     assert (finding.kind, finding.producer, finding.partitions) == (kind, 7, (PLACE,))
-    ended = "abort --topic orders --partition 0 --start-offset 4" in finding.action
-    assert ended == (kind == "hanging")
+    assert action in finding.action
 
 
 @pytest.mark.parametrize(
@@ -108,4 +134,56 @@ def test_a_producer_that_no_coordinator_knows(age_ms: float, unanswered: tuple[s
     ],
 )
 def test_what_only_one_look_shows_is_no_finding(first: Look, last: Look) -> None:
-    assert judge(first, last) == []
+    assert findings_of(first, last) == []
+
+
+DARK = look()._replace(missing_ids=(HIDDEN,))
+LONG = look(ONGOING, at_ms=90_000)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "code"),
+    [
+        (look(EMPTY), look(EMPTY), 0),
+        (DARK, DARK, 2),
+        (DARK, look(), 2),  # what only the last look shows is in no finding that takes two
+        (look(), look()._replace(missing=(HIDDEN,)), 2),
+        (LONG, LONG._replace(missing_ids=(HIDDEN,)), 1),
+    ],
+)
+def test_nothing_is_wrong_only_if_everything_was_seen(first: Look, last: Look, code: int) -> None:
+    answer = judge(first, last, open_ms=60_000, servers="localhost:9092", transaction_version=2)
+    assert answer.exit_code == code
+
+
+def test_reports_name_evidence_and_what_is_missing() -> None:
+    last = look(ONGOING, at_ms=90_000, partitions=(HELD,))._replace(missing_ids=(HIDDEN,))
+    answer = judge(last, last, open_ms=60_000, servers="localhost:9092", transaction_version=2)
+    told = json.loads(transactions_json(last, answer, None))
+    assert told["missing"] == [{"what": HIDDEN.what, "remedy": HIDDEN.remedy}]
+    assert told["evidence"] == ["the transactional ids of 1 broker"]
+    [finding] = told["findings"]
+    assert finding["evidence"] == ["its coordinator, broker 1, in the last look"]
+    assert finding["assumed"] == ["ages are by the clock of this machine"]
+    text = StringIO()
+    print_transactions(last, answer, Console(width=200, file=text, color_system=None), full=False)
+    shown = " ".join(text.getvalue().split())
+    assert "1 finding 1 unknown" in shown
+    assert f"unknown: {HIDDEN.what} to know it: {HIDDEN.remedy} " in shown
+
+
+EVERY_KIND = {
+    "open long": (look(ONGOING, at_ms=90_000),) * 2,
+    "marker missing": (look(ONGOING._replace(state="PrepareCommit")),) * 2,
+    "fenced": (look(ONGOING), look(EMPTY._replace(epoch=4))),
+    "hanging": (look(partitions=(HELD,)), look(at_ms=2 * MOST_TIMEOUT_MS, partitions=(HELD,))),
+    "unknown owner": (look(partitions=(HELD,)),) * 2,
+}
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_every_finding_names_its_evidence(kind: str) -> None:
+    [finding] = findings_of(*EVERY_KIND[kind])
+    assert finding.kind == kind
+    assert finding.ground.sources
+    assert finding.ground.assumed  # an age or the order of two looks rests on this machine's clock

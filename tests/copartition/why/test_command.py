@@ -48,6 +48,40 @@ def test_a_cure_is_simulated_with_the_groups_timeouts() -> None:
     assert "with max.poll.interval.ms=12000: in the simulation 7 rebalances become 5" in text
 
 
+BROKER = "[2026-11-28 10:{0}:00,000] INFO [GroupCoordinator 1]: {1}\n"
+PREPARING = (
+    "Preparing to rebalance group billing in state PreparingRebalance with old generation {} (reason: {})"
+)
+STABLE = "Stabilized group billing generation {} (__consumer_offsets-1) with 1 members"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told", "not_told"),
+    [
+        (
+            "removing member w-1 on heartbeat expiration",
+            "whether that process was paused",
+            "session.timeout.ms=",
+        ),
+        ("Removing member w-1 on LeaveGroup", "1 restart, 1 min 00 s at most", "was paused"),
+    ],
+)
+def test_a_member_that_fell_silent_is_not_taken_for_a_restart(
+    reason: str, told: str, not_told: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "broker.log"
+    log.write_text(
+        BROKER.format("00", PREPARING.format(0, "Adding new member w-1"))
+        + BROKER.format("01", STABLE.format(1))
+        + BROKER.format("05", PREPARING.format(1, reason))
+        + BROKER.format("06", PREPARING.format(2, "Adding new member w-1"))
+        + BROKER.format("07", STABLE.format(3))
+    )
+    text = run(str(log))[1]
+    assert told in text
+    assert not_told not in text
+
+
 def test_no_session_is_advised_that_is_below_the_present_one() -> None:
     _, text, _ = run(*JAVA)
     assert "session.timeout.ms=45000" in text

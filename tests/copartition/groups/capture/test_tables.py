@@ -74,6 +74,7 @@ def test_the_state_tells_whether_all_members_are_seen(counted):
     head, rest = state.rstrip().rsplit("5", 1)
     read, _ = parse_capture(offsets + f"{head}{counted}{rest}\n")
     assert read.members_complete is (counted == "4")
+    assert read.unlisted == int(counted) - 4
 
 
 def test_a_count_of_members_that_may_be_cut_is_no_count():
