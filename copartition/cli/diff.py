@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
-    "moved, moved_pct, assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
+    "moved, moved_least, moved_most, moved_pct, "
+    "assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
     "avoidable_moves, fullest, needed_fullest, topic_fullest, needed_topic_fullest, peak, needed_peak, "
     "spread_before, spread_after, stickiness, lag_moved"
 )

@@ -360,6 +360,7 @@ def diff(
             lag,
             None if weighing is None else certificate_of(new, weighing),
             all_known=all_known,
+            moves=new.moves,
         ),
         timing=timing,
     )

@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Protocol
@@ -35,6 +36,9 @@ class Summary:
         partitions: partitions that either side knows.
         kept: partitions with the same owner.
         moved: partitions with another owner.
+        moved_least: the same in the best case, where a plan depends on ids that nobody knows: the fewest over
+            the ids that were tried.
+        moved_most: likewise the most.
         moved_pct: moved partitions in percent of all.
         assigned: partitions that gained an owner.
         unassigned: partitions that lost their owner.
@@ -79,6 +83,8 @@ class Summary:
     partitions: int
     kept: int
     moved: int
+    moved_least: int
+    moved_most: int
     moved_pct: float
     assigned: int
     unassigned: int
@@ -106,17 +112,32 @@ class Summary:
     def range_of(self, name: str) -> tuple[float, float]:
         """The least and the most that a number can be which is not None."""
         value = float(getattr(self, name))
-        if name == "needed_moves" and not self.needed_moves_exact:
-            return value, float(self.moved)
-        if name == "needed_fullest" and not self.needed_fullest_exact:
-            return value, float(self.fullest)
-        if name == "needed_topic_fullest" and not self.needed_topic_fullest_exact:
-            return value, float(self.topic_fullest or value)
-        if name == "avoidable_moves" and not self.needed_moves_exact:
-            return 0.0, value
-        if name == "lag_moved" and not self.lag_moved_exact:
-            return value, math.inf
-        return value, value
+        if self.moved_least < self.moved_most and name in _OF_MOVES:
+            ends = [_OF_MOVES[name](self, moved) for moved in (self.moved_least, self.moved_most)]
+            return min(*ends, value), max(*ends, value)
+        bounds = {
+            "needed_moves": (self.needed_moves_exact, value, float(self.moved)),
+            "needed_fullest": (self.needed_fullest_exact, value, float(self.fullest)),
+            "needed_topic_fullest": (
+                self.needed_topic_fullest_exact,
+                value,
+                float(self.topic_fullest or value),
+            ),
+            "avoidable_moves": (self.needed_moves_exact, 0.0, value),
+            "lag_moved": (self.lag_moved_exact, value, math.inf),
+        }
+        exact, least, most = bounds.get(name, (True, value, value))
+        return (value, value) if exact else (least, most)
+
+
+_OF_MOVES: dict[str, Callable[[Summary, int], float]] = {
+    "moved": lambda _, moved: float(moved),
+    "moved_pct": lambda numbers, moved: 100 * moved / max(1, numbers.partitions),
+    "kept": lambda numbers, moved: float(numbers.kept + numbers.moved - moved),
+    "stickiness": lambda numbers, moved: 1 - moved / max(1, numbers.kept + numbers.moved),
+    "avoidable_moves": lambda numbers, moved: float(max(0, moved - (numbers.needed_moves or 0))),
+}
+"""What numbers of a summary would be if so many partitions moved."""
 
 
 def summarize(
@@ -127,11 +148,12 @@ def summarize(
     certificate: Certificate | None,
     *,
     all_known: tuple[bool, bool],
+    moves: tuple[int, int] | None = None,
 ) -> Summary:
     """A diff in numbers; `all_known` says of each side whether it shows all its members.
 
     `lag` has the records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows
-    any.
+    any. `moves` is `GroupState.moves` of the side after.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]
@@ -151,6 +173,8 @@ def summarize(
         partitions=len(rows.action),
         kept=kept,
         moved=moved,
+        moved_least=min(moved, *(moves or (moved,))),
+        moved_most=max(moved, *(moves or (moved,))),
         moved_pct=100 * moved / max(1, len(rows.action)),
         assigned=times[Action.ASSIGN],
         unassigned=times[Action.UNASSIGN],
