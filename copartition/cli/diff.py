@@ -40,7 +40,7 @@ CHECKS = (
     "moved, moved_least, moved_most, moved_pct, "
     "assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
     "avoidable_moves, fullest, needed_fullest, topic_fullest, needed_topic_fullest, peak, needed_peak, "
-    "spread_before, spread_after, stickiness, lag_moved"
+    "spread_before, spread_after, stickiness, lag_moved, lag_unowned"
 )
 """What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
 
@@ -235,10 +235,11 @@ def diff(
 
 
 def _found_something(change: AssignmentDiff) -> bool:
-    """Whether anything differs or stops; of a state alone, whether it is not balanced."""
+    """Whether anything differs or stops; of one state, whether it is uneven or a partition has no reader."""
     if change.alone:
         even = change.balance
-        return even is None or not even.loads or even.loads != even.best_loads
+        uneven = even is None or not even.loads or even.loads != even.best_loads
+        return uneven or change.summary.unowned > 0
     return not change.same or change.new_strategy or change.consumption is not None
 
 

@@ -44,6 +44,9 @@ from partitioning.topic_partition import TopicPartition
 State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
 
 
+_BY_CHANCE = {"roundrobin", "sticky", "cooperative-sticky", "uniform"}
+"""Kafka's strategies under which topics are read together by number only by chance."""
+
 _LISTED = 5
 """So many members or topics are named where a remark concerns them."""
 
@@ -108,7 +111,12 @@ class AssignmentDiff:
 
     @cached_property
     def separated(self) -> tuple[tuple[str, ...], ...]:
-        """Topics of which one member had each number before and no longer has after; groups of names."""
+        """Topics of which one member had each number before and no longer has after; groups of names.
+
+        Empty if the strategy before is one of Kafka's that does not look after this: then it was by chance.
+        """
+        if self.before.strategy in _BY_CHANCE:
+            return ()
         after = self._owners_by_topic(self.target, Action.REMOVED)
         return tuple(
             tuple(self.topics[topic] for topic in topics)

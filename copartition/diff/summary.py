@@ -72,6 +72,8 @@ class Summary:
             zero has none. None where no lag of them is known.
         lag_moved_exact: whether that is exact; else the lag of some moved partitions is unknown, and at least
             so many are waiting.
+        lag_unowned: records waiting in partitions that nobody reads after; None if no lag of them is known.
+        lag_unowned_exact: as `lag_moved_exact`.
     """
 
     members_before: int | None
@@ -108,6 +110,8 @@ class Summary:
     stickiness: float
     lag_moved: int | None
     lag_moved_exact: bool
+    lag_unowned: int | None
+    lag_unowned_exact: bool
 
     def range_of(self, name: str) -> tuple[float, float]:
         """The least and the most that a number can be which is not None."""
@@ -125,6 +129,7 @@ class Summary:
             ),
             "avoidable_moves": (self.needed_moves_exact, 0.0, value),
             "lag_moved": (self.lag_moved_exact, value, math.inf),
+            "lag_unowned": (self.lag_unowned_exact, value, math.inf),
         }
         exact, least, most = bounds.get(name, (True, value, value))
         return (value, value) if exact else (least, most)
@@ -163,6 +168,8 @@ def summarize(
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
     topics = needed.topics
     waiting, exact = lag_of(lag, rows.action == Action.MOVE)
+    unowned = (rows.target < 0) & (rows.action != Action.REMOVED)
+    unread, unread_exact = lag_of(lag, unowned)
     return Summary(
         members_before=len(before) if all_known[0] else None,
         members_after=len(after) if all_known[1] else None,
@@ -181,7 +188,7 @@ def summarize(
         added=times[Action.ADDED],
         removed=times[Action.REMOVED],
         conflicts=times[Action.CONFLICT],
-        unowned=int(np.count_nonzero((rows.target < 0) & (rows.action != Action.REMOVED))),
+        unowned=int(np.count_nonzero(unowned)),
         needed_moves=needed.moves,
         needed_moves_exact=needed.exact or needed.moves == moved,
         avoidable_moves=None if needed.moves is None else max(0, moved - needed.moves),
@@ -198,6 +205,8 @@ def summarize(
         stickiness=1 - moved / max(1, kept + moved),
         lag_moved=waiting,
         lag_moved_exact=exact,
+        lag_unowned=unread,
+        lag_unowned_exact=unread_exact,
     )
 
 

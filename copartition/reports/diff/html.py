@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from copartition.diff import Action, AssignmentDiff, MemberChange, Presence
 from copartition.diff.stops import Stop
+from copartition.reports.diff.headline import headline
 from copartition.reports.diff.model import Shown, View, named_places, presence, reason
-from copartition.reports.diff.verdict import answer, fates, heading, notes, stop_remark
+from copartition.reports.diff.verdict import detail_lines, fates, heading, notes, stop_remark
 from copartition.reports.page import WIDTH, Tick, Window, number_ticks, render, ticks
 from copartition.words import count, shared_start, visible
 
@@ -444,7 +445,13 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
     stops = diff.own_stops
     if not stops:
         return None
-    longest = max((stop.longest_ms for stop in stops if isfinite(stop.longest_ms)), default=0.0) or 1_000.0
+    longest = (
+        max(
+            (time for stop in stops for time in (stop.longest_mean_ms, stop.new_ms) if isfinite(time)),
+            default=0.0,
+        )
+        or 1_000.0
+    )
     window = Window(0.0, longest * 1.05)
     events: dict[str, list[Stop]] = {}
     for stop in stops:
@@ -472,7 +479,8 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         "diff.html.j2",
         diff=diff,
         heading=heading(diff),
-        verdict=answer(diff),
+        verdict=headline(diff),
+        details=detail_lines(diff),
         fates=fates(diff),
         notes=notes(diff),
         picture=picture,

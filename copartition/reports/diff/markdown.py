@@ -1,8 +1,17 @@
 """Diffs for pull requests and tickets."""
 
 from copartition.diff import AssignmentDiff
+from copartition.reports.diff.headline import headline
 from copartition.reports.diff.model import FATES, Shown, View, conflicts, presence, reason, renames
-from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
+from copartition.reports.diff.verdict import (
+    assumptions,
+    detail_lines,
+    heading,
+    movement,
+    reason_counts,
+    stop_remark,
+    stop_table,
+)
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
 from copartition.words import number, partition_ranges
 
@@ -18,8 +27,9 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     """
     shown = Shown(diff, view)
     page = Page()
-    page.add("**", markdown_text(answer(diff)), "**\n")
-    page.items([f"assumed: {assumption}" for assumption in diff.assumed], "assumption")
+    page.add("**", markdown_text(headline(diff)), "**\n")
+    page.items(detail_lines(diff), "line")
+    page.items([f"assumed: {assumption}" for assumption in assumptions(diff)], "assumption")
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")

@@ -6,8 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from copartition.diff import AssignmentDiff, MemberChange
+from copartition.reports.diff.headline import headline
 from copartition.reports.diff.model import FATES, SHOWN, Shown, View, conflicts, presence, reason, renames
-from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
+from copartition.reports.diff.verdict import (
+    assumptions,
+    detail_lines,
+    heading,
+    movement,
+    reason_counts,
+    stop_remark,
+    stop_table,
+)
 from copartition.reports.grid import Column, Grid, cell
 from copartition.words import CUT, common_prefix, count, number, partition_ranges, visible, without_ids
 from partitioning.kit.packages import needs
@@ -34,7 +43,7 @@ _STATISTICS = 9
 def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
     """A diff: its verdict, a table of what a row stands for, what the change costs, what was assumed."""
     shown = Shown(diff, view)
-    console.print(cell(answer(diff), "bold"))
+    _print_answer(diff, console)
     _fill(console, [*map(visible, heading(diff))], "dim")
     _TABLES[shown.view.by or "member"](shown, console)
     lines = [f"! {text}" for text in conflicts(shown.part, "->")]
@@ -56,10 +65,17 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     _print_remarks(shown, console)
 
 
+def _print_answer(diff: AssignmentDiff, console: Console) -> None:
+    """The headline, and below it what else there is to say of the whole."""
+    console.print(cell(headline(diff), "bold"))
+    for line in detail_lines(diff):
+        console.print(cell(f"  {line}"))
+
+
 def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
     """A diff in a line a member, or a topic: how many partitions changed, as `git diff --stat` has it."""
     shown = Shown(diff, view)
-    console.print(cell(answer(diff), "bold"))
+    _print_answer(diff, console)
     if shown.view.by == "topic":
         sizes = [
             (topic.name, topic.changed - topic.assigned - topic.added, topic.assigned + topic.added)
@@ -90,7 +106,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
 
 
 def _print_remarks(shown: Shown, console: Console) -> None:
-    for assumption in shown.diff.assumed:
+    for assumption in assumptions(shown.diff):
         console.print(cell(f"assumed: {assumption}", "yellow"))
     for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):
         console.print(cell(f"note: {remark}", "dim"))

@@ -305,5 +305,5 @@ def test_scattered_partitions_of_a_flow_are_cut_and_counted():
 
 def test_a_page_of_an_unchanged_group_says_so(unchanged):
     page = Page(diff_html(unchanged))
-    assert page.all("h1")[0]["text"] == "group: nothing changed"
+    assert page.all("h1")[0]["text"] == "group: Nothing changed: 3 partitions kept."
     assert page.cells("Members that changed") == page.cells("who had them") == []
