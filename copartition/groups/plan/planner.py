@@ -266,8 +266,10 @@ def _carry_out(
 _DRAWS = 40
 """So many times a plan is made again with other ids in the place of those that nobody knows."""
 _FEWEST_DRAWS = 5
-_DRAWN_ROWS = 2**18
-"""Members and partitions of all rebalances of all draws together, which take about a second."""
+_DRAWN_ROWS = 2**17
+"""Members and partitions of all rebalances of all draws together, which take about half a second."""
+_LEAST_ROWS = 250
+"""A rebalance of fewer members and partitions takes hardly less time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +298,7 @@ class _Draw:
         """
         rebalances = 1 + 2 * len(self.seated.all) * (self.what_if.deploy is not None)
         rows = len(self.seated.all) + sum(topic.partitions for topic in self.topics.all)
-        draws = min(_DRAWS, _DRAWN_ROWS // (rows * rebalances))
+        draws = min(_DRAWS, _DRAWN_ROWS // (max(rows, _LEAST_ROWS) * rebalances))
         if draws < _FEWEST_DRAWS:
             return None
         rng = Random(0)  # noqa: S311 - the same plan says the same each time
@@ -341,10 +343,17 @@ def _uuid(rng: Random) -> UUID:
     return UUID(int=rng.getrandbits(128), version=4)
 
 
+_BY_SUBSCRIPTION = {"range", "roundrobin"}
+"""Strategies whose answer depends on who subscribes to what alone, and so shows that a guess is wrong."""
+
+
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
     """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
     The way has the rebalances under the own strategy; it is empty where the plan keeps that strategy.
+
+    Raises:
+        SourceError: what members have shows that they do not all subscribe to the same topics.
     """
     own = state.strategy
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
@@ -369,6 +378,13 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
         return [f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"], ()
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
+    guessed = {topic for seat in seats if seat.identity.topics is None for topic in seat.member.topics}
+    if moved and own in _BY_SUBSCRIPTION and len(guessed) > 1:
+        raise SourceError(
+            "the subscriptions of the members are not known, and what they have does not fit one list for "
+            f"all: {own!r} would have put {moved} partitions elsewhere; name the topics of each member with "
+            "--subscribe MEMBER=TOPIC,.. or ask live:GROUP"
+        )
     disagrees = (
         f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
         "assignor decided here, or its members see or subscribe to something else than is known"

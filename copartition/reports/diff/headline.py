@@ -53,9 +53,10 @@ def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
     elif even.loads == even.best_loads:
         more = "" if even.loads[0] == even.loads[-1] else ", and no assignment is more even"
         yield f"balanced: {_loads(even.loads)}{more}"
-    elif not unread or max(even.loads) - min(even.loads) > 1:
-        # Without this condition, loads that partitions without a reader make too small would be blamed twice.
-        yield f"not balanced: {_loads(even.loads)}, and {_from_to(even.best_loads)} are possible"
+    else:
+        # Partitions without a reader make loads too small: without this condition they would be blamed twice.
+        if not unread or max(even.loads) - min(even.loads) > 1:
+            yield f"not balanced: {_loads(even.loads)}, and {_from_to(even.best_loads)} are possible"
         if idle:
             yield without
 

@@ -19,8 +19,7 @@ from copartition.diff import changes as diffs
 from copartition.diff.changes import Conflict, MemberChange, Rename
 from copartition.diff.stops import Consumption, Stop
 from copartition.diff.summary import Summary
-from copartition.kit.evidence import Evidence as Evidence  # the schema describes it
-from copartition.kit.evidence import Missing
+from copartition.kit.evidence import Evidence, Missing  # noqa: F401 - the schema describes both
 from copartition.reports.diff.headline import headline
 from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import details

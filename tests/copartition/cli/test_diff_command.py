@@ -58,8 +58,8 @@ def test_a_restart_that_ends_where_it_began_still_stops_consumption(run, tmp_pat
     assert "Nothing changed" not in result.stdout
     first, way, *_ = result.stdout.splitlines()
     assert first == (
-        "The whole group stops reading 6 times, for up to 1.9 s on average; no partition has another owner in "
-        "the end."
+        "The whole group stops reading 6 times, for up to 1.9 s on average; no partition has another owner "
+        "in the end."
     )
     assert way.startswith("  On the way: 6 rebalances (eager), at most 4 partitions not read at once, ")
     found = json.loads(run("diff", before, "plan:range", "--deploy", "rolling", "-o", "json").stdout)

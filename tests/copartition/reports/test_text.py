@@ -190,9 +190,15 @@ def test_what_is_assumed_is_said_last(assuming):
     [
         ({"needed_moves_exact": False}, "avoidable moves at most 0 of 30 (at least 30 needed) "),
         ({"needed_moves": None, "avoidable_moves": None}, "avoidable moves unknown, of 30 "),
-        ({"needed_moves": None, "avoidable_moves": None}, "  Unknown: how many moves were needed; capture the group when it is stable"),
+        (
+            {"needed_moves": None, "avoidable_moves": None},
+            "  Unknown: how many moves were needed; capture the group when it is stable",
+        ),
         ({"members_after": None}, "group   6 -> at least 8 members "),
-        ({"members_after": None}, "  Unknown: members without partitions after; capture them with --describe"),
+        (
+            {"members_after": None},
+            "  Unknown: members without partitions after; capture them with --describe",
+        ),
         ({"spread_after": None, "idle_after": None}, "spread 0 -> unknown   idle 0 -> unknown "),
         ({"lag_moved": 1_234_567, "lag_moved_exact": True}, "lag moved 1,234,567"),
         ({"lag_moved": 1_234_567, "lag_moved_exact": False}, "lag moved at least 1,234,567"),
