@@ -41,7 +41,7 @@ def ground_fields(ground: Ground) -> dict[str, Any]:
     """Return what an answer stands on: its evidence and assumptions, or what is missing and how to get it."""
     if isinstance(ground, Missing):
         return {"evidence": [], "assumed": [], "missing": asdict(ground)}
-    return {"evidence": list(ground.seen), "assumed": list(ground.assumed), "missing": None}
+    return {"evidence": list(ground.sources), "assumed": list(ground.assumed), "missing": None}
 
 
 def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
