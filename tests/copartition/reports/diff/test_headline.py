@@ -26,7 +26,7 @@ QUESTIONS = [
 ]
 
 
-def told(change):
+def sentence_of(change):
     """The headline, which has to hold what every headline holds."""
     line = headline(change)
     assert len(line) <= LONGEST, line
@@ -52,7 +52,7 @@ def test_a_capture_has_a_headline_of_one_sentence_whatever_is_asked_of_it(path):
             continue
         change = replace(diff(pair.before, pair.after, match="member-id"), alone=pair.alone)
         if len(change.action):
-            told(change)
+            sentence_of(change)
             assert all(detail.ground for detail in details(change))
             asked += 1
     assert asked or path.stem.startswith(("groups", "state", "unknown", *WITHOUT_TOPICS))
@@ -63,9 +63,9 @@ def test_a_step_of_a_story_has_a_headline_of_one_sentence(name):
     rebalances = stories()[name].rebalances
     states = [GroupState.of(rebalance.assignment) for rebalance in rebalances]
     for before, after in itertools.pairwise(states):
-        told(diff(before, after, match="member-id"))
+        sentence_of(diff(before, after, match="member-id"))
     for state in states:
-        told(replace(diff(state, state, match="member-id"), alone=True))
+        sentence_of(replace(diff(state, state, match="member-id"), alone=True))
 
 
 def members(*names, static=False, topics=("t",)):
@@ -134,12 +134,12 @@ def even(count, partitions, unread=0, lag=None, *, static=False):
     ],
 )
 def test_a_situation_is_told_in_a_sentence(change, line):
-    assert line in {None, told(change)}, told(change)
+    assert line in {None, sentence_of(change)}, sentence_of(change)
 
 
 def test_the_pages_name_is_what_it_says(unchanged, odd, empty_diff):
     for change in (unchanged, odd, empty_diff):
-        told(change)
+        sentence_of(change)
 
 
 def test_what_does_not_fit_is_said_below():
