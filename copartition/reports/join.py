@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from copartition.reports.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.reports.markdown import Page, markdown_text
+from copartition.simulation.growth import CURE, skipped_records
+from copartition.simulation.inputs.settings import Settings
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, TopicAudit
 from copartition.topics.join.planned import GrowthPlan, MustGrow, PlannedJoin
 from copartition.topics.join.proof import KeyPairs
@@ -200,6 +202,8 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
             f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
             "or are written anew"
         )
+    if any(join.before != join.after for join in plan.joins):
+        sentences.append(f"{skipped_records(None, Settings())[0]}. To lose none, {CURE}.")
     return sentences
 
 

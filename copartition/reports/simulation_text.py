@@ -100,7 +100,7 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
         figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
         for figure, value in middle.items()
     }
-    return _Column(name, runs.scenario, figures, runs.scenario.warnings, f"MEDIAN  {'95 %':>{widest}}")
+    return _Column(name, runs.scenario, figures, runs.warnings, f"MEDIAN  {'95 %':>{widest}}")
 
 
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:

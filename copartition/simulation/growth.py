@@ -7,11 +7,16 @@ with the Java client and librdkafka, under both protocols: each skipped what was
 partition, and nothing under "earliest".
 """
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from copartition.kit.evidence import Evidence
 from copartition.simulation.inputs.settings import Settings
-from copartition.words import duration
+from copartition.simulation.outcome.timeline import Phase, Timeline
+from copartition.words import count, duration
 
 CURE = (
     "set auto.offset.reset=earliest (by_duration:PT1H on Java 4.0 and later) on all members before the topic "
@@ -70,3 +75,34 @@ def skipped_records(protocol: str | None, settings: Settings) -> tuple[str, Evid
     assumed = "members have auto.offset.reset=latest, their default, which no broker tells"
     ground = Evidence(("the numbers of partitions before and after",), (assumed,))
     return f"Under auto.offset.reset=latest, the default, {formula}", ground
+
+
+def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] | None) -> Iterator[str]:
+    """Say of each topic that got partitions how many records of these a run skips under "latest".
+
+    A run itself reads new partitions from their beginning, as under "earliest".
+
+    Args:
+        timeline: every partition's life.
+        rates: records a second that come to each partition of every topic; None if the run has no load.
+    """
+    rows = np.flatnonzero(np.diff(timeline.partition, prepend=-1))  # the first one of each partition
+    consumed = timeline.phase == Phase.CONSUMING
+    for topic, low, high in zip(timeline.topics, timeline.first, timeline.first[1:], strict=False):
+        born = rows[low:high][timeline.start[rows[low:high]] > 0]
+        if not len(born):
+            continue
+        waits_ms = np.zeros(len(born))
+        for place, row in enumerate(born.tolist()):
+            life = timeline.partition == timeline.partition[row]
+            read = timeline.start[life & consumed]
+            waits_ms[place] = (read[0] if len(read) else timeline.end[life][-1]) - timeline.start[row]
+        numbers = timeline.partition[born] - low
+        records = (
+            "" if rates is None else f"the {np.sum(rates[topic][numbers] * waits_ms) / 1_000:,.0f} records"
+        )
+        yield (
+            f"auto.offset.reset=latest, the default, skips {records or 'the records'} that are written to "
+            f"{count(len(born), 'new partition')} of {topic} until these are read, after up to "
+            f"{duration(float(waits_ms.max()))}; to lose none, {CURE}"
+        )
