@@ -25,7 +25,7 @@ _NAME_WIDTH = 24
 _FIGURES = read_toml(__package__, "simulation_figures.toml")
 
 
-_SUMS = "pauses are summed over members and over partitions, the longest is of one partition"
+_SUMS = "pauses are sums, two partitions that nobody reads for 3 s make 6 s; the longest is of one partition"
 
 
 class _Column(NamedTuple):
