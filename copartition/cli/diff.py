@@ -221,7 +221,9 @@ def diff(
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
         write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
-    for conflict in change.conflicts[:_CONFLICTS]:
+    # The text report, and Markdown, name them all.
+    silent = quiet or output.form not in {"text", "markdown"}
+    for conflict in change.conflicts[: _CONFLICTS * silent]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if html is not None:
         from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"

@@ -106,8 +106,9 @@ class AssignmentDiff:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before believing the numbers."""
-        return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings)))
+        """What to know before believing the numbers; what a plan's way was is past when it is compared."""
+        before = () if self.before.status == "planned" else self.before.warnings
+        return tuple(dict.fromkeys((*before, *self.after.warnings)))
 
     @cached_property
     def separated(self) -> tuple[tuple[str, ...], ...]:

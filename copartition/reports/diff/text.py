@@ -45,7 +45,8 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     shown = Shown(diff, view)
     _print_answer(diff, console)
     _fill(console, [*map(visible, heading(diff))], "dim")
-    _TABLES[shown.view.by or "member"](shown, console)
+    if not diff.alone or shown.view.every:  # what has two owners is no change of the one state
+        _TABLES[shown.view.by or "member"](shown, console)
     lines = [f"! {text}" for text in conflicts(shown.part, "->")]
     _first(console, lines, "conflict", "bold red", full=shown.view.every)
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)

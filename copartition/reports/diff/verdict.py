@@ -70,6 +70,11 @@ _COMPARED = ("who owns which partition",)
 def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
     """What a plan's way costs, and which records are skipped in new partitions."""
     stops = diff.consumption
+    if diff.summary.added:
+        # Both of a classic group's rebalance protocols notice growth alike.
+        kinds = {"consumer" if protocol == "consumer" else "classic" for protocol in diff.protocols}
+        text, ground = skipped_records(kinds.pop() if len(kinds) == 1 else None, diff.timing or Settings())
+        yield Detail(f"{text}. To lose none, {CURE}.", ground)
     if stops is None:
         return
     if stops.protocol == "cooperative":
@@ -79,10 +84,6 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
         )
         remedy = "look at partition.assignment.strategy of each member"
         yield Detail(f"Unknown: {what}; {otherwise}. To know, {remedy}.", Missing(what, remedy))
-    if stops.new_partitions:
-        protocol = "consumer" if stops.protocol == "consumer" else "classic"
-        text, ground = skipped_records(protocol, diff.timing or Settings())
-        yield Detail(f"{text}. To lose none, {CURE}.", ground)
     when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
     cost = f", {stops.partition_seconds:,.1f} partition-seconds on average" if stops.partition_seconds else ""
     unit = " (one is a partition that nobody reads for a second)" if stops.partition_seconds else ""

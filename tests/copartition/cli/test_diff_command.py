@@ -364,7 +364,7 @@ def test_standard_input_is_a_source(run, members):
     assert run("diff", "-", members, input=members.read_text()).exit_code == 0
 
 
-def test_a_conflict_is_on_stderr_too(run, tmp_path):
+def test_a_conflict_is_on_stderr_if_the_report_does_not_name_it(run, tmp_path):
     group = {
         "kind": "group-snapshot",
         "format_version": "1.0",
@@ -372,9 +372,16 @@ def test_a_conflict_is_on_stderr_too(run, tmp_path):
     }
     path = tmp_path / "conflict.json"
     path.write_text(json.dumps(group))
-    result = run("diff", path, path)
+    result = run("diff", path, path, "-o", "csv")
     assert result.exit_code == 1
     assert "orders-0 has two owners" in result.stderr
+    result = run("diff", path)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.splitlines()[:3] == [
+        "1 partition has two owners.",
+        "group   2 members   1 partition",
+        "! orders-0 has two owners: a, b",
+    ]
 
 
 def test_settings_come_from_a_file(run, members, tmp_path):
