@@ -242,7 +242,8 @@ def _found_something(change: AssignmentDiff) -> bool:
         even = change.balance
         uneven = even is None or not even.loads or even.loads != even.best_loads
         return uneven or change.summary.unowned > 0
-    return not change.same or change.new_strategy or change.consumption is not None
+    stays = change.same and not change.summary.moved_most  # a plan under other ids may move partitions
+    return not stays or change.new_strategy or change.consumption is not None
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:

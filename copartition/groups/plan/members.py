@@ -251,7 +251,7 @@ def continue_names(state: GroupState) -> Iterator[tuple[str | None, str]] | None
 
 
 def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
-    """The names after these: the one that two or more share again, else the next numbers."""
+    """Return the names after these: the one that two or more share again, else the next numbers."""
     if not names or None in names:
         return None
     if len(names) > 1 and len({*names}) == 1:

@@ -230,7 +230,7 @@ def plan(
 
 
 def _start(state: GroupState, seated: Seats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
-    """The group as its leader sees it when the members of `seats` that are new have joined."""
+    """Return the group as its leader sees it when the members of `seats` that are new have joined."""
     join = [seat.member for seat in seats if seat.prefix is not None]
     return Group((), seated.now).next(state.assignment, leave=seated.leaving, join=join, topics=topics)
 
@@ -255,7 +255,7 @@ def _carry_out(
     what_if: WhatIf,
     name: Callable[[str, Collection[str]], str] = placeholder,
 ) -> Deployed:
-    """The group after it has settled, and after the deploy where there is one."""
+    """Return the group after it has settled, and after the deploy if there is one."""
     decide = partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
     if what_if.deploy is None:
@@ -291,7 +291,7 @@ class _Draw:
     random_ids: bool
 
     def count_moves(self, make: Callable[[], Assignor]) -> tuple[int, int, int] | None:
-        """Fewest and most partitions that move over all draws, and how many draws there were.
+        """Return the fewest and the most partitions that move over all draws, and the number of draws.
 
         None if the group is so large that fewer than `_FEWEST_DRAWS` can be made. `make` gives a strategy
         that remembers nothing of the draw before.
@@ -306,7 +306,7 @@ class _Draw:
         return min(moves), max(moves), draws
 
     def _moves(self, strategy: Assignor, rng: Random) -> int:
-        """How many partitions have another owner in the end of one draw."""
+        """Return how many partitions have another owner at the end of one draw."""
         known = sorted(member.id for member in self.state.members)
         seats = [
             seat
@@ -332,7 +332,7 @@ class _Draw:
         return int(np.count_nonzero((before >= 0) & (now >= 0) & (before != now)))
 
     def _name(self, seat: Seat, known: Sequence[str], rng: Random) -> str:
-        """An id that this member may have: of one whose name is unknown, at any place among the others."""
+        """Return an id that this member may have; one of unknown name has any place among the others."""
         if self.random_ids or seat.identity.client_id is not None or not known:
             return f"{'' if self.random_ids else seat.prefix}{_uuid(rng)}"
         after = rng.randrange(len(known) + 1)
@@ -412,7 +412,7 @@ def _unknown_ids(
     *,
     broker_side: bool,
 ) -> list[str]:
-    """That ids are not known on which the answer depends, and how many partitions move under others."""
+    """Say that ids are not known on which the answer depends, and how many partitions move under others."""
     what = []
     if unknown:
         random = " (clients draw them at random)" if broker_side else ""

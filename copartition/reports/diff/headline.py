@@ -19,7 +19,7 @@ def left_out(diff: AssignmentDiff) -> list[str]:
 
 
 def _sentences(diff: AssignmentDiff) -> list[str]:
-    """The clauses as sentences: the first of as many as fit, then the others one by one."""
+    """Return the clauses as sentences: the first of as many as fit, then the others one by one."""
     first, *rest = _of_one_state(diff) if diff.alone else _of_two(diff)
     others = []
     for clause in rest:
@@ -32,10 +32,9 @@ def _sentences(diff: AssignmentDiff) -> list[str]:
 
 
 def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
-    """Whether a group is balanced, who is idle, and what nobody reads."""
+    """Say what nobody reads, whether a group is balanced, and who is idle."""
     even, partitions = diff.balance, count(diff.summary.partitions, "partition")
     if even is None:
-        # What has two owners before or after is one row of the only state.
         yield f"{count(len(diff.conflicts), 'partition')} {_has(len(diff.conflicts))} two owners"
         return
     if not even.loads:
@@ -62,7 +61,7 @@ def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
 
 
 def unread_clause(diff: AssignmentDiff) -> str | None:
-    """How many partitions have no reader, and how many records wait there if known; None if all have one."""
+    """Return how many partitions have no reader, and how many records wait there; None if all have one."""
     numbers = diff.summary
     if not numbers.unowned:
         return None
@@ -71,7 +70,7 @@ def unread_clause(diff: AssignmentDiff) -> str | None:
 
 
 def _waiting(diff: AssignmentDiff) -> str | None:
-    """How many records wait where nobody reads; None if there are none, or nobody knows."""
+    """Return how many records wait where nobody reads; None if there are none, or nobody knows."""
     numbers = diff.summary
     least = "" if numbers.lag_unowned_exact else "at least "
     if not numbers.lag_unowned:
@@ -95,7 +94,7 @@ def _from_to(loads: Sequence[int]) -> str:
 
 
 def _of_two(diff: AssignmentDiff) -> Iterator[str]:
-    """What stops on the way, what has another owner in the end, who came and went, what nobody reads."""
+    """Say what stops on the way, what nobody reads, what has another owner in the end, who came and went."""
     if diff.conflicts:
         yield f"{count(len(diff.conflicts), 'partition')} {_has(len(diff.conflicts))} two owners on one side"
     planned, stops = diff.after.status == "planned", [*_stops(diff)]
@@ -105,7 +104,8 @@ def _of_two(diff: AssignmentDiff) -> Iterator[str]:
     unread = unread_clause(diff)
     if unread:
         yield unread
-    if diff.same:
+    # A plan under other ids may move partitions, although this one moves none.
+    if diff.same and not diff.summary.moved_most:
         yield _sameness(diff, nothing_else=not (stops or diff.new_strategy))
         return
     yield _fates(diff, planned=planned)
@@ -149,7 +149,7 @@ def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
 
 
 def _stops(diff: AssignmentDiff) -> Iterator[str]:
-    """What is not read for a while on the way to a plan."""
+    """Say what is not read for a while on the way to a plan."""
     stops = diff.consumption
     if stops is None:
         return

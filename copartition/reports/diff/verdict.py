@@ -53,12 +53,12 @@ def details(diff: AssignmentDiff) -> list[Detail]:
 
 
 def detail_lines(diff: AssignmentDiff) -> list[str]:
-    """The details as lines."""
+    """Return the details as lines."""
     return [detail.text for detail in details(diff)]
 
 
 def assumptions(diff: AssignmentDiff) -> list[str]:
-    """Everything that was taken for granted, by the whole diff or by one of its details, each once."""
+    """Return everything that was taken for granted, by the whole diff or by one of its details, each once."""
     grounds = (detail.ground for detail in details(diff))
     own = [text for ground in grounds if isinstance(ground, Evidence) for text in ground.assumed]
     return [*dict.fromkeys([*diff.assumed, *own])]
@@ -68,7 +68,7 @@ _COMPARED = ("who owns which partition",)
 
 
 def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
-    """What a plan's way costs, and which records are skipped in new partitions."""
+    """Say which records are skipped in new partitions, and what a plan's way costs."""
     stops = diff.consumption
     if diff.summary.added:
         # Both of a classic group's rebalance protocols notice growth alike.
@@ -120,7 +120,7 @@ def separated_sentences(diff: AssignmentDiff) -> list[str]:
 
 
 def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Which partitions nobody reads after."""
+    """Name the partitions that nobody reads after."""
     rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
     if not len(rows) or (diff.alone and diff.balance and not diff.balance.loads):
         return
@@ -130,7 +130,7 @@ def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
-    """What a topic's spread hides, and what a plan that fits does not show."""
+    """Say what balance hides of a single topic, and what a plan that fits does not show."""
     if diff.alone and (even := diff.balance) and even.topic_excess and len(diff.topics) > 1:
         fullest, best = even.topic_fullest, even.best_topic_fullest
         text = f"Of one topic a member has {fullest:,} partitions, where {best:,} would do."
@@ -143,7 +143,7 @@ def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
-    """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
+    """Say what cannot be known; of lag the line of numbers tells, as many sources carry none."""
     numbers = diff.summary
     sides = {"before": numbers.members_before, "after": numbers.members_after}
     hidden = [side for side, members in sides.items() if members is None]

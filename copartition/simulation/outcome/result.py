@@ -126,7 +126,7 @@ class RunSummary:
 
 
 def grows(scenario: Scenario) -> bool:
-    """Whether a topic gets partitions in this scenario, or is created."""
+    """Return whether a topic gets partitions in this scenario, or is created."""
     return any(isinstance(event, Create | Grow) for event in scenario.events)
 
 

@@ -142,6 +142,15 @@ def test_the_pages_name_is_what_it_says(unchanged, odd, empty_diff):
         sentence_of(change)
 
 
+def test_a_plan_that_moves_nothing_under_its_own_guess_of_ids_says_what_others_move():
+    names = [MemberIdentity(f"w-{number}", None, "w", topics=("t",)) for number in range(3)]
+    owned = {f"w-{number}": [("t", 3 * number + n) for n in range(3)] for number in range(3)}
+    change = planned(group(names, owned, {"t": 9}), "range", deploy="rolling")
+    least, most = change.summary.moved_least, change.summary.moved_most
+    assert least < most
+    assert f"; {least} to {most} of 9 partitions move." in sentence_of(change)
+
+
 def test_what_does_not_fit_is_said_below():
     change = planned(even(2, 8), "range", partitions={"t": 12})
     assert any(line.startswith("The whole group stops reading once, for ") for line in detail_lines(change))
