@@ -7,10 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from assignors.state import MemberIdentity
 from copartition.diff import Stop, diff
+from copartition.groups import WhatIf, plan
 from copartition.reports.diff.html import ROWS, diff_html, groups, heat, load, ownership, timeline
 from copartition.reports.diff.model import Shown, named_places
 from copartition.reports.diff.verdict import fates, notes
+from tests.copartition.groups.plan.states import group
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page
 
@@ -307,3 +310,12 @@ def test_a_page_of_an_unchanged_group_says_so(unchanged):
     page = Page(diff_html(unchanged))
     assert page.all("h1")[0]["text"] == "group: Nothing changed: 3 partitions kept."
     assert page.cells("Members that changed") == page.cells("who had them") == []
+
+
+def test_a_page_of_a_deploy_that_ends_where_it_began_is_titled_by_what_it_stops():
+    members = [MemberIdentity(f"{name}-0123", client_id=name, topics=("t",)) for name in "abc"]
+    owned = {f"{name}-0123": [("t", 2 * place), ("t", 2 * place + 1)] for place, name in enumerate("abc")}
+    before = group(members, owned, {"t": 6})
+    deploy = plan(before, "range", WhatIf(deploy="rolling"))
+    [title] = Page(diff_html(diff(before, deploy, match="member-id"))).all("h1")
+    assert title["text"].startswith("group: The whole group stops reading 6 times, for up to ")
