@@ -10,6 +10,7 @@ from importlib import import_module
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
+from copartition.kit.evidence import Ground, Missing
 from copartition.kit.words import described
 from partitioning.kit.packages import needs
 
@@ -34,6 +35,13 @@ def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
 def attributes_of(value: object, *names: str) -> dict[str, Any]:
     """The attributes of these names."""
     return {name: getattr(value, name) for name in names}
+
+
+def ground_fields(ground: Ground) -> dict[str, Any]:
+    """Return what an answer stands on: its evidence and assumptions, or what is missing and how to get it."""
+    if isinstance(ground, Missing):
+        return {"evidence": [], "assumed": [], "missing": asdict(ground)}
+    return {"evidence": list(ground.sources), "assumed": list(ground.assumed), "missing": None}
 
 
 def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
