@@ -88,6 +88,8 @@ class GroupState:
         explainer: tells why each partition is where it is, for a state that an assignor planned.
         way: what happens on the way to a planned state where that is more than one step: the `Event`s of
             `copartition.assignment_diff.stops`, which this package does not know.
+        moves: the fewest and the most partitions that move over the ids that were tried, for a planned state
+            that depends on ids that nobody knows; None for any other state, or if too few could be tried.
     """
 
     members: tuple[MemberIdentity, ...]
@@ -113,6 +115,7 @@ class GroupState:
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
     way: tuple[Any, ...] = ()
+    moves: tuple[int, int] | None = None
 
     @property
     def highest_counts(self) -> NDArray[np.int64]:

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
-    "moved, moved_pct, assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
+    "moved, moved_least, moved_most, moved_pct, "
+    "assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
     "avoidable_moves, fullest, needed_fullest, topic_fullest, needed_topic_fullest, peak, needed_peak, "
-    "spread_before, spread_after, stickiness, lag_moved"
+    "spread_before, spread_after, stickiness, lag_moved, lag_unowned"
 )
 """What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
 
@@ -222,7 +223,9 @@ def diff(
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
         write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
-    for conflict in change.conflicts[:_CONFLICTS]:
+    # The text report, and Markdown, name them all.
+    silent = quiet or output.form not in {"text", "markdown"}
+    for conflict in change.conflicts[: _CONFLICTS * silent]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if html is not None:
         from copartition.assignment_diff.page import diff_html  # noqa: PLC0415 - needs the extra "report"
@@ -236,13 +239,14 @@ def diff(
 
 
 def _found_something(change: AssignmentDiff) -> bool:
-    """Whether anything differs or stops; of a state alone, whether it is not balanced."""
+    """Whether anything differs or stops; of one state, whether it is uneven or a partition has no reader."""
     if change.alone:
         from copartition.assignment_diff.needed import is_even  # noqa: PLC0415 - help and completion do without
 
         even = change.balance
-        return even is None or not is_even(even)
-    return not change.same or change.new_strategy or change.consumption is not None
+        return even is None or not is_even(even) or change.summary.unowned > 0
+    stays = change.same and not change.summary.moved_most  # a plan under other ids may move partitions
+    return not stays or change.new_strategy or change.consumption is not None
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:

@@ -51,6 +51,9 @@ from partitioning.topic_partition import TopicPartition
 State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
 
 
+_BY_CHANCE = {"roundrobin", "sticky", "cooperative-sticky", "uniform"}
+"""Kafka's strategies under which topics are read together by number only by chance."""
+
 _LISTED = 5
 """So many members or topics are named where a remark concerns them."""
 
@@ -110,12 +113,18 @@ class AssignmentDiff:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before believing the numbers."""
-        return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings)))
+        """What to know before believing the numbers; what a plan's way was is past when it is compared."""
+        before = () if self.before.status == "planned" else self.before.warnings
+        return tuple(dict.fromkeys((*before, *self.after.warnings)))
 
     @cached_property
     def separated(self) -> tuple[tuple[str, ...], ...]:
-        """Topics of which one member had each number before and no longer has after; groups of names."""
+        """Topics of which one member had each number before and no longer has after; groups of names.
+
+        Empty if the strategy before is one of Kafka's that does not look after this: then it was by chance.
+        """
+        if self.before.strategy in _BY_CHANCE:
+            return ()
         after = self._owners_by_topic(self.target, Action.REMOVED)
         return tuple(
             tuple(self.topics[topic] for topic in topics)
@@ -367,6 +376,7 @@ def diff(
             lag,
             None if weighing is None else certificate_of(new, weighing),
             all_known=all_known,
+            moves=new.moves,
         ),
         timing=timing,
     )

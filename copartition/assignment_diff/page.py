@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import Shown, View, named_places, presence, reason
-from copartition.assignment_diff.report.verdict import answer, fates, heading, notes, stop_remark
+from copartition.assignment_diff.report.verdict import detail_lines, fates, heading, notes, stop_remark
 from copartition.assignment_diff.stops import Stop
 from copartition.kit.page import WIDTH, Tick, Window, number_ticks, render, ticks
 from copartition.kit.words import count, shared_start, visible
@@ -445,7 +446,13 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
     stops = diff.own_stops
     if not stops:
         return None
-    longest = max((stop.longest_ms for stop in stops if isfinite(stop.longest_ms)), default=0.0) or 1_000.0
+    longest = (
+        max(
+            (time for stop in stops for time in (stop.longest_mean_ms, stop.new_ms) if isfinite(time)),
+            default=0.0,
+        )
+        or 1_000.0
+    )
     window = Window(0.0, longest * 1.05)
     events: dict[str, list[Stop]] = {}
     for stop in stops:
@@ -473,7 +480,8 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         "assignment_diff/page.html.j2",
         diff=diff,
         heading=heading(diff),
-        verdict=answer(diff),
+        verdict=headline(diff),
+        details=detail_lines(diff),
         fates=fates(diff),
         notes=notes(diff),
         picture=picture,

@@ -7,9 +7,10 @@ name, and the one that leads follows its own rule.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, repeat
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -42,7 +43,8 @@ class WhatIf:
     """A change to the group before it is assigned.
 
     Attributes:
-        add_members: how many members join; they subscribe to every topic that the group reads.
+        add_members: how many members join; they subscribe to every topic that the group reads. Their names
+            continue those of the members that are there (pod-0, pod-1, then pod-2) if these have a number.
         joining: members that join under names of their own.
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics; also of one that somebody newly subscribes to.
@@ -156,7 +158,10 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
         assumed.append(
             f"subscriptions{whose} are unknown; taken for everybody's: {', '.join(everything) or 'nothing'}"
         )
-    seats.extend(_joining(state, what_if, everything))
+    joining = [*_joining(state, what_if, everything)]
+    seats.extend(joining)
+    if named := [seat.identity for seat in joining[len(what_if.joining) :] if seat.identity.client_id]:
+        assumed.append(f"members that join are named as the others are: {names_of(named)}")
     return Seats(
         [seat.member for seat in now],
         seats,
@@ -196,6 +201,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
     """The members that join, named ones first."""
     names = {name for member in state.members for name in member[:3]}
     instances = {member.instance_id for member in state.members if member.instance_id is not None}
+    continued = continue_names(state) if what_if.add_members else None
     for joiner in what_if.joining:
         if joiner.instance_id in instances:
             raise SourceError(
@@ -215,10 +221,54 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
         names.update(identity[:3])
         instances.update(filter(None, [joiner.instance_id]))
         yield _seat(state, identity, everything, prefix)
-    free = (name for number in count() if (name := f"new-{number}") not in names)
     for _ in range(what_if.add_members):
         topics = _read_by("--add-members", everything)
-        yield _seat(state, MemberIdentity(next(free), topics=topics), everything, "")
+        if continued is None:
+            name = next(name for number in count() if (name := f"new-{number}") not in names)
+            identity, prefix = MemberIdentity(name, topics=topics), ""
+        else:
+            instance_id, client_id = next(continued)
+            prefix = f"{client_id if instance_id is None else instance_id}-"
+            identity = MemberIdentity(placeholder(prefix, names), instance_id, client_id, topics=topics)
+        names.update(identity[:3])
+        yield _seat(state, identity, everything, prefix)
+
+
+def continue_names(state: GroupState) -> Iterator[tuple[str | None, str]] | None:
+    """Name members that join as the others are: instance id, None if they are dynamic, and client id.
+
+    None if the names of the members have no next one: members have no client id, only some have an instance
+    id, or the names are not alike but for a number at the end.
+    """
+    clients = _next_names([member.client_id for member in state.members])
+    instance_ids = [member.instance_id for member in state.members]
+    if clients is None:
+        return None
+    if not any(instance_ids):
+        return ((None, name) for name in clients)
+    instances = _next_names(instance_ids) if len({*instance_ids}) == len(instance_ids) else None
+    return None if instances is None else zip(instances, clients, strict=False)
+
+
+def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
+    """Return the names after these: the one that two or more share again, else the next numbers."""
+    if not names or None in names:
+        return None
+    if len(names) > 1 and len({*names}) == 1:
+        return repeat(str(names[0]))
+    parts = [_NUMBERED.fullmatch(str(name)) for name in names]
+    if len({part and part[1] for part in parts}) > 1 or parts[0] is None:
+        return None
+    # A lone pod-7f9-x2k5 ends with a digit by chance: only a number that stands apart is counted on.
+    if len(parts) == 1 and parts[0][1][-1:].isalnum():
+        return None
+    digits = [part[2] for part in parts if part is not None]
+    width = len(digits[0]) if any(number.startswith("0") and number != "0" for number in digits) else 0
+    return (f"{parts[0][1]}{number:0{width}}" for number in count(max(map(int, digits)) + 1))
+
+
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
+"""A name with a number at its end; a longer number is an id, which no other name continues."""
 
 
 def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
@@ -274,7 +324,7 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
     if strategy == "sticky" and "librdkafka" in clients:
         return LeadersRule(strategy, assumed=("a Java client leads: librdkafka has no 'sticky'",))
     own = clients_rule("librdkafka", strategy)
-    differs = "the numbers are right, who gets which partition may differ"
+    differs = "how many partitions move and who gets which may differ"
     if "librdkafka" not in clients and clients:
         whose = " or ".join(sorted(clients - {"java"}))
         return LeadersRule(strategy, assumed=(f"{whose} decides as Java's {strategy!r} does: {differs}",))

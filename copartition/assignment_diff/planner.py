@@ -1,10 +1,12 @@
 """Plans: the assignment that a strategy would give to a group as it is, or after a change."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from random import Random
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +14,14 @@ from numpy.typing import NDArray
 from assignors.answers import ask
 from assignors.explanation import Explainer, settle
 from assignors.group import Assignment, Group, Topic
+from assignors.interface import Assignor
 from assignors.registry import check_for_consumers, get_assignor, name_in_group
 from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
 from copartition.assignment_diff.planned_members import (
     EVERYBODY,
     Seat,
+    Seats,
     WhatIf,
     find_member,
     leaders_rule,
@@ -43,6 +47,7 @@ class PlannedTopics(NamedTuple):
 
     all: list[Topic]
     assumed: tuple[str, ...]
+    nameless: frozenset[str]  # topics whose unknown ids decide: those in `all` are made from the names
 
 
 def as_complete(state: GroupState) -> GroupState:
@@ -67,11 +72,8 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     assumed = []
     ids = dict(zip(state.topics, state.topic_ids, strict=True)) if state.topic_ids else {}
     nameless = sorted(topic for topic in read & counts.keys() if ids.get(topic) is None)
-    if strategy in _BY_TOPIC_ID and nameless and len(read) > 1:
-        assumed.append(
-            f"the topic ids of {', '.join(nameless)} are unknown and made from the names; {strategy!r} "
-            "depends on them: the numbers are right, who gets which partition may differ"
-        )
+    if strategy not in _BY_TOPIC_ID or len(read) < 2:
+        nameless = []
     racks: dict[str, TopicRacks] = {}
     if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
         racks, unknown = _racks(state, counts, seats)
@@ -80,7 +82,7 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     # librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
     order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
     topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
-    return PlannedTopics(topics, tuple(assumed))
+    return PlannedTopics(topics, tuple(assumed), frozenset(nameless))
 
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
@@ -192,52 +194,167 @@ def plan(
         raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
     topics = plan_topics(state, what_if, seats, leader.rule)
     assignor = name_in_group(assignor)
-    group = Group((), seated.now).next(
-        state.assignment,
-        leave=seated.leaving,
-        join=[seat.member for seat in seats if seat.prefix is not None],
-        topics=topics.all,
-    )
-    explained, decide = group, partial(ask, strategy)
-    group, assignment = settle(decide, group, ROUNDS)
-    explainer: Explainer | None = Explainer(
-        explained, assignment, assignor=get_assignor(leader.rule, **settings), follow_ups=ROUNDS
-    )
-    own_warnings, way = _own_decision(state, what_if, assignor)
-    warnings = [*state.warnings, *leader.warnings, *own_warnings]
-    if what_if.deploy is not None:
-        explainer = None
-        deployed = deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge")
-        seats, assignment = deployed.seats, deployed.assignment
-        warnings += deployed.warnings
-        way = way or deployed.way
+    explained = _start(state, seated, seats, topics.all)
+    outcome = _carry_out(strategy, explained, seats, what_if)
+    explainer: Explainer | None = None
+    if what_if.deploy is None:
+        new_leader = get_assignor(leader.rule, **settings)
+        explainer = Explainer(explained, outcome.assignment, assignor=new_leader, follow_ups=ROUNDS)
     broker_side = not strategy.protocols
-    planned = _state(state, assignment, seats, topics.all)
+    unknown = unknown_places(outcome.seats, leader.rule, random_ids=broker_side)
+    moves = None
+    if unknown or topics.nameless:
+        draw = _Draw(state, seated, topics, what_if, random_ids=broker_side)
+        moves = draw.count_moves(partial(get_assignor, leader.rule, **settings))
+    own_warnings, way = _own_decision(state, what_if, assignor)
+    planned = _state(state, outcome.assignment, outcome.seats, topics.all)
     return replace(
         planned,
         name=state.name,
         status="planned",
         strategy=assignor,
         protocol="consumer" if broker_side else "classic",
-        warnings=tuple(warnings),
+        warnings=(*state.warnings, *leader.warnings, *own_warnings, *outcome.warnings),
         assumed=(
             *state.assumed,
             *seated.assumed,
             *topics.assumed,
             *leader.assumed,
-            *_unknown_ids(seats, leader.rule, broker_side=broker_side),
+            *_unknown_ids(unknown, topics.nameless, leader.rule, moves, broker_side=broker_side),
             *_switch(state, assignor, broker_side=broker_side),
             *_unknown_weights(state, assignor, weights),
         ),
         explainer=explainer,
-        way=way,
+        way=way or outcome.way,
+        moves=moves and moves[:2],
     )
+
+
+def _start(state: GroupState, seated: Seats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
+    """Return the group as its leader sees it when the members of `seats` that are new have joined."""
+    join = [seat.member for seat in seats if seat.prefix is not None]
+    return Group((), seated.now).next(state.assignment, leave=seated.leaving, join=join, topics=topics)
+
+
+MOST_STEPS = 2**24
+"""Members that are replaced times partitions: each is two rebalances of the whole group."""
+
+
+class Deployed(NamedTuple):
+    """A group after its members were replaced."""
+
+    seats: list[Seat]  # those replaced under their new ids
+    assignment: Assignment
+    warnings: tuple[str, ...]  # what moved on the way
+    way: tuple[Event, ...]  # the rebalances of every replacement
+
+
+def _carry_out(
+    strategy: Assignor,
+    group: Group,
+    seats: list[Seat],
+    what_if: WhatIf,
+    name: Callable[[str, Collection[str]], str] = placeholder,
+) -> Deployed:
+    """Return the group after it has settled, and after the deploy if there is one."""
+    decide = partial(ask, strategy)
+    group, assignment = settle(decide, group, ROUNDS)
+    if what_if.deploy is None:
+        return Deployed(seats, assignment, (), ())
+    return deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge", name=name)
+
+
+_DRAWS = 40
+"""So many times a plan is made again with other ids in the place of those that nobody knows."""
+_FEWEST_DRAWS = 5
+_DRAWN_ROWS = 2**17
+"""Members and partitions of all rebalances of all draws together, which take about half a second."""
+_LEAST_ROWS = 250
+"""A rebalance of fewer members and partitions takes hardly less time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """A plan that is made again and again with ids that clients and brokers could have drawn.
+
+    Attributes:
+        state: the group before the plan.
+        seated: its members after the change.
+        topics: its topics after the change.
+        what_if: the change.
+        random_ids: whether member ids are wholly random (KIP-848).
+    """
+
+    state: GroupState
+    seated: Seats
+    topics: PlannedTopics
+    what_if: WhatIf
+    random_ids: bool
+
+    def count_moves(self, make: Callable[[], Assignor]) -> tuple[int, int, int] | None:
+        """Return the fewest and the most partitions that move over all draws, and the number of draws.
+
+        None if the group is so large that fewer than `_FEWEST_DRAWS` can be made. `make` gives a strategy
+        that remembers nothing of the draw before.
+        """
+        rebalances = 1 + 2 * len(self.seated.all) * (self.what_if.deploy is not None)
+        rows = len(self.seated.all) + sum(topic.partitions for topic in self.topics.all)
+        draws = min(_DRAWS, _DRAWN_ROWS // (max(rows, _LEAST_ROWS) * rebalances))
+        if draws < _FEWEST_DRAWS:
+            return None
+        rng = Random(0)  # noqa: S311 - the same plan says the same each time
+        moves = [self._moves(make(), rng) for _ in range(draws)]
+        return min(moves), max(moves), draws
+
+    def _moves(self, strategy: Assignor, rng: Random) -> int:
+        """Return how many partitions have another owner at the end of one draw."""
+        known = sorted(member.id for member in self.state.members)
+        seats = [
+            seat
+            if seat.prefix is None
+            else seat._replace(member=replace(seat.member, id=self._name(seat, known, rng)))
+            for seat in self.seated.all
+        ]
+        topics = [
+            replace(topic, id=_uuid(rng)) if topic.name in self.topics.nameless else topic
+            for topic in self.topics.all
+        ]
+
+        def name(prefix: str, _: Collection[str]) -> str:
+            return f"{'' if self.random_ids else prefix}{_uuid(rng)}"
+
+        group = _start(self.state, self.seated, seats, topics)
+        outcome = _carry_out(strategy, group, seats, self.what_if, name)
+        place = {member.id: number for number, member in enumerate(self.state.members)}
+        before = owners(topics, self.state.assignment, place)
+        for seat in outcome.seats:
+            place[seat.member.id] = place.setdefault(seat.identity.id, len(place))
+        now = owners(topics, outcome.assignment, place)
+        return int(np.count_nonzero((before >= 0) & (now >= 0) & (before != now)))
+
+    def _name(self, seat: Seat, known: Sequence[str], rng: Random) -> str:
+        """Return an id that this member may have; one of unknown name has any place among the others."""
+        if self.random_ids or seat.identity.client_id is not None or not known:
+            return f"{'' if self.random_ids else seat.prefix}{_uuid(rng)}"
+        after = rng.randrange(len(known) + 1)
+        return f"{known[after - 1]}~{_uuid(rng)}" if after else f"!{_uuid(rng)}"
+
+
+def _uuid(rng: Random) -> UUID:
+    return UUID(int=rng.getrandbits(128), version=4)
+
+
+_BY_SUBSCRIPTION = {"range", "roundrobin"}
+"""Strategies whose answer depends on who subscribes to what alone, and so shows that a guess is wrong."""
 
 
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
     """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
     The way has the rebalances under the own strategy; it is empty where the plan keeps that strategy.
+
+    Raises:
+        SourceError: what members have shows that they do not all subscribe to the same topics.
     """
     own = state.strategy
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
@@ -262,6 +379,13 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
         return [f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"], ()
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
+    guessed = {topic for seat in seats if seat.identity.topics is None for topic in seat.member.topics}
+    if moved and own in _BY_SUBSCRIPTION and len(guessed) > 1:
+        raise SourceError(
+            "the subscriptions of the members are not known, and what they have does not fit one list for "
+            f"all: {own!r} would have put {moved} partitions elsewhere; name the topics of each member with "
+            "--subscribe MEMBER=TOPIC,.. or ask live:GROUP"
+        )
     disagrees = (
         f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
         "assignor decided here, or its members see or subscribe to something else than is known"
@@ -281,15 +405,31 @@ def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | N
     return [*([alike] if weights is None else []), "every member can carry the same"]
 
 
-def _unknown_ids(seats: Sequence[Seat], rule: str, *, broker_side: bool) -> list[str]:
-    """That new members get ids on which the answer depends."""
-    unknown = unknown_places(seats, rule, random_ids=broker_side)
-    random = " (clients draw them at random)" if broker_side else ""
-    text = (
-        f"the new member ids of {names_of([seat.identity for seat in unknown])} are not known{random}, "
-        f"and {rule!r} depends on them: the numbers are right, who gets which partition may differ"
-    )
-    return [text] if unknown else []
+def _unknown_ids(
+    unknown: Sequence[Seat],
+    nameless: Collection[str],
+    rule: str,
+    moves: tuple[int, int, int] | None,
+    *,
+    broker_side: bool,
+) -> list[str]:
+    """Say that ids are not known on which the answer depends, and how many partitions move under others."""
+    what = []
+    if unknown:
+        random = " (clients draw them at random)" if broker_side else ""
+        what.append(f"the new member ids of {names_of([seat.identity for seat in unknown])}{random}")
+    if nameless:
+        what.append(f"the topic ids of {', '.join(sorted(nameless))}")
+    if not what:
+        return []
+    if moves is None:
+        found = "the group is too large to try others, so how many partitions move may differ, too"
+    else:
+        least, most, draws = moves
+        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        found = f"in {draws} draws of ids {each} partitions move"
+    unknown_ids = f"{' and '.join(what)} are not known, and {rule!r} depends on them"
+    return [f"{unknown_ids}: {found}; who gets which partition may differ"]
 
 
 def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]:
@@ -334,19 +474,6 @@ def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str,
     return column
 
 
-MOST_STEPS = 2**24
-"""Members that are replaced times partitions: each is two rebalances of the whole group."""
-
-
-class Deployed(NamedTuple):
-    """A group after its members were replaced."""
-
-    seats: list[Seat]  # those replaced under their new ids
-    assignment: Assignment
-    warnings: tuple[str, ...]  # what moved on the way
-    way: tuple[Event, ...]  # the rebalances of every replacement
-
-
 def deploy(
     decide: Callable[[Group], Assignment],
     group: Group,
@@ -355,12 +482,14 @@ def deploy(
     follow_ups: int,
     *,
     surge: bool = False,
+    name: Callable[[str, Collection[str]], str] = placeholder,
 ) -> Deployed:
     """The group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
     group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
-    More work than is accepted raises `SourceError`.
+    More work than is accepted raises `SourceError`. `name` makes a new id of how it begins and the ids that
+    are taken.
     """
     restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
     partitions = sum(topic.partitions for topic in group.topics)
@@ -378,7 +507,7 @@ def deploy(
     way = [_static_restart(len(seats), before, number) for number in static]
     for seat in restarting:
         prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
-        again = replace(seat.member, id=placeholder(prefix, ids))
+        again = replace(seat.member, id=name(prefix, ids))
         ids.add(again.id)
         place = places[seat.member.id]
         places[again.id] = len(places) if surge else place

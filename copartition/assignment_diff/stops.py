@@ -20,6 +20,7 @@ from assignors.registry import get_assignor
 from assignors.state import CONNECT, GroupState
 from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from copartition.assignment_diff.needed import Columns
+from copartition.kit.evidence import Evidence
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.inputs.settings import QUIET_MS, Settings
 from partitioning.errors import UnknownStrategyError
@@ -42,7 +43,8 @@ class Stop(NamedTuple):
         detection_ms: the mean time until the group knows; nobody reads what a member had that is gone.
         pause_ms: the mean time for which a stopped partition is not read, detection included.
         partition_seconds: the sum over all stopped partitions.
-        longest_ms: the mean time of those partitions that stop longest.
+        longest_mean_ms: the mean time of those partitions that stop longest, of those that had a reader.
+        new_ms: the mean time until new partitions are read, detection included; 0 if there are none.
     """
 
     event: str
@@ -52,7 +54,8 @@ class Stop(NamedTuple):
     detection_ms: float
     pause_ms: float
     partition_seconds: float
-    longest_ms: float
+    longest_mean_ms: float
+    new_ms: float = 0.0
 
 
 class Event(NamedTuple):
@@ -99,18 +102,25 @@ class Consumption:
         rebalances: how often the group rebalances; under "cooperative" with the follow-ups.
         stopped_at_once: the most partitions that nobody reads at one time.
         all_stopped: how often nobody reads any partition.
-        longest_ms: the longest mean pause of a partition; a static member's own restart comes on top.
+        longest_mean_ms: the mean pause of a partition in the rebalance where that is longest; a single pause
+            can be longer, and a static member's own restart comes on top.
         partition_seconds: the sum over all stopped partitions; likewise.
         static_restarts: static members that restart; what they have is not read while they are down.
+        new_partitions: partitions that are new and get an owner.
+        new_ms: the mean time until these are read for the first time.
+        ground: the strategy that this was read from, and what was assumed because no source shows it.
     """
 
     protocol: str
     rebalances: int
     stopped_at_once: int
     all_stopped: int
-    longest_ms: float
+    longest_mean_ms: float
     partition_seconds: float
     static_restarts: int
+    new_partitions: int
+    new_ms: float
+    ground: Evidence
 
 
 def find_consumption(
@@ -120,7 +130,8 @@ def find_consumption(
     way: tuple[Event, ...] = after.way
     # On the way to another strategy the group still has its own one.
     bounced = new_strategy and way
-    protocol = _own_protocol(before if bounced else after)
+    deciding = before if bounced else after
+    protocol = _own_protocol(deciding)
     if after.status != "planned" or protocol is None:
         return None
     skipped = {"crash", "rebalance"} if way else {"crash"}
@@ -142,10 +153,16 @@ def find_consumption(
         max([*(stop.partitions for _, stop in stops), *(event.waiting for event in static)]),
         sum(stop.partitions == event.waiting + event.reading for event, stop in stops)
         + sum(event.reading == 0 for event in static),
-        max((stop.longest_ms for _, stop in stops), default=0.0),
+        max((stop.longest_mean_ms for _, stop in stops), default=0.0),
         sum(stop.partition_seconds for _, stop in stops),
         len(static),
+        sum(event.waiting for event, stop in stops if stop.new_ms),
+        max((stop.new_ms for _, stop in stops), default=0.0),
+        Evidence((f"the strategy {deciding.strategy!r}",), (_WAITING,)),
     )
+
+
+_WAITING = "timeouts are Kafka's defaults but for those of --set, and nothing takes a member time but waiting"
 
 
 def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
@@ -316,6 +333,7 @@ def _stop(
     stands_ms: float,
 ) -> Stop:
     """The rows that wait and the rows that are stopped beside them, each for so long."""
+    grows = event.name == "growth"
     waiting, standing = event.waiting, stopped if stands_ms > 0 else 0
     total_ms = waiting * waits_ms + standing * stands_ms
     return Stop(
@@ -326,5 +344,6 @@ def _stop(
         detection_ms,
         total_ms / max(1, waiting + standing),
         total_ms / 1_000,
-        max(waits_ms if waiting else 0.0, stands_ms if standing else 0.0),
+        max(0.0 if grows or not waiting else waits_ms, stands_ms if standing else 0.0),
+        waits_ms if grows and waiting else 0.0,
     )

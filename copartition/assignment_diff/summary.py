@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Protocol
@@ -35,6 +36,9 @@ class Summary:
         partitions: partitions that either side knows.
         kept: partitions with the same owner.
         moved: partitions with another owner.
+        moved_least: the same in the best case, where a plan depends on ids that nobody knows: the fewest over
+            the ids that were tried.
+        moved_most: likewise the most.
         moved_pct: moved partitions in percent of all.
         assigned: partitions that gained an owner.
         unassigned: partitions that lost their owner.
@@ -68,6 +72,8 @@ class Summary:
             zero has none. None where no lag of them is known.
         lag_moved_exact: whether that is exact; else the lag of some moved partitions is unknown, and at least
             so many are waiting.
+        lag_unowned: records waiting in partitions that nobody reads after; None if no lag of them is known.
+        lag_unowned_exact: as `lag_moved_exact`.
     """
 
     members_before: int | None
@@ -79,6 +85,8 @@ class Summary:
     partitions: int
     kept: int
     moved: int
+    moved_least: int
+    moved_most: int
     moved_pct: float
     assigned: int
     unassigned: int
@@ -102,21 +110,39 @@ class Summary:
     stickiness: float
     lag_moved: int | None
     lag_moved_exact: bool
+    lag_unowned: int | None
+    lag_unowned_exact: bool
 
     def range_of(self, name: str) -> tuple[float, float]:
         """The least and the most that a number can be which is not None."""
         value = float(getattr(self, name))
-        if name == "needed_moves" and not self.needed_moves_exact:
-            return value, float(self.moved)
-        if name == "needed_fullest" and not self.needed_fullest_exact:
-            return value, float(self.fullest)
-        if name == "needed_topic_fullest" and not self.needed_topic_fullest_exact:
-            return value, float(self.topic_fullest or value)
-        if name == "avoidable_moves" and not self.needed_moves_exact:
-            return 0.0, value
-        if name == "lag_moved" and not self.lag_moved_exact:
-            return value, math.inf
-        return value, value
+        if self.moved_least < self.moved_most and name in _OF_MOVES:
+            ends = [_OF_MOVES[name](self, moved) for moved in (self.moved_least, self.moved_most)]
+            return min(*ends, value), max(*ends, value)
+        bounds = {
+            "needed_moves": (self.needed_moves_exact, value, float(self.moved)),
+            "needed_fullest": (self.needed_fullest_exact, value, float(self.fullest)),
+            "needed_topic_fullest": (
+                self.needed_topic_fullest_exact,
+                value,
+                float(self.topic_fullest or value),
+            ),
+            "avoidable_moves": (self.needed_moves_exact, 0.0, value),
+            "lag_moved": (self.lag_moved_exact, value, math.inf),
+            "lag_unowned": (self.lag_unowned_exact, value, math.inf),
+        }
+        exact, least, most = bounds.get(name, (True, value, value))
+        return (value, value) if exact else (least, most)
+
+
+_OF_MOVES: dict[str, Callable[[Summary, int], float]] = {
+    "moved": lambda _, moved: float(moved),
+    "moved_pct": lambda numbers, moved: 100 * moved / max(1, numbers.partitions),
+    "kept": lambda numbers, moved: float(numbers.kept + numbers.moved - moved),
+    "stickiness": lambda numbers, moved: 1 - moved / max(1, numbers.kept + numbers.moved),
+    "avoidable_moves": lambda numbers, moved: float(max(0, moved - (numbers.needed_moves or 0))),
+}
+"""What numbers of a summary would be if so many partitions moved."""
 
 
 def summarize(
@@ -127,11 +153,12 @@ def summarize(
     certificate: Certificate | None,
     *,
     all_known: tuple[bool, bool],
+    moves: tuple[int, int] | None = None,
 ) -> Summary:
     """A diff in numbers; `all_known` says of each side whether it shows all its members.
 
     `lag` has the records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows
-    any.
+    any. `moves` is `GroupState.moves` of the side after.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]
@@ -141,6 +168,8 @@ def summarize(
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
     topics = needed.topics
     waiting, exact = lag_of(lag, rows.action == Action.MOVE)
+    unowned = (rows.target < 0) & (rows.action != Action.REMOVED)
+    unread, unread_exact = lag_of(lag, unowned)
     return Summary(
         members_before=len(before) if all_known[0] else None,
         members_after=len(after) if all_known[1] else None,
@@ -151,13 +180,15 @@ def summarize(
         partitions=len(rows.action),
         kept=kept,
         moved=moved,
+        moved_least=min(moved, *(moves or (moved,))),
+        moved_most=max(moved, *(moves or (moved,))),
         moved_pct=100 * moved / max(1, len(rows.action)),
         assigned=times[Action.ASSIGN],
         unassigned=times[Action.UNASSIGN],
         added=times[Action.ADDED],
         removed=times[Action.REMOVED],
         conflicts=times[Action.CONFLICT],
-        unowned=int(np.count_nonzero((rows.target < 0) & (rows.action != Action.REMOVED))),
+        unowned=int(np.count_nonzero(unowned)),
         needed_moves=needed.moves,
         needed_moves_exact=needed.exact or needed.moves == moved,
         avoidable_moves=None if needed.moves is None else max(0, moved - needed.moves),
@@ -174,6 +205,8 @@ def summarize(
         stickiness=1 - moved / max(1, kept + moved),
         lag_moved=waiting,
         lag_moved_exact=exact,
+        lag_unowned=unread,
+        lag_unowned_exact=unread_exact,
     )
 
 

@@ -17,6 +17,8 @@ from copartition.check.verdict import JoinVerdict, KeyProof, Reason, Remedy, Top
 from copartition.kit.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.kit.markdown import Page, markdown_text
 from copartition.kit.words import Table, list_names, visible
+from copartition.simulation.growth import CURE, skipped_records
+from copartition.simulation.inputs.settings import Settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -200,6 +202,8 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
             f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
             "or are written anew"
         )
+    if any(join.before != join.after for join in plan.joins):
+        sentences.append(f"{skipped_records(None, Settings())[0]}. To lose none, {CURE}.")
     return sentences
 
 

@@ -166,4 +166,5 @@ _ATTRIBUTE = r"(?m)^ +(\w+): (.+(?:\n {8}.+)*)"
 
 def described(type_: type) -> dict[str, str]:
     """The descriptions under "Attributes:" in the docstring of a class."""
-    return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, getdoc(type_) or "")}
+    attributes = (getdoc(type_) or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
+    return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, attributes)}

@@ -152,7 +152,7 @@ def runs_json(plans: Sequence[Runs]) -> str:
             "format_version": FORMAT_VERSION,
             "scenarios": [
                 {
-                    **_json_scenario(runs.scenario),
+                    **_json_scenario(runs.scenario, runs.warnings),
                     "median": _json_figures(runs.percentile(50)),
                     "p95": _json_figures(runs.percentile(95)),
                     "summaries": [_json_figures(asdict(summary)) for summary in runs.summaries],
@@ -165,8 +165,7 @@ def runs_json(plans: Sequence[Runs]) -> str:
 
 def _json_run(result: SimulationResult) -> dict[str, Any]:
     return {
-        **_json_scenario(result.scenario),
-        "warnings": list(result.warnings),
+        **_json_scenario(result.scenario, result.warnings),
         "summary": _json_figures(asdict(result.summary)),
         "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
         "rebalances": [
@@ -182,14 +181,14 @@ def _json_run(result: SimulationResult) -> dict[str, Any]:
     }
 
 
-def _json_scenario(scenario: Scenario) -> dict[str, Any]:
+def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any]:
     return {
         "scenario": scenario.name,
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
         **attributes_of(scenario, "membership", "purpose"),
         "assumptions": assumptions(scenario),
-        "warnings": list(scenario.warnings),
+        "warnings": list(warnings),
     }
 
 

@@ -25,7 +25,7 @@ _NAME_WIDTH = 24
 _FIGURES = read_toml(__package__, "figures.toml")
 
 
-_SUMS = "pauses are summed over members and over partitions, the longest is of one partition"
+_SUMS = "pauses are sums, two partitions that nobody reads for 3 s make 6 s; the longest is of one partition"
 
 
 class _Column(NamedTuple):
@@ -100,7 +100,7 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
         figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
         for figure, value in middle.items()
     }
-    return _Column(name, runs.scenario, figures, runs.scenario.warnings, f"MEDIAN  {'95 %':>{widest}}")
+    return _Column(name, runs.scenario, figures, runs.warnings, f"MEDIAN  {'95 %':>{widest}}")
 
 
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:

@@ -17,14 +17,24 @@ from typing import Any, TypedDict
 from copartition.assignment_diff import changes as diffs
 from copartition.assignment_diff.changes import Conflict, MemberChange, Rename
 from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import Shown, TopicChange, View
-from copartition.assignment_diff.report.verdict import verdict
+from copartition.assignment_diff.report.verdict import details
 from copartition.assignment_diff.stops import Consumption, Stop
 from copartition.assignment_diff.summary import Check, Summary
-from copartition.kit.json import CheckResult, attributes, check_results, dump, finite, json_schema
+from copartition.kit.evidence import Evidence, Missing  # noqa: F401 - the schema describes both
+from copartition.kit.json import (
+    CheckResult,
+    attributes,
+    check_results,
+    dump,
+    finite,
+    ground_fields,
+    json_schema,
+)
 from copartition.kit.words import visible
 
-DIFF_FORMAT_VERSION = "1.3"
+DIFF_FORMAT_VERSION = "2.0"
 
 Change = TypedDict(
     "Change",
@@ -75,7 +85,9 @@ class StopCost(TypedDict):
     Attributes:
         pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
         partition_seconds: the sum over all stopped partitions; null: without end.
-        longest_ms: the mean time of those partitions that stop longest; null: for ever.
+        longest_mean_ms: the mean time of those partitions that stop longest, of those that had a reader;
+            null: for ever. A single pause can be longer.
+        new_ms: the mean time until new partitions are read; 0 if there are none.
     """
 
     event: str
@@ -85,7 +97,24 @@ class StopCost(TypedDict):
     detection_ms: float | None
     pause_ms: float | None
     partition_seconds: float | None
-    longest_ms: float | None
+    longest_mean_ms: float | None
+    new_ms: float | None
+
+
+class Detail(TypedDict):
+    """A sentence below the verdict, and what it stands on.
+
+    Attributes:
+        text: the sentence.
+        evidence: the sources that it was read from.
+        assumed: what it takes for granted because no source shows it.
+        missing: what would have to be known, and the way to get it; null if the sentence says what is known.
+    """
+
+    text: str
+    evidence: list[str]
+    assumed: list[str]
+    missing: Missing | None
 
 
 class Filters(TypedDict):
@@ -107,7 +136,8 @@ class Document(TypedDict):
         format_version: of this document; a minor version adds fields, never renames any.
         group: its name; null where no source tells.
         statuses: the state of the group.
-        verdict: the answer in a sentence.
+        verdict: the answer in one sentence of at most 160 characters.
+        details: what else there is to say of the whole.
         consumption: what the way to a plan stops, under the group's own protocol; null where nothing stops or
             nothing was planned.
         separated: groups of topics of which one member had each number before and no longer has after, so
@@ -132,6 +162,7 @@ class Document(TypedDict):
     group: str | None
     statuses: Statuses
     verdict: str
+    details: list[Detail]
     consumption: Consumption | None
     separated: list[list[str]]
     summary: Summary
@@ -169,7 +200,8 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         format_version=DIFF_FORMAT_VERSION,
         group=diff.after.name or diff.before.name,
         statuses={"before": diff.before.status, "after": diff.after.status},
-        verdict=verdict(diff),
+        verdict=headline(diff),
+        details=[{"text": each.text, **ground_fields(each.ground)} for each in details(diff)],
         checks=check_results(checks, diff.summary),
         stops=[finite(stop._asdict()) for stop in diff.stops],
         matching=attributes(Matching, diff.matching),

@@ -1,9 +1,11 @@
 """Diffs for pull requests and tickets."""
 
 from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import FATES, Shown, View, conflicts, presence, reason, renames
 from copartition.assignment_diff.report.verdict import (
-    answer,
+    assumptions,
+    detail_lines,
     heading,
     movement,
     reason_counts,
@@ -25,8 +27,9 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     """
     shown = Shown(diff, view)
     page = Page()
-    page.add("**", markdown_text(answer(diff)), "**\n")
-    page.items([f"assumed: {assumption}" for assumption in diff.assumed], "assumption")
+    page.add("**", markdown_text(headline(diff)), "**\n")
+    page.items(detail_lines(diff), "line")
+    page.items([f"assumed: {assumption}" for assumption in assumptions(diff)], "assumption")
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")

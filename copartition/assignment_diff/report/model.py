@@ -241,11 +241,15 @@ def reason(what: Flow | Change) -> str:
 
 
 def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
-    """Partitions with two owners: who had them, and who has them now."""
+    """Partitions with two owners: who had them, and who has them now; of one state, who has them."""
     return [
-        f"{each.topic}-{each.partition} has two owners: "
-        f"{', '.join(each.before) or 'nobody'} {arrow} {', '.join(each.after) or 'nobody'}"
-        for each in diff.conflicts
+        f"{conflict.topic}-{conflict.partition} has two owners: "
+        + (
+            ", ".join(conflict.after)
+            if diff.alone
+            else f"{', '.join(conflict.before) or 'nobody'} {arrow} {', '.join(conflict.after) or 'nobody'}"
+        )
+        for conflict in diff.conflicts
     ]
 
 

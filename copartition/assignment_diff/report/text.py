@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from copartition.assignment_diff.changes import MemberChange
 from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import (
     FATES,
     SHOWN,
@@ -18,7 +19,8 @@ from copartition.assignment_diff.report.model import (
     renames,
 )
 from copartition.assignment_diff.report.verdict import (
-    answer,
+    assumptions,
+    detail_lines,
     heading,
     movement,
     reason_counts,
@@ -51,9 +53,10 @@ _STATISTICS = 9
 def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
     """A diff: its verdict, a table of what a row stands for, what the change costs, what was assumed."""
     shown = Shown(diff, view)
-    console.print(cell(answer(diff), "bold"))
+    _print_answer(diff, console)
     _fill(console, [*map(visible, heading(diff))], "dim")
-    _TABLES[shown.view.by or "member"](shown, console)
+    if not diff.alone or shown.view.every:  # what has two owners is no change of the one state
+        _TABLES[shown.view.by or "member"](shown, console)
     lines = [f"! {text}" for text in conflicts(shown.part, "->")]
     _first(console, lines, "conflict", "bold red", full=shown.view.every)
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
@@ -73,10 +76,17 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     _print_remarks(shown, console)
 
 
+def _print_answer(diff: AssignmentDiff, console: Console) -> None:
+    """The headline, and below it what else there is to say of the whole."""
+    console.print(cell(headline(diff), "bold"))
+    for line in detail_lines(diff):
+        console.print(cell(f"  {line}"))
+
+
 def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
     """A diff in a line a member, or a topic: how many partitions changed, as `git diff --stat` has it."""
     shown = Shown(diff, view)
-    console.print(cell(answer(diff), "bold"))
+    _print_answer(diff, console)
     if shown.view.by == "topic":
         sizes = [
             (topic.name, topic.changed - topic.assigned - topic.added, topic.assigned + topic.added)
@@ -107,7 +117,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
 
 
 def _print_remarks(shown: Shown, console: Console) -> None:
-    for assumption in shown.diff.assumed:
+    for assumption in assumptions(shown.diff):
         console.print(cell(f"assumed: {assumption}", "yellow"))
     for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):
         console.print(cell(f"note: {remark}", "dim"))

@@ -1,14 +1,23 @@
-"""What is said of a whole diff: its verdict first, then its figures, its costs, and what to know of them."""
+"""What is said of a whole diff below its headline: further sentences, its figures, its costs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from assignors.interface import Reason
+from assignors.partition_list import PartitionList
+from copartition.assignment_diff.changes import Action
 from copartition.assignment_diff.compare import AssignmentDiff
-from copartition.assignment_diff.needed import CO_PARTITIONED, is_even
-from copartition.assignment_diff.report.model import renames
+from copartition.assignment_diff.needed import CO_PARTITIONED
+from copartition.assignment_diff.report.headline import left_out
+from copartition.assignment_diff.report.model import named_places, renames
+from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import Table, count, duration, list_names, number
+from copartition.simulation.growth import CURE, skipped_records
+from copartition.simulation.inputs.settings import Settings
 
 _TOPICS = 4
 _SEPARATED = 3
@@ -18,74 +27,84 @@ _EXPLAINED = 20_000
 """Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
 
 
-def verdict(diff: AssignmentDiff) -> str:
-    """What moved, what is unknown, and what was taken for granted."""
-    return " ".join([answer(diff), *(f"Assumed: {assumption}." for assumption in diff.assumed)])
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A sentence below the headline, and what it stands on.
+
+    Attributes:
+        text: the sentence; it begins with "Unknown" if something is missing.
+        ground: where it was read and what it takes for granted, or what is missing.
+    """
+
+    text: str
+    ground: Ground
 
 
-def answer(diff: AssignmentDiff) -> str:
-    """The verdict without what was taken for granted, for a report that lists this apart."""
-    if diff.alone:
-        return _balance(diff)
-    return " ".join(
-        [*_consumption(diff), *_migration(diff), _counts(diff), *separated_sentences(diff), *_unknown(diff)]
-    )
-
-
-def _balance(diff: AssignmentDiff) -> str:
-    even = diff.balance
-    if even is None:
-        owners = "have two owners" if diff.conflicts else "have an owner, and no member subscribes to them"
-        return f"Not balanced: partitions {owners}."
-    if not even.loads:
-        return f"Nobody reads: {count(diff.summary.partitions, 'partition')} and no member."
-    loads, best = (_from_to(each) for each in (even.loads, even.best_loads))
-    idle = sum(not load for load in even.loads)
-    topic = (
-        f" Of one topic a member has {even.topic_fullest:,} where {even.best_topic_fullest:,} would do."
-        if even.topic_excess and len(diff.topics) > 1
-        else ""
-    )
-    without = f", {count(idle, 'member')} without any" if idle else ""
-    if is_even(even):
-        return f"Balanced: {loads} partitions a member{without}, no assignment is more even.{topic}"
-    return f"Not balanced: {loads} partitions a member{without}, where {best} are possible.{topic}"
-
-
-def _from_to(loads: Sequence[int]) -> str:
-    most, least = max(loads, default=0), min(loads, default=0)
-    return f"{least:,}" if most == least else f"{least:,} to {most:,}"
-
-
-def _migration(diff: AssignmentDiff) -> list[str]:
-    if not diff.new_strategy:
-        return []
-    from copartition.migrate.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
-
-    before, after = diff.before, diff.after
+def details(diff: AssignmentDiff) -> list[Detail]:
+    """Return what else there is to say of the whole: what is lost, what the stop costs, what is unknown."""
+    compared = [*left_out(diff), *separated_sentences(diff)]
     return [
-        migration_verdict(before.strategy or "", after.strategy or "", before.clients, before.group_version)
+        *_of_stops(diff),
+        *_migration(diff),
+        *(Detail(text, Evidence(_COMPARED)) for text in compared),
+        *_without_reader(diff),
+        *_of_numbers(diff),
+        *_unknown(diff),
     ]
 
 
-def _consumption(diff: AssignmentDiff) -> list[str]:
+def detail_lines(diff: AssignmentDiff) -> list[str]:
+    """Return the details as lines."""
+    return [detail.text for detail in details(diff)]
+
+
+def assumptions(diff: AssignmentDiff) -> list[str]:
+    """Return everything that was taken for granted, by the whole diff or by one of its details, each once."""
+    grounds = (detail.ground for detail in details(diff))
+    own = [text for ground in grounds if isinstance(ground, Evidence) for text in ground.assumed]
+    return [*dict.fromkeys([*diff.assumed, *own])]
+
+
+_COMPARED = ("who owns which partition",)
+
+
+def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Say which records are skipped in new partitions, and what a plan's way costs."""
     stops = diff.consumption
+    if diff.summary.added:
+        # Both of a classic group's rebalance protocols notice growth alike.
+        kinds = {"consumer" if protocol == "consumer" else "classic" for protocol in diff.protocols}
+        text, ground = skipped_records(kinds.pop() if len(kinds) == 1 else None, diff.timing or Settings())
+        yield Detail(f"{text}. To lose none, {CURE}.", ground)
     if stops is None:
-        return []
-    most = count(stops.stopped_at_once, "partition")
-    rebalances = f"{count(stops.rebalances, 'rebalance')} ({stops.protocol})"
+        return
+    if stops.protocol == "cooperative":
+        what = "whether each member lists cooperative strategies only"
+        otherwise = (
+            "if one also lists an eager one, as amid a migration, every rebalance stops the whole group"
+        )
+        remedy = "look at partition.assignment.strategy of each member"
+        yield Detail(f"Unknown: {what}; {otherwise}. To know, {remedy}.", Missing(what, remedy))
     when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
-    phrases = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
-    if stops.all_stopped:
-        times = "once" if stops.all_stopped == 1 else f"{stops.all_stopped:,} times"
-        phrases.append(f"everything stopped {times}")
-    if stops.partition_seconds:
-        phrases.append(f"longest pause {duration(stops.longest_ms)}")
-        phrases.append(f"{stops.partition_seconds:,.1f} partition-seconds")
-    if stops.static_restarts:
-        whose = count(stops.static_restarts, "static member")
-        phrases.append(f"{whose} restarting, whose partitions also wait while each is down")
-    return [f"{', '.join(phrases)}."]
+    cost = f", {stops.partition_seconds:,.1f} partition-seconds on average" if stops.partition_seconds else ""
+    unit = " (one is a partition that nobody reads for a second)" if stops.partition_seconds else ""
+    yield Detail(
+        f"On the way{when}: {count(stops.rebalances, 'rebalance')} ({stops.protocol}), at most "
+        f"{count(stops.stopped_at_once, 'partition')} not read at once{cost}{unit}.",
+        stops.ground,
+    )
+
+
+def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
+    if not diff.new_strategy:
+        return
+    from copartition.migrate.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
+
+    before, after = diff.before, diff.after
+    text = migration_verdict(
+        before.strategy or "", after.strategy or "", before.clients, before.group_version
+    )
+    yield Detail(text, Evidence((f"the group's strategy {before.strategy!r}",)))
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:
@@ -101,36 +120,42 @@ def separated_sentences(diff: AssignmentDiff) -> list[str]:
     ]
 
 
-def _counts(diff: AssignmentDiff) -> str:
-    numbers = diff.summary
-    if diff.same:
-        kept = f"{count(numbers.kept, 'partition')} kept."
-        if diff.before.status == "planned":
-            return f"The plan came true: {kept}"
-        in_the_end = diff.consumption or diff.new_strategy
-        return f"In the end nothing has moved: {kept}" if in_the_end else f"Nothing changed: {kept}"
-    parts = [f"{number(numbers.moved)} moved", f"{number(numbers.kept)} kept"]
-    parts += [
-        f"{number(value)} {word}"
-        for word, value in (
-            ("assigned", numbers.assigned),
-            ("added", numbers.added),
-            ("removed", numbers.removed),
-            ("in conflict", numbers.conflicts),
+def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Name the partitions that nobody reads after."""
+    rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
+    if not len(rows) or (diff.alone and diff.balance and not diff.balance.loads):
+        return
+    places, more = named_places(PartitionList(diff.topics, diff.topic[rows], diff.partition[rows]))
+    which = f"{places} and {more:,} more" if more else places
+    yield Detail(f"Without a reader: {which}.", Evidence(_COMPARED))
+
+
+def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Say what balance hides of a single topic, and what a plan that fits does not show."""
+    if diff.alone and (even := diff.balance) and even.topic_excess and len(diff.topics) > 1:
+        fullest, best = even.topic_fullest, even.best_topic_fullest
+        text = f"Of one topic a member has {fullest:,} partitions, where {best:,} would do."
+        yield Detail(text, Evidence(_COMPARED))
+    if diff.same and diff.before.status == "planned" != diff.after.status:
+        text = (
+            "This does not show whether the plan was carried out: the group may have been like this before."
         )
-        if value
-    ]
-    return f"{', '.join(parts)}, {number(numbers.unassigned)} unassigned."
+        yield Detail(text, Evidence(_COMPARED))
 
 
-def _unknown(diff: AssignmentDiff) -> list[str]:
-    """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
+def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Say what cannot be known; of lag the line of numbers tells, as many sources carry none."""
     numbers = diff.summary
     sides = {"before": numbers.members_before, "after": numbers.members_after}
     hidden = [side for side, members in sides.items() if members is None]
-    unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
-    unknown += ["needed moves"] if numbers.needed_moves is None else []
-    return [f"Unknown: {', '.join(unknown)}."] if unknown else []
+    if hidden:
+        what = f"members without partitions {' and '.join(hidden)}"
+        remedy = "capture them with --describe --members --verbose, or ask live:GROUP"
+        yield Detail(f"Unknown: {what}; {remedy}.", Missing(what, remedy))
+    if numbers.needed_moves is None and not diff.alone:
+        what = "how many moves were needed"
+        remedy = "capture the group when it is stable, with the subscriptions of all members"
+        yield Detail(f"Unknown: {what}; {remedy}.", Missing(what, remedy))
 
 
 def movement(diff: AssignmentDiff) -> list[str]:
@@ -202,19 +227,20 @@ def heading(diff: AssignmentDiff) -> list[str]:
 
 def stop_table(diff: AssignmentDiff) -> Table:
     """What the change costs, a row for each event and each protocol that the group may have."""
-    titles = ("stop on", "protocol", "members", "partitions", "longest pause", "noticed after")
+    titles = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after", "new read after")
     rows = [
         (
             stop.event,
             stop.protocol,
             f"{stop.members:,}",
             f"{stop.partitions:,}",
-            duration(stop.longest_ms),
+            duration(stop.longest_mean_ms) if stop.longest_mean_ms else "",
             duration(stop.detection_ms) if stop.detection_ms else "",
+            duration(stop.new_ms) if stop.new_ms else "",
         )
         for stop in diff.own_stops
     ]
-    return Table(titles, rows, range(2, 6))
+    return Table(titles, rows, range(2, 7))
 
 
 def stop_remark(diff: AssignmentDiff) -> str | None:
@@ -273,7 +299,7 @@ def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
     ]
     return [
         *_first_notes("Conflict", conflicts, len(diff.conflicts)),
-        *_first_notes("Assumed", diff.assumed, len(diff.assumed)),
+        *_first_notes("Assumed", (assumed := assumptions(diff)), len(assumed)),
         *_first_notes("Warning", diff.warnings, len(diff.warnings)),
         *_first_notes("Matched", renames(diff), len(diff.matching.renames)),
     ]

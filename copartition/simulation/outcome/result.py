@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from copartition.kit.words import COMPARISON, COMPARISONS, count, duration
-from copartition.simulation.inputs.events import PRIMITIVE_NAMES
+from copartition.simulation.growth import skipped_in_run
+from copartition.simulation.inputs.events import PRIMITIVE_NAMES, Create, Grow
 from copartition.simulation.inputs.kinds import UNITS
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
@@ -124,6 +125,11 @@ class RunSummary:
     lost: float | None
 
 
+def grows(scenario: Scenario) -> bool:
+    """Return whether a topic gets partitions in this scenario, or is created."""
+    return any(isinstance(event, Create | Grow) for event in scenario.events)
+
+
 @dataclass(frozen=True)
 class SimulationResult:
     """One run of a scenario.
@@ -162,10 +168,12 @@ class SimulationResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is hardly meant in the scenario, and what of it never happened."""
+        """What is hardly meant in the scenario, what of it never happened, which records a growth loses."""
         never = (f"{event} never happened" for event in self.unmet)
         overload = self.overload_after(-1)
-        return (*self.scenario.warnings, *never, *([f"at the end {overload}"] if overload else []))
+        rates = None if self.scenario.load is None else self.scenario.rates
+        skipped = skipped_in_run(self.timeline, rates) if grows(self.scenario) else ()
+        return (*self.scenario.warnings, *never, *([f"at the end {overload}"] if overload else []), *skipped)
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:

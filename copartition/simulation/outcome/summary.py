@@ -12,9 +12,17 @@ from copartition.kit.words import count
 from copartition.simulation.group.leader import subscription
 from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.group.world import World
+from copartition.simulation.growth import CURE, skipped_records
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import KINDS
-from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult, check, percentile
+from copartition.simulation.outcome.result import (
+    Outage,
+    RunSummary,
+    SimulationResult,
+    check,
+    grows,
+    percentile,
+)
 from copartition.simulation.outcome.timeline import PHASE_NAMES, Phase
 from copartition.simulation.records.flow import RecordsResult
 
@@ -119,6 +127,14 @@ class Runs:
 
     scenario: Scenario
     summaries: Sequence[RunSummary]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is hardly meant in the scenario, and that a growth loses records."""
+        if not grows(self.scenario):
+            return self.scenario.warnings
+        skipped, _ = skipped_records(None, self.scenario.settings)
+        return (*self.scenario.warnings, f"{skipped}; to lose none, {CURE}")
 
     def percentile(self, percent: float) -> dict[str, float | None]:
         """The value of every figure that so many per cent of the runs do not exceed.

@@ -7,10 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from copartition.assignment_diff import Stop, diff
+from assignors.state import MemberIdentity
+from copartition.assignment_diff import Stop, WhatIf, diff, plan
 from copartition.assignment_diff.page import ROWS, diff_html, groups, heat, load, ownership, timeline
 from copartition.assignment_diff.report.model import Shown, named_places
 from copartition.assignment_diff.report.verdict import fates, notes
+from tests.copartition.assignment_diff.states import group
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page
 
@@ -305,5 +307,14 @@ def test_scattered_partitions_of_a_flow_are_cut_and_counted():
 
 def test_a_page_of_an_unchanged_group_says_so(unchanged):
     page = Page(diff_html(unchanged))
-    assert page.all("h1")[0]["text"] == "group: nothing changed"
+    assert page.all("h1")[0]["text"] == "group: Nothing changed: 3 partitions kept."
     assert page.cells("Members that changed") == page.cells("who had them") == []
+
+
+def test_a_page_of_a_deploy_that_ends_where_it_began_is_titled_by_what_it_stops():
+    members = [MemberIdentity(f"{name}-0123", client_id=name, topics=("t",)) for name in "abc"]
+    owned = {f"{name}-0123": [("t", 2 * place), ("t", 2 * place + 1)] for place, name in enumerate("abc")}
+    before = group(members, owned, {"t": 6})
+    deploy = plan(before, "range", WhatIf(deploy="rolling"))
+    [title] = Page(diff_html(diff(before, deploy, match="member-id"))).all("h1")
+    assert title["text"].startswith("group: The whole group stops reading 6 times, for up to ")

@@ -93,9 +93,9 @@ def test_a_static_member_joins_at_the_place_of_its_instance_id():
 
 
 def test_members_that_join_without_a_name_get_one_that_is_free():
-    state = group([MemberIdentity("m", client_id="new-0", topics=("t",))], {}, {"t": 3})
-    planned = plan(state, "range", WhatIf(add_members=2))
-    assert [member.id for member in planned.members] == ["m", "new-1", "new-2"]
+    members = [MemberIdentity("m", client_id="new-0", topics=("t",)), MemberIdentity("n", topics=("t",))]
+    planned = plan(group(members, {}, {"t": 3}), "range", WhatIf(add_members=2))
+    assert [member.id for member in planned.members] == ["m", "n", "new-1", "new-2"]
 
 
 def test_members_that_a_source_hides_are_assumed_not_to_be():

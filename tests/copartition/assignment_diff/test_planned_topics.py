@@ -48,7 +48,7 @@ def test_broker_side_assignors_get_the_real_topic_ids():
 def test_ids_made_from_names_are_assumed_where_they_decide(assignor, counts, said):
     assumed = plan(group("ab", {}, counts), assignor).assumed
     assert bool(assumed) is said
-    assert all(each.startswith("the topic ids of clicks, orders are unknown") for each in assumed)
+    assert all(each.startswith("the topic ids of clicks, orders are not known") for each in assumed)
 
 
 @pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky"])

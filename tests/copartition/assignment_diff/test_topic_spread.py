@@ -10,7 +10,7 @@ from assignors import Group, Member, Topic, get_assignor, quality
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import diff
 from copartition.assignment_diff.report.json import diff_json
-from copartition.assignment_diff.report.verdict import answer, movement
+from copartition.assignment_diff.report.verdict import detail_lines, movement
 from tests.support.tiers import examples
 
 
@@ -47,7 +47,7 @@ def test_uniform_gives_a_topic_to_each_of_two_members_and_that_is_said():
     change = diff(before, after, match="member-id")
     assert (change.summary.topic_fullest, change.summary.needed_topic_fullest) == (12, 6)
     assert change.separated == (("orders", "payments"),)
-    assert "Co-partitioned reading of orders and payments ends; range keeps it." in answer(change)
+    assert "Co-partitioned reading of orders and payments ends; range keeps it." in detail_lines(change)
     assert "of one topic 12 (6 needed)" in movement(change)
     assert json.loads(diff_json(change))["separated"] == [["orders", "payments"]]
 

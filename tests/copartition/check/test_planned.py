@@ -52,7 +52,8 @@ def test_growth_may_mend_a_join():
 
 
 def test_what_is_told():
-    assert plan_sentences(plan_growth(JOINS[:2], COUNTS, {"orders": 48})) == [
+    *sentences, skipped = plan_sentences(plan_growth(JOINS[:2], COUNTS, {"orders": 48}))
+    assert sentences == [
         "growing orders to 48 breaks orders with payments: partition counts would differ",
         "to keep counts equal, grow too: customers to 48 (now 24) and payments to 48 (now 24)",
         (
@@ -61,6 +62,10 @@ def test_what_is_told():
             "written anew"
         ),
     ]
+    assert skipped.startswith(
+        "Under auto.offset.reset=latest, the default, a group skips in each new partition"
+    )
+    assert "To lose none, set auto.offset.reset=earliest" in skipped
 
 
 def test_growth_to_what_it_has_touches_nothing():

@@ -98,7 +98,7 @@ def test_a_conflict_is_told_without_control_characters(run, tmp_path):
     members = [{"id": name, "partitions": {ESC: [0]}} for name in "ab"]
     path = tmp_path / "conflict.json"
     path.write_text(json.dumps({"kind": "group-snapshot", "format_version": "1.0", "members": members}))
-    assert r"\x1b[2J-0 has two owners" in run("diff", path, path).stderr
+    assert r"\x1b[2J-0 has two owners" in run("diff", path, path, "-q").stderr
 
 
 @pytest.mark.live

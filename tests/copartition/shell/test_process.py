@@ -96,7 +96,7 @@ def test_markdown_goes_to_a_stream_of_any_encoding(start, reconciling, encoding)
     process.stdout.reconfigure(encoding=encoding)
     code, out, err = finished(process)
     assert (code, err) == (1, "")
-    assert out.startswith("**3 moved, 3 kept")
+    assert out.startswith("**3 of 6 partitions moved.**")
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])

@@ -13,6 +13,7 @@ from partitioning.clients.contact import (
     committed_offsets,
     connected_metadata,
     list_offsets,
+    why_refused,
 )
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
@@ -179,3 +180,10 @@ def test_a_group_is_described_before_its_offsets_are_read(error):
 def test_a_coordinator_that_is_not_there_is_not_asked_for_offsets():
     with pytest.raises(KafkaException, match="COORDINATOR_NOT_AVAILABLE"):
         committed_offsets(Coordinator(KafkaError.COORDINATOR_NOT_AVAILABLE), "g", within_s=1)
+
+
+def test_connections_that_are_counted_are_no_reason_beside_the_fault_of_each():
+    refused = KafkaError(KafkaError._TRANSPORT, "kafka-1:9092/bootstrap: Connection refused")
+    down = KafkaError(KafkaError._ALL_BROKERS_DOWN, "0/2 brokers are down")
+    assert why_refused([down, refused], {}) == "kafka-1:9092/bootstrap: Connection refused"
+    assert why_refused([down], {}) == "no connection to it stays open"
