@@ -127,12 +127,12 @@ class _Fault(NamedTuple):
     Attributes:
         text: a clause for `Migration.obstacle`.
         instead: a sentence for `Migration.instead`; None if a stop of the group may help.
-        seen: what the fault was read from.
+        sources: what the fault was read from.
     """
 
     text: str
     instead: str | None
-    seen: tuple[str, ...]
+    sources: tuple[str, ...]
 
 
 class _Asked(NamedTuple):
@@ -228,14 +228,14 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _A
     for before, after in zip((old, *lists), lists, strict=False):
         bounces.append(_bounce(before, after, whole, asked))
     assumed = dict.fromkeys(text for bounce in bounces for text in bounce.ground.assumed)
-    seen = dict.fromkeys(text for bounce in bounces for text in bounce.ground.seen)
+    sources = dict.fromkeys(text for bounce in bounces for text in bounce.ground.sources)
     if old == ("range",) and lists[-1] == ("cooperative-sticky",) and "java" in asked.clients:
         text = (
             "every member has range alone; without partition.assignment.strategy Java's list is "
             "range,cooperative-sticky, which needs the last bounce only"
         )
         assumed[text] = None
-    return Migration(tuple(bounces), Evidence(tuple(seen), tuple(assumed)))
+    return Migration(tuple(bounces), Evidence(tuple(sources), tuple(assumed)))
 
 
 def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Asked) -> Migration:
@@ -243,7 +243,7 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _A
     stopped = _walked(asked.clients, (old, new), how="stop")
     if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
         instead = fault.instead or f"Nothing that was walked leads there; stay with {','.join(old)}."
-        return Migration((), Evidence(fault.seen), fault.text, instead)
+        return Migration((), Evidence(fault.sources), fault.text, instead)
     refused = [
         walk for how in ("rolling", "slow", "surge") for walk in _walked(asked.clients, (old, new), how)
     ]
@@ -254,7 +254,7 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _A
     ground = Evidence(tuple(map(str, (*stopped, *refused))))
     settings = _settings(new, asked.clients, was_remote=_remote(old))
     stop = Bounce(new, settings, _commands(old, new, asked.group), (), why, ground)
-    return Migration((), Evidence((*fault.seen, *ground.seen)), fault.text, None, stop)
+    return Migration((), Evidence((*fault.sources, *ground.sources)), fault.text, None, stop)
 
 
 def migrate_group(
@@ -384,8 +384,10 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> _Fault 
         instead = (
             None if len(new) > 1 else f"Stay with {','.join(old)}, or move to a client that has {new[0]}."
         )
-        seen = tuple(map(str, _walked(asked.clients, (old, new)))) or (f"the client's own rules: {refusal}",)
-        return _Fault(refusal, instead, seen)
+        sources = tuple(map(str, _walked(asked.clients, (old, new)))) or (
+            f"the client's own rules: {refusal}",
+        )
+        return _Fault(refusal, instead, sources)
     if _remote(old) == _remote(new):
         accepted = _remote(old) or {*old} & {*new}
         return None if accepted else _Fault("old and new members need a strategy in common", None, (_RULE,))

@@ -154,7 +154,7 @@ def _migration_lines(migration: Migration, after: str) -> list[str]:
             lines += _bounce(f"{place}. ", bounce)
     return [
         *lines,
-        *(f"evidence: {text}" for text in ground.seen),
+        *(f"evidence: {text}" for text in ground.sources),
         *(f"assumed: {text}" for text in ground.assumed),
         *([] if migration.warning is None else [f"warning: {migration.warning}"]),
     ]
