@@ -46,6 +46,10 @@ _TIMEOUTS = "consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=50
 """The timeouts of a group of the consumer protocol by their names in its configuration, with defaults."""
 
 
+JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
+"""What is taken for granted of a group that does not show its clients."""
+
+
 class Walked(NamedTuple):
     """What became of real groups that went one way.
 
@@ -281,9 +285,11 @@ def migrate_group(
     migration = plan_migration(old, after, **asked._asdict())
     lists = offered_lists(state)
     left = tuple(member.client_id or member.id for member in state.members if member.protocol == "classic")
-    if old == new and left:
-        # The members that already speak the consumer protocol have nothing to change.
+    if left and _remote(new):
+        # Only the members that are left have to lose their settings of the classic protocol. If the assignor
+        # changes, too, all members are restarted, and the ones that have lost the settings just stay without.
         migration = _convert_the_rest(new, asked, len(state.members), left)
+        migration = migration if old == new else replace(migration, remaining=())
     elif isinstance(lists, Missing) and (old == new or (left and not _remote(new))):
         to_say = (
             f"if a list has more than {state.strategy}, name it: copartition migrate {state.strategy},OTHER"
@@ -293,7 +299,7 @@ def migrate_group(
         assert isinstance(lists, Evidence)
         wants = "every member asks the brokers for this assignor or for none, which no source shows"
         return Migration((), replace(lists, assumed=(wants,) if _remote(new) else ()))
-    assumed = [] if kinds else [_JAVA]
+    assumed = [] if kinds else [JAVA_ASSUMED]
     if isinstance(lists, Missing) and not _remote(old) and migration.obstacle is None:
         assumed.append(
             f"every member's list is {state.strategy} alone, which no source shows; with more in it these "
@@ -302,9 +308,6 @@ def migrate_group(
     ground = migration.ground
     assert isinstance(ground, Evidence)
     return replace(migration, ground=replace(ground, assumed=(*ground.assumed, *assumed)))
-
-
-_JAVA = "all members are Java clients: the source does not show it; set others with --client"
 
 
 def _convert_the_rest(new: tuple[str, ...], asked: _Asked, members: int, left: Sequence[str]) -> Migration:

@@ -130,6 +130,7 @@ def _separation_warning(state: GroupState, after: str, otherwise: str | None) ->
 
 def _migration_lines(migration: Migration, after: str) -> list[str]:
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
+    from copartition.migration import JAVA_ASSUMED  # noqa: PLC0415 - likewise
 
     ground = migration.ground
     if isinstance(ground, Missing):
@@ -146,10 +147,11 @@ def _migration_lines(migration: Migration, after: str) -> list[str]:
     elif not number:
         lines = ["Nothing has to change."]
     else:
+        condition = "If all members are Java clients, " if JAVA_ASSUMED in ground.assumed else ""
         lead = "1 rolling bounce leads" if number == 1 else f"{number} rolling bounces lead"
         whose = f", of {list_names(migration.remaining, _NAMED)} only" if migration.remaining else ""
         wait = "" if number == 1 else ", the next when all members have had the one before"
-        lines = [f"{lead} to {','.join(migration.bounces[-1].strategies)}{whose}{wait}:"]
+        lines = [f"{condition}{lead} to {','.join(migration.bounces[-1].strategies)}{whose}{wait}:"]
         for place, bounce in enumerate(migration.bounces, 1):
             lines += _bounce(f"{place}. ", bounce)
     return [
@@ -162,9 +164,9 @@ def _migration_lines(migration: Migration, after: str) -> list[str]:
 
 def _bounce(number: str, bounce: Bounce) -> list[str]:
     if bounce.commands:
-        keep = "before: if members set session.timeout.ms or heartbeat.interval.ms, the group takes them over"
+        keep = "give the members' session.timeout.ms and heartbeat.interval.ms to the group, if they were set"
         commands = [
-            f"   {keep} (here the brokers' defaults):",
+            f"   before: {keep}:",
             *(f"      {line}" for line in bounce.commands),
         ]
     else:

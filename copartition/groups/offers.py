@@ -7,6 +7,9 @@ from copartition.words import count
 _ONE_PROTOCOL = {"librdkafka", "kafka-python"}
 """The clients that refuse eager and cooperative strategies in one list."""
 
+_REMOTE = {"uniform", "broker-range"}
+"""The strategies of brokers, which only groups of the consumer protocol have."""
+
 
 def offered_lists(state: GroupState) -> Ground:
     """Say whether a source shows that all members offer what the group uses, and nothing of another protocol.
@@ -22,7 +25,7 @@ def offered_lists(state: GroupState) -> Ground:
         The evidence that no member offers anything else, or what is missing for it.
     """
     members = count(len(state.members), "member")
-    if state.protocol == "consumer":
+    if state.protocol == "consumer" or state.strategy in _REMOTE:
         kinds = [member.protocol for member in state.members]
         unseen = kinds.count(None)
         if unseen:

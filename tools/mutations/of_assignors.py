@@ -259,8 +259,8 @@ ROWS = [
     ),
     (
         "copartition/migration.py",
-        "both = (*new, *old)",
-        "both = (*old, *new)",
+        "dict.fromkeys((*new, *old))",
+        "dict.fromkeys((*old, *new))",
         "tests/copartition/test_migration.py",
     ),
     (

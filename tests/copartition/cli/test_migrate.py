@@ -213,6 +213,13 @@ def test_classic_members_that_are_left_in_a_converted_group_are_counted(run, tmp
     assert json.loads(run(group, "uniform", "-o", "json").stdout)["remaining"] == ["pod-0", "pod-2"]
 
 
+def test_another_assignor_of_a_half_converted_group_is_for_all_members(run, tmp_path):
+    group = a_group_that_speaks(tmp_path, "uniform", "classic", "consumer")
+    found = json.loads(run(group, "broker-range", "-o", "json").stdout)
+    assert found["remaining"] == []
+    assert found["bounces"][0]["settings"]["java"]["partition.assignment.strategy"] is None
+
+
 def test_a_converted_group_has_nothing_to_change(run, tmp_path):
     found = run(a_group_that_speaks(tmp_path, "uniform", *["consumer"] * 3), "uniform")
     assert (found.exit_code, found.stdout.splitlines()) == (
