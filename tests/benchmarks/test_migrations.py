@@ -1,4 +1,4 @@
-"""What `copartition migrate` decides by is what became of real groups, as `benchmarks/migrations` walked them."""
+"""What `copartition migrate` decides by is what became of real groups that `benchmarks/migrations` walked."""
 
 from __future__ import annotations
 

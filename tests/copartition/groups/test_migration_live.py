@@ -27,7 +27,7 @@ def settled(group, broker, members):
     )
 
 
-def taken(config, bounce):
+def settings_after(config, bounce):
     """A client's settings after those of a bounce."""
     new = config | bounce.settings["librdkafka"]
     return {name: value for name, value in new.items() if value is not None}
@@ -38,7 +38,7 @@ def test_a_member_starts_with_the_printed_settings_and_the_rest_is_known_to_be_l
     old = workers(group, topic, "old", **CLASSIC)
     (bounce,) = migrate_group(settled(group, broker, 1), ["uniform"], clients=["librdkafka"]).bounces
 
-    workers(group, topic, "new", **taken(CLASSIC, bounce))
+    workers(group, topic, "new", **settings_after(CLASSIC, bounce))
     state = settled(group, broker, 2)
     assert {member.client_id: member.protocol for member in state.members} == {
         "old": "classic",
@@ -49,7 +49,7 @@ def test_a_member_starts_with_the_printed_settings_and_the_rest_is_known_to_be_l
     assert left.remaining == ("old",)
 
     old.stop()
-    workers(group, topic, "last", **taken(CLASSIC, left.bounces[0]))
+    workers(group, topic, "last", **settings_after(CLASSIC, left.bounces[0]))
     state = settled(group, broker, 2)
     assert isinstance(migrate_group(state, ["uniform"]).ground, Evidence)
     assert migrate_group(state, ["uniform"]).bounces == ()
