@@ -50,13 +50,29 @@ JAVA_ASSUMED = "all members are Java clients: the source does not show it; set o
 """What is taken for granted of a group that does not show its clients."""
 
 
+_HOW = {
+    "rolling": "",
+    "slow": ", each member back only when the others have its partitions,",
+    "surge": ", each new member before the old one leaves,",
+    "stop": ", all members stopped,",
+}
+"""How members were replaced in a walk, as `Walked.how` names it: in words that follow the way."""
+
+
+_NO_DEFAULT = (
+    "partition.assignment.strategy of the members is set to range; Java members without this setting have "
+    "range,cooperative-sticky, and if all do, the last bounce is enough"
+)
+"""What is taken for granted of a group that uses "range", the preferred strategy of Java's default list."""
+
+
 class Walked(NamedTuple):
     """What became of real groups that went one way.
 
     Attributes:
         clients: the kinds of clients in them.
         way: the lists of strategies from the first to the last.
-        how: "rolling" or "stop" (all members leave, then all come).
+        how: how members were replaced, a key of `_HOW`.
         kafka: the versions of the brokers.
         groups: how many groups went this way, in first and in later generations.
         lived: how many of them came through: all members lived and shared all partitions after each restart.
@@ -74,10 +90,10 @@ class Walked(NamedTuple):
     def __str__(self) -> str:
         """Say the walk as evidence: "librdkafka, range to uniform on Kafka 4.4.0: 2 of 2 groups lived"."""
         lists = " to ".join(",".join(strategies) for strategies in self.way)
-        how = "" if self.how == "rolling" else f" by a {self.how}"
         groups = f"{self.lived} of {self.groups} groups lived"
-        groups += f", else {self.fault}" if self.fault else ""
-        return f"{' and '.join(self.clients)}, {lists}{how} on Kafka {list_names(self.kafka)}: {groups}"
+        groups += f", in the others {self.fault}" if self.fault else ""
+        where = f"{_HOW[self.how]} on Kafka {list_names(self.kafka)}"
+        return f"{' and '.join(self.clients)}, {lists}{where}: {groups}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +250,7 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _A
     assumed = dict.fromkeys(text for bounce in bounces for text in bounce.ground.assumed)
     sources = dict.fromkeys(text for bounce in bounces for text in bounce.ground.sources)
     if old == ("range",) and lists[-1] == ("cooperative-sticky",) and "java" in asked.clients:
-        text = (
-            "every member has range alone; without partition.assignment.strategy Java's list is "
-            "range,cooperative-sticky, which needs the last bounce only"
-        )
-        assumed[text] = None
+        assumed[_NO_DEFAULT] = None
     return Migration(tuple(bounces), Evidence(tuple(sources), tuple(assumed)))
 
 
@@ -248,17 +260,16 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _A
     if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
         instead = fault.instead or f"Nothing that was walked leads there; stay with {','.join(old)}."
         return Migration((), Evidence(fault.sources), fault.text, instead)
-    refused = [
-        walk for how in ("rolling", "slow", "surge") for walk in _walked(asked.clients, (old, new), how)
-    ]
     why = (
-        "no partition is read from when the last member leaves until the new ones are there; each milder way "
-        "that was walked lost the restarted members"
+        "no partition is read from when the last member leaves until the new ones are there; on each milder "
+        "way that was walked the new member was refused, and the others read on"
     )
-    ground = Evidence(tuple(map(str, (*stopped, *refused))))
+    walks = [walk for how in _HOW for walk in _walked(asked.clients, (old, new), how)]
+    ground = Evidence(tuple(map(str, walks)))
     settings = _settings(new, asked.clients, was_remote=_remote(old))
     stop = Bounce(new, settings, _commands(old, new, asked.group), (), why, ground)
-    return Migration((), Evidence((*fault.sources, *ground.sources)), fault.text, None, stop)
+    sources = tuple(dict.fromkeys((*fault.sources, *ground.sources)))
+    return Migration((), Evidence(sources), fault.text, None, stop)
 
 
 def migrate_group(
@@ -302,7 +313,7 @@ def migrate_group(
     assumed = [] if kinds else [JAVA_ASSUMED]
     if isinstance(lists, Missing) and not _remote(old) and migration.obstacle is None:
         assumed.append(
-            f"every member's list is {state.strategy} alone, which no source shows; with more in it these "
+            f"no member offers more than {state.strategy}, which no source shows; with more in a list these "
             "bounces are safe, too, but fewer may do"
         )
     ground = migration.ground

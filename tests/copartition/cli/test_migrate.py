@@ -102,7 +102,7 @@ def test_a_group_tells_its_strategy_its_clients_and_its_topics(run, tmp_path):
     found = run(a_group(tmp_path, clients=["java"], group_version=1), "broker-range", "-o", "json")
     policy, lists = json.loads(found.stdout)["ground"]["assumed"]
     assert policy == "group.consumer.migration.policy of the brokers is bidirectional"
-    assert lists.startswith("every member's list is range alone, which no source shows")
+    assert lists.startswith("no member offers more than range, which no source shows")
 
 
 @pytest.mark.parametrize("topics", [{"orders": 3}, {"orders": 12, "payments": 3}])
