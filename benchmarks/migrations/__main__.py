@@ -26,14 +26,14 @@ from tests.support.broker import Broker, Kafka
 MEASURED = Path(__file__).parent / "measured.json"
 PAGE = Path(__file__).parents[1] / "migrations.md"
 TABLE = Path(__file__).parents[2] / "copartition" / "migration.json"
-SETTINGS = "group.initial.rebalance.delay.ms=3000\n"
-"""All members that start together are in the first generation."""
+SETTINGS = "group.initial.rebalance.delay.ms=3000\ngroup.consumer.session.timeout.ms=45000\n"
+"""All members that start together are in the first generation, and a busy machine loses no member."""
 COORDINATOR_TELLS = "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.coordinator.group=info"
 
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.migrations", description=__doc__)
-    options.add_argument("--only", default="", help="only walks whose name has this in it")
+    options.add_argument("--only", default="", help="only walks whose name has this in it, again, too")
     options.add_argument("--missing", action="store_true", help="only walks that are not in measured.json")
     options.add_argument("--at-a-time", type=int, default=3, help="groups that run side by side")
     options.add_argument("--compare", action="store_true", help="only write page and table again")
@@ -67,6 +67,9 @@ def _walk_all(walks: list[Walk], measured: dict[str, dict[str, Any]], at_a_time:
             print(
                 way.name, walked["generation"], walked["fault"] or "lived", walked["others"] or "", flush=True
             )
+            before = measured.get(way.name, {})
+            faults = [*before.get("earlier", []), before.get("fault")]
+            walked["earlier"] = [fault for fault in faults if fault is not None]
             with lock:
                 measured[way.name] = walked
                 lines = (f"{json.dumps(name)}: {json.dumps(measured[name])}" for name in sorted(measured))

@@ -28,6 +28,14 @@ of them (`copartition/migration.json`). `--compare` writes this page and that fi
 
 """
 
+_AGAIN = """
+## Walked again
+
+The tables have the last walk of each group. These were walked before, and something went wrong then that did
+not happen again:
+
+"""
+
 _TITLES = (
     "| ways | replaced | Kafka | groups that lived | what happened to the first of the others | `migrate` |\n"
     "|---|---|---|--:|---|---|\n"
@@ -48,6 +56,14 @@ def page(measured: dict[str, Json]) -> str:
     for clients in dict.fromkeys(tuple(row["clients"]) for row in found):
         parts.append(f"\n## {' and '.join(clients)}\n\n{_TITLES}")
         parts += [_line(row) for row in found if tuple(row["clients"]) == clients]
+    again = [
+        (name, walked)
+        for name, walked in measured.items()
+        if walked.get("earlier") and walked["fault"] is None
+    ]
+    if again:
+        parts.append(_AGAIN)
+        parts += [f"- {name}: {'; '.join(walked['earlier'])}\n" for name, walked in sorted(again)]
     return "".join(parts)
 
 

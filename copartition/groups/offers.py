@@ -24,35 +24,38 @@ def offered_lists(state: GroupState) -> Ground:
     Returns:
         The evidence that no member offers anything else, or what is missing for it.
     """
-    members = count(len(state.members), "member")
+    if not state.members:
+        return Missing("what members offer: the group has none", "ask again when members are there")
     if state.protocol == "consumer" or state.strategy in _REMOTE:
-        kinds = [member.protocol for member in state.members]
-        unseen = kinds.count(None)
-        if unseen:
-            return Missing(
-                f"whether {unseen} of {members} still speak the classic protocol",
-                "ask live:GROUP of brokers of Kafka 4.0 or newer, or capture the group with --describe "
-                "--members --verbose",
-            )
-        classic = kinds.count("classic")
-        if classic:
-            return Missing(
-                f"which strategies {classic} of {members} offer, which still speak the classic protocol",
-                "look at partition.assignment.strategy in the configuration of each of these members",
-            )
-        return Evidence((f"{members} speak the consumer protocol (KIP-848), by their member type",))
+        return _member_types(state)
     if state.strategy == "cooperative-sticky":
         if state.clients and {*state.clients} <= _ONE_PROTOCOL:
-            refuse = " and ".join(state.clients)
+            whose = " and ".join(state.clients)
             return Evidence(
-                (f"the members are {refuse}'s, which refuse eager and cooperative strategies in one list",)
+                (f"the members are {whose}'s, which refuse eager and cooperative strategies in one list",)
             )
-        kept = sum(member.protocol == "cooperative" for member in state.members)
-        if state.members and kept == len(state.members) and state.members_complete:
-            return Evidence(
-                (f"{members} kept partitions when they joined again, so none has an eager strategy",)
-            )
+        if {member.protocol for member in state.members} == {"cooperative"} and state.members_complete:
+            members = count(len(state.members), "member")
+            return Evidence((f"{members} kept partitions when joining again: no list has an eager strategy",))
     return Missing(
         f"the list of strategies of each member; the coordinator tells only that all have {state.strategy}",
         "look at partition.assignment.strategy in the configuration of each member",
     )
+
+
+def _member_types(state: GroupState) -> Ground:
+    """Say whether all members of a group of the consumer protocol speak that protocol."""
+    kinds = [member.protocol for member in state.members]
+    members = count(len(kinds), "member")
+    if None in kinds or not state.members_complete:
+        return Missing(
+            "whether all members speak the consumer protocol",
+            "ask live:GROUP of brokers of Kafka 4.0 or newer, or capture the group with --describe --members "
+            "--verbose",
+        )
+    if classic := kinds.count("classic"):
+        return Missing(
+            f"which strategies {classic} of {members} offer, still of the classic protocol",
+            "look at partition.assignment.strategy in the configuration of each of these members",
+        )
+    return Evidence((f"the member type of {members}: all speak the consumer protocol (KIP-848)",))

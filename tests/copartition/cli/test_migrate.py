@@ -191,7 +191,7 @@ def test_members_that_kept_partitions_when_they_joined_again_have_no_eager_strat
         0,
         [
             "Nothing has to change.",
-            "evidence: 3 members kept partitions when they joined again, so none has an eager strategy",
+            "evidence: 3 members kept partitions when joining again: no list has an eager strategy",
         ],
     )
 
@@ -230,7 +230,7 @@ def test_a_converted_group_has_nothing_to_change(run, tmp_path):
         0,
         [
             "Nothing has to change.",
-            "evidence: 3 members speak the consumer protocol (KIP-848), by their member type",
+            "evidence: the member type of 3 members: all speak the consumer protocol (KIP-848)",
             "assumed: every member asks the brokers for this assignor or for none, which no source shows",
         ],
     )
@@ -239,7 +239,7 @@ def test_a_converted_group_has_nothing_to_change(run, tmp_path):
 @pytest.mark.parametrize(
     ("protocols", "after", "what"),
     [
-        ([None, None], "uniform", "Unknown: whether 2 of 2 members still speak the classic protocol."),
+        ([None, None], "uniform", "Unknown: whether all members speak the consumer protocol."),
         (["classic", "consumer"], "range", "Unknown: which strategies 1 of 2 members offer"),
     ],
 )
