@@ -21,7 +21,7 @@ from partitioning.kit.packages import needs
 with needs("a snapshot", "cli"):
     import msgspec
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 
 _IN_COMMON = (
     *("members_complete", "strategy", "protocol", "generation", "leading_client", "clients"),
@@ -45,6 +45,8 @@ class SnapshotMember(msgspec.Struct, omit_defaults=True):
     client_id: _Id | None = None
     host: _Id | None = None
     rack: _Id | None = None
+    protocol: _Id | None = None
+    """What the member was seen to speak: "consumer", "classic" or "cooperative"."""
     topics: tuple[_Name, ...] | None = None
     partitions: dict[_Name, list[_Partition]] = {}
     target: dict[_Name, list[_Partition]] = {}

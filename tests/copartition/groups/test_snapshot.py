@@ -55,7 +55,7 @@ def test_the_same_group_gives_the_same_bytes_whatever_the_order_of_its_rows():
     ("change", "fault"),
     [
         ({"kind": "other"}, "Invalid value 'other' - at `\\$.kind`"),
-        ({"format_version": "2.0"}, "format 2.0; this release reads 1.4"),
+        ({"format_version": "2.0"}, "format 2.0; this release reads 1.5"),
         ({"members": [{}]}, "missing required field `id` - at `\\$.members\\[0\\]`"),
         ({"members": [{"id": "a", "partitions": {"t": [-1]}}]}, "`\\$.members\\[0\\].partitions"),
         ({"members": [{"id": "a", "partitions": {"t": [3]}}], "topics": {"t": 3}}, "t-3 does not exist"),
