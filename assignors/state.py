@@ -38,6 +38,9 @@ class MemberIdentity(NamedTuple):
         host: address of the consumer.
         topics: what it subscribes to; None if nobody said.
         rack: `client.rack`.
+        protocol: what the member was seen to speak: "consumer" (KIP-848), "classic" in a group of the
+            consumer protocol, or "cooperative" in a classic group, because it kept partitions when it joined
+            again; None if nobody said.
     """
 
     id: str
@@ -46,6 +49,7 @@ class MemberIdentity(NamedTuple):
     host: str | None = None
     topics: tuple[str, ...] | None = None
     rack: str | None = None
+    protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -45,6 +45,8 @@ class SnapshotMember(msgspec.Struct, omit_defaults=True):
     client_id: _Id | None = None
     host: _Id | None = None
     rack: _Id | None = None
+    protocol: _Id | None = None
+    """What the member was seen to speak: "consumer", "classic" or "cooperative"."""
     topics: tuple[_Name, ...] | None = None
     partitions: dict[_Name, list[_Partition]] = {}
     target: dict[_Name, list[_Partition]] = {}

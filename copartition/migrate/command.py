@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from copartition.kit.words import visible
+from copartition.kit.words import list_names, visible
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import Output, command, write
 from copartition.shell.options import group_option, output_options
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 
 CLIENTS = ("java", "librdkafka", "kafka-python", "aiokafka")
 """What --client can be, which --help names and shells complete without loading the rest."""
+
+_NAMED = 5
+"""So many members are named; JSON has all."""
 
 
 def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -69,44 +71,39 @@ def migrate(
 
     Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
     one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE
-    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file.
+    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file. No source
+    shows the whole list of strategies of a member: name lists if a migration has begun.
 
-    Exit code: 0 there is a way, 1 the only way is to stop the whole group, 2 could not run.
+    Exit code: 0 there is a way, or nothing has to change, 1 no rolling bounce leads there, 2 could not tell
+    or could not run.
     """
     from dataclasses import asdict, replace  # noqa: PLC0415 - help does without
 
-    from copartition.migrate.migration import plan_migration  # noqa: PLC0415 - likewise
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - likewise
+    from copartition.migrate.migration import migrate_group, plan_migration  # noqa: PLC0415 - likewise
 
     state = _state(before, config, group)
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
-    features: dict[str, Any] = {}
-    if state is not None:
-        if state.strategy is None:
-            raise SourceError(
-                f"{before} does not tell which assignor the group uses; capture --describe --state, too, or "
-                "name it instead: copartition migrate range uniform"
-            )
-        old, features = [state.strategy], {"group_version": state.group_version}
-    kinds = clients or (() if state is None else state.clients)
-    migration = plan_migration(
-        old, new, clients=tuple(dict.fromkeys(kinds)) or ("java",), policy=policy, **features
-    )
-    if state is not None:
-        migration = replace(
-            migration,
-            assumed=() if kinds else (_JAVA_ASSUMED,),
-            warning=_separation_warning(state, new) or migration.warning,
+    if state is None:
+        migration = plan_migration(
+            old, new, clients=tuple(dict.fromkeys(clients)) or ("java",), policy=policy
         )
+    elif state.strategy is None:
+        raise SourceError(
+            f"{before} does not tell which assignor the group uses; capture --describe --state, too, or name "
+            f"the members' list of strategies in its place: copartition migrate LIST {after}"
+        )
+    else:
+        migration = migrate_group(state, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
+        if migration.warning is not None:
+            migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
     if output.form == "json":
         from copartition.kit.json import dump  # noqa: PLC0415 - likewise
 
         write(dump(asdict(migration)))
     else:
-        write("".join(f"{visible(line)}\n" for line in _migration_lines(migration)))
-    ctx.exit(migration.obstacle is not None)
-
-
-_JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
+        write("".join(f"{visible(line)}\n" for line in _migration_lines(migration, after)))
+    ctx.exit(2 if isinstance(migration.ground, Missing) else migration.obstacle is not None)
 
 
 def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:
@@ -118,48 +115,71 @@ def _state(name: str, config: dict[str, str], group: str | None) -> GroupState |
     return read_source(name, config, group=group).state
 
 
-def _separation_warning(state: GroupState, new: Sequence[str]) -> str:
-    from copartition.assignment_diff.compare import diff  # noqa: PLC0415 - as above
-    from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - as above
-    from copartition.assignment_diff.report.verdict import separated_sentences  # noqa: PLC0415 - as above
+def _separation_warning(state: GroupState, after: str, otherwise: str | None) -> str | None:
+    """Say which topics are no longer read together by number; without a plan return `otherwise`."""
+    from copartition.assignment_diff.compare import diff  # noqa: PLC0415 - help does without
+    from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - likewise
+    from copartition.assignment_diff.report.verdict import separated_sentences  # noqa: PLC0415 - likewise
 
     try:
-        change = diff(state, plan(state, new[0]), match="member-id")
-    except (AssignorError, SourceError):  # what cannot be planned has the warning of its strategies
-        return ""
-    return " ".join(separated_sentences(change))
+        change = diff(state, plan(state, after), match="member-id")
+    except (AssignorError, SourceError):
+        return otherwise
+    return " ".join(separated_sentences(change)) or None
 
 
-def _migration_lines(migration: Migration) -> list[str]:
-    warning = [f"assumed: {text}" for text in migration.assumed]
-    warning += [] if migration.warning is None else [f"warning: {migration.warning}"]
+def _migration_lines(migration: Migration, after: str) -> list[str]:
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
+    from copartition.migrate.migration import JAVA_ASSUMED  # noqa: PLC0415 - likewise
+
+    ground = migration.ground
+    if isinstance(ground, Missing):
+        return [f"Unknown: {ground.what}.", f"{ground.remedy}."]
+    number = len(migration.bounces)
     if migration.obstacle is not None:
-        return [
-            f"No rolling bounce is safe: {migration.obstacle}.",
-            "Stop all members, wait until the group is empty, and start them with the new settings.",
-            *warning,
-        ]
-    if not migration.bounces:
-        return ["Nothing has to change.", *warning]
-    new, number = ",".join(migration.bounces[-1].strategies), len(migration.bounces)
-    condition = "If all members are Java clients, " if migration.assumed else ""
-    lead = "1 rolling bounce leads" if number == 1 else f"{number} rolling bounces lead"
-    wait = "" if number == 1 else ", the next when all members have had the one before"
+        lines = [f"No rolling bounce leads to {after}: {migration.obstacle}."]
+        lines += [] if migration.instead is None else [migration.instead]
+        if migration.stop is not None:
+            lines.append(
+                "Only a stop of the whole group does: let all members leave, then start all of them."
+            )
+            lines += _bounce("", migration.stop)
+    elif not number:
+        lines = ["Nothing has to change."]
+    else:
+        condition = "If all members are Java clients, " if JAVA_ASSUMED in ground.assumed else ""
+        lead = "1 rolling bounce leads" if number == 1 else f"{number} rolling bounces lead"
+        whose = f", of {list_names(migration.remaining, _NAMED)} only" if migration.remaining else ""
+        wait = "" if number == 1 else ", the next when all members have had the one before"
+        lines = [f"{condition}{lead} to {','.join(migration.bounces[-1].strategies)}{whose}{wait}:"]
+        for place, bounce in enumerate(migration.bounces, 1):
+            lines += _bounce(f"{place}. ", bounce)
     return [
-        f"{condition}{lead} to {new}{wait}:",
-        *(line for number, bounce in enumerate(migration.bounces, 1) for line in _bounce(number, bounce)),
-        *warning,
+        *lines,
+        *(f"evidence: {text}" for text in ground.sources),
+        *(f"assumed: {text}" for text in ground.assumed),
+        *([] if migration.warning is None else [f"warning: {migration.warning}"]),
     ]
 
 
-def _bounce(number: int, bounce: Bounce) -> list[str]:
+def _bounce(number: str, bounce: Bounce) -> list[str]:
+    if bounce.commands:
+        keep = "give the members' session.timeout.ms and heartbeat.interval.ms to the group, if they were set"
+        commands = [
+            f"   before: {keep}:",
+            *(f"      {line}" for line in bounce.commands),
+        ]
+    else:
+        commands = []
     settings = [
         f"   {client}: {f'remove {key}' if value is None else f'{key}={value}'}"
         for client, pairs in bounce.settings.items()
         for key, value in pairs.items()
     ]
+    meanwhile = f"meanwhile {' or '.join(bounce.meanwhile)}" if bounce.meanwhile else "meanwhile nobody reads"
     return [
-        f"{number}. to {','.join(bounce.strategies)}",
+        f"{number}to {','.join(bounce.strategies)}",
+        *commands,
         *settings,
-        f"   meanwhile {' or '.join(bounce.meanwhile)}: {bounce.why}",
+        f"   {meanwhile}: {bounce.why}",
     ]

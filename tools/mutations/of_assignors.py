@@ -266,8 +266,8 @@ ROWS = [
     ),
     (
         "copartition/migrate/migration.py",
-        "both = (*new, *old)",
-        "both = (*old, *new)",
+        "dict.fromkeys((*new, *old))",
+        "dict.fromkeys((*old, *new))",
         "tests/copartition/migrate/test_migration.py",
     ),
     (

@@ -108,7 +108,24 @@ def read_members(table: Table) -> Roster:
     )
     _check_last_row(table)
     table.check_others("CONSUMER-ID", "#PARTITIONS")
+    members = _with_protocols(table, members, protocol)
     return Roster(table, members, counts, current or None, target, protocol)
+
+
+def _with_protocols(
+    table: Table, members: tuple[MemberIdentity, ...], protocol: str | None
+) -> tuple[MemberIdentity, ...]:
+    """Return the members with what each speaks, of a group of the consumer protocol (KIP-848).
+
+    The tool prints UPGRADED only while a member of the classic protocol is left in such a group.
+    """
+    if protocol != "consumer":
+        return members
+    upgraded = table.texts("UPGRADED")
+    told = {"true": "consumer", "false": "classic", None: None if upgraded.values else "consumer"}
+    return tuple(
+        member._replace(protocol=told.get(upgraded.of_row(row))) for row, member in enumerate(members)
+    )
 
 
 def _check_last_row(table: Table) -> None:

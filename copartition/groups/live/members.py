@@ -164,7 +164,9 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     for place, subscription in enumerate(subscriptions):
         if subscription is not None:
             topics, rack = tuple(sorted(subscription.topics)), subscription.rack
-            members[place] = _subscribed(members[place], topics, rack)
+            # With an eager strategy in its list a member gives up everything before it joins again.
+            protocol = "cooperative" if subscription.owned else None
+            members[place] = _subscribed(members[place], topics, rack, protocol)
     # A member says in which generation it was when it joined the one that is now.
     left = [
         subscription.generation
@@ -191,13 +193,15 @@ def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     for member in group.members:
         subscribed = subscriptions.get(member.identity.id)
         topics = None if subscribed is None else cluster.matching(subscribed.topics, subscribed.pattern)
-        rack = None if subscribed is None else subscribed.rack
-        members.append(_subscribed(member, topics, rack))
+        rack, protocol = (None, None) if subscribed is None else (subscribed.rack, subscribed.protocol)
+        members.append(_subscribed(member, topics, rack, protocol))
     return group._replace(members=members, group_version=1)
 
 
-def _subscribed(member: LiveMember, topics: tuple[str, ...] | None, rack: str | None) -> LiveMember:
-    return member._replace(identity=member.identity._replace(topics=topics, rack=rack))
+def _subscribed(
+    member: LiveMember, topics: tuple[str, ...] | None, rack: str | None, protocol: str | None
+) -> LiveMember:
+    return member._replace(identity=member.identity._replace(topics=topics, rack=rack, protocol=protocol))
 
 
 def _joined(

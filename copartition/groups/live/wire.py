@@ -27,6 +27,8 @@ _MOST_ITERATIONS = 1_000_000
 
 _SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR = 17, 18, 10
 _SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
+_MEMBER_TYPES = {0: "classic", 1: "consumer"}
+"""A member's type (KIP-1099), as version 1 of ConsumerGroupDescribe has it."""
 NO_TAGS = b"\0"
 
 
@@ -36,6 +38,7 @@ class Subscribed(NamedTuple):
     topics: tuple[str, ...]
     pattern: str | None  # a regular expression (RE2)
     rack: str | None  # `client.rack`
+    protocol: str | None  # "classic" or "consumer"; None if the broker does not say, as before Kafka 4.0
 
 
 def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subscribed]:
@@ -47,7 +50,9 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
         with _bootstrap(config) as connection:
             host, port = connection.coordinator(group)
         with connect_to(host, port, config) as connection:
-            return connection.subscriptions(group)
+            # A broker hangs up on a version that it does not know, so it is asked for its versions before.
+            versions, _ = connection.features()
+            return connection.subscriptions(group, min(versions.get(_CONSUMER_GROUP_DESCRIBE, 0), 1))
 
 
 def read_features(config: Mapping[str, str]) -> dict[str, int]:
@@ -158,10 +163,13 @@ class Connection:
         check_error(error, message)
         return host, port
 
-    def subscriptions(self, group: str) -> dict[str, Subscribed]:
-        """What members of a group of the consumer protocol subscribe to, by member id."""
+    def subscriptions(self, group: str, version: int) -> dict[str, Subscribed]:
+        """What members of a group of the consumer protocol subscribe to, by member id.
+
+        `version`: of the request; 0, or 1, which tells what each member speaks.
+        """
         body = b"\x02" + compact_text(group) + b"\0" + NO_TAGS
-        answer = self.ask(_CONSUMER_GROUP_DESCRIBE, 0, body)
+        answer = self.ask(_CONSUMER_GROUP_DESCRIBE, version, body)
         answer.int32()
         subscriptions = {}
         for _ in answer.items():
@@ -178,22 +186,24 @@ class Connection:
                 pattern = answer.compact()
                 for _ in range(2):  # what it has, and what it is to have
                     _skip_assignment(answer)
+                protocol = _MEMBER_TYPES.get(answer.int8()) if version else None
                 answer.tags()
-                subscriptions[member] = Subscribed(topics, pattern or None, rack or None)
+                subscriptions[member] = Subscribed(topics, pattern or None, rack or None, protocol)
             answer.int32()
             answer.tags()
         return subscriptions
 
-    def features(self) -> tuple[set[int], dict[str, int]]:
-        """The API keys of a broker, and the levels of features that its cluster has agreed on."""
+    def features(self) -> tuple[dict[int, int], dict[str, int]]:
+        """Return the highest version of each API key of a broker, and its cluster's levels of features."""
         body = compact_text("copartition") + compact_text("0") + NO_TAGS
         answer = self.ask(_API_VERSIONS, 3, body, tagged=False)
         if answer.int16():  # 35: a broker before 2.4, which answers in a layout of its own
-            return set(), {}
-        keys = set()
+            return {}, {}
+        keys = {}
         for _ in answer.items():
-            keys.add(answer.int16())
-            answer.skip(4)
+            key = answer.int16()
+            answer.skip(2)  # the lowest version
+            keys[key] = answer.int16()
             answer.tags()
         answer.int32()
         levels: dict[str, int] = {}

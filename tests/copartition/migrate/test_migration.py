@@ -3,13 +3,16 @@
 import pytest
 
 from assignors.group import Topic
-from copartition.migrate.migration import plan_migration
+from copartition.kit.evidence import Evidence
+from copartition.migrate.migration import CLIENTS, _table, migration_verdict, plan_migration
 from copartition.simulation import Consumer, Join, Leave, Scenario, simulate
 from partitioning.errors import MigrationError
 
 
 def steps(before, after, **options):
     found = plan_migration(before.split(), after.split(), **options)
+    assert isinstance(found.ground, Evidence)
+    assert all(bounce.ground.sources for bounce in found.bounces)
     assert found.obstacle is None
     return [",".join(bounce.strategies) for bounce in found.bounces]
 
@@ -56,9 +59,6 @@ def test_java_has_a_way_that_the_simulator_lets_pass(before, after, expected):
 )
 def test_there_is_a_way_where_the_simulator_refuses_nobody(client, before, after):
     found = plan_migration([before], [after], clients=[client])
-    if (client, after) == ("librdkafka", "uniform"):
-        assert "user data" in found.obstacle  # a broker refuses it by bytes that the simulator does not have
-        return
     lists = [bounce.strategies for bounce in found.bounces]
     if found.obstacle is not None:
         lists = [(after,)] if after == "uniform" else [(after, before)]
@@ -66,42 +66,141 @@ def test_there_is_a_way_where_the_simulator_refuses_nobody(client, before, after
     assert ("refused" in log) == (found.obstacle is not None)
 
 
+NO_STRATEGY = "Stay with range, or move to a client that has"
+
+
 @pytest.mark.parametrize(
-    ("before", "after", "options", "obstacle"),
+    ("before", "after", "options", "obstacle", "instead"),
     [
+        ("range", "sticky", {"clients": ["librdkafka"]}, "librdkafka has no strategy sticky", NO_STRATEGY),
+        ("range", "optimal", {}, "java has no strategy optimal but a class of your own", NO_STRATEGY),
         (
             "range",
             "cooperative-sticky",
-            {"clients": ["librdkafka"]},
-            "librdkafka refuses eager and cooperative",
+            {"clients": ["aiokafka"]},
+            "aiokafka knows eager rebalances only",
+            NO_STRATEGY,
         ),
-        ("range", "cooperative-sticky", {"clients": ["java", "kafka-python"]}, "kafka-python refuses eager"),
-        ("range", "sticky", {"clients": ["librdkafka"]}, "librdkafka has no strategy sticky"),
-        ("range", "optimal", {}, "java has no strategy optimal but a class of your own"),
-        ("range", "cooperative-sticky", {"clients": ["aiokafka"]}, "aiokafka knows eager rebalances only"),
-        ("range", "uniform", {"group_version": 0}, "its feature group.version is 0"),
         (
             "range",
             "uniform",
             {"clients": ["java", "kafka-python"]},
             "kafka-python does not speak the consumer",
+            NO_STRATEGY,
         ),
         (
             "range",
             "uniform",
-            {"clients": ["librdkafka"]},
-            "where a librdkafka member leads, assignments carry user data",
+            {"group_version": 0},
+            "the brokers do not know the consumer protocol (KIP-848)",
+            "There is no way until the brokers are upgraded.",
         ),
-        ("range", "broker-range", {"clients": ["java", "librdkafka"]}, "the broker converts no such group"),
-        ("range", "uniform", {"policy": "disabled"}, "policy=disabled lets no group be converted"),
-        ("range", "uniform", {"policy": "downgrade"}, "upgrade or bidirectional does"),
-        ("uniform", "range", {"policy": "upgrade"}, "downgrade or bidirectional does"),
+        (
+            "cooperative-sticky",
+            "uniform",
+            {"group_version": 0, "clients": ["librdkafka"]},
+            "the brokers do not know the consumer protocol (KIP-848)",
+            "There is no way until the brokers are upgraded.",
+        ),
+        (
+            "range",
+            "uniform",
+            {"policy": "disabled"},
+            "policy=disabled lets no group be converted",
+            "Set it to upgrade or bidirectional on all brokers first.",
+        ),
+        ("range", "uniform", {"policy": "downgrade"}, "policy=downgrade", "Set it to upgrade"),
+        ("uniform", "range", {"policy": "upgrade"}, "policy=upgrade", "Set it to downgrade"),
     ],
 )
-def test_why_there_is_no_way(before, after, options, obstacle):
-    found = plan_migration([before], [after], **options)
-    assert found.bounces == ()
+def test_where_a_stop_does_not_help_none_is_ordered(before, after, options, obstacle, instead):
+    found = plan_migration(before.split(), after.split(), **options)
+    assert (found.bounces, found.stop, found.warning) == ((), None, None)
     assert obstacle in found.obstacle
+    assert found.instead.startswith(instead)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "options", "obstacle"),
+    [
+        ("cooperative-sticky", "uniform", {"clients": ["librdkafka"]}, "refuse to convert librdkafka groups"),
+        ("cooperative-sticky", "broker-range", {"clients": ["java", "librdkafka"]}, "refuse to convert"),
+        ("cooperative-sticky", "range", {"clients": ["librdkafka"]}, "librdkafka refuses eager and cooperat"),
+        (
+            "range",
+            "cooperative-sticky",
+            {"clients": ["librdkafka"], "group_version": 0},
+            "librdkafka refuses eager and cooperative strategies in one list",
+        ),
+        ("range", "cooperative-sticky", {"clients": ["java", "kafka-python"]}, "kafka-python refuses eager"),
+    ],
+)
+def test_a_stop_is_named_where_walks_show_that_nothing_milder_works(before, after, options, obstacle):
+    found = plan_migration([before], [after], **options)
+    assert (found.bounces, found.instead) == ((), None)
+    assert obstacle in found.obstacle
+    assert found.stop.strategies == (after,)
+    assert found.stop.meanwhile == ()
+    assert any("all members stopped" in text and "0 of" not in text for text in found.stop.ground.sources)
+    assert {*options["clients"]} == {*found.stop.settings}
+
+
+def test_librdkafka_goes_from_eager_to_cooperative_over_the_consumer_protocol():
+    options = {"clients": ["librdkafka"]}
+    assert steps("range", "cooperative-sticky", **options) == ["uniform", "cooperative-sticky"]
+    assert steps("roundrobin", "cooperative-sticky", **options) == ["uniform", "cooperative-sticky"]
+
+
+@pytest.mark.parametrize("client", ["java", "librdkafka"])
+def test_every_conversion_was_walked(client):
+    classic = {
+        strategy
+        for walk in _table()
+        for strategy in (*walk.way[0], *walk.way[-1])
+        if walk.clients == (client,) and strategy not in {"uniform", "broker-range"}
+    }
+    walked = {(walk.way, kafka) for walk in _table() for kafka in walk.kafka if walk.clients == (client,)}
+    for strategy in classic:
+        for remote in ("uniform", "broker-range"):
+            for way in (((strategy,), (remote,)), ((remote,), (strategy,))):
+                assert {(way, "4.3.1"), (way, "4.4.0")} <= walked
+
+
+@pytest.mark.parametrize("walk", [walk for walk in _table() if walk.how == "rolling"], ids=str)
+def test_no_way_is_called_safe_that_a_group_did_not_survive(walk):
+    try:
+        found = plan_migration(walk.way[0], walk.way[-1], clients=walk.clients)
+    except MigrationError:
+        pytest.skip("these clients cannot have this")
+    said = tuple(bounce.strategies for bounce in found.bounces)
+    assert (said == walk.way[1:]) <= (walk.lived == walk.groups)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "clients", "sentence"),
+    [
+        ("range", "sticky", (), "range to sticky: 2 rolling bounces if all clients are Java's."),
+        ("range", "uniform", ("java",), "range to uniform: 1 rolling bounce."),
+        (
+            "range",
+            "cooperative-sticky",
+            ("kafka-python",),
+            "range to cooperative-sticky: no rolling bounce, as kafka-python refuses eager and cooperative",
+        ),
+        ("range", "in-turns", (), "range to in-turns: no way is known here."),
+    ],
+)
+def test_the_verdict_is_one_short_sentence(before, after, clients, sentence):
+    found = migration_verdict(before, after, clients)
+    assert found.startswith(sentence)
+    assert found.count(". ") == 0
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("after", ["range", "cooperative-sticky", "uniform", "sticky"])
+@pytest.mark.parametrize("before", ["range", "cooperative-sticky", "broker-range"])
+def test_no_verdict_takes_more_than_160_characters(client, before, after):
+    assert len(migration_verdict(before, after, (client,), 1)) < 160
 
 
 def test_the_policy_concerns_conversions_only():
@@ -122,6 +221,8 @@ def test_the_policy_concerns_conversions_only():
                     "group.protocol": "consumer",
                     "group.remote.assignor": "uniform",
                     "partition.assignment.strategy": None,
+                    "session.timeout.ms": None,
+                    "heartbeat.interval.ms": None,
                 }
             ],
         ),
@@ -213,3 +314,31 @@ def test_a_client_or_policy_that_is_not_known_is_refused(options, fault):
 def test_a_strategy_that_a_client_does_not_come_with_is_no_setting_by_its_name(client, setting, expected):
     first, _ = plan_migration(["range"], ["optimal"], clients=[client]).bounces
     assert first.settings[client][setting] == expected
+
+
+def test_timeouts_move_to_the_group_when_its_members_lose_them():
+    (bounce,) = plan_migration(["range"], ["uniform"], group="my group").bounces
+    (command,) = bounce.commands
+    assert command == (
+        "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type groups --entity-name 'my group' "
+        "--add-config consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=5000"
+    )
+    assert [bounce.commands for bounce in plan_migration(["uniform"], ["broker-range"]).bounces] == [()]
+    assert [bounce.commands for bounce in plan_migration(["uniform"], ["range"]).bounces] == [()]
+
+
+def test_what_nothing_shows_of_the_brokers_is_assumed():
+    known = plan_migration(["range"], ["uniform"], group_version=1).ground
+    assert known.assumed == ("group.consumer.migration.policy of the brokers is bidirectional",)
+    assert (
+        "the brokers know the consumer protocol" in plan_migration(["range"], ["uniform"]).ground.assumed[1]
+    )
+    assert plan_migration(["range"], ["sticky"]).ground.assumed == ()
+
+
+def test_javas_default_list_is_told_from_range_alone():
+    (text,) = plan_migration(["range"], ["cooperative-sticky"]).ground.assumed
+    assert text.endswith(
+        "without this setting have range,cooperative-sticky, and if all do, the last bounce is enough"
+    )
+    assert plan_migration(["range", "cooperative-sticky"], ["cooperative-sticky"]).ground.assumed == ()
