@@ -1,0 +1,292 @@
+"""Strikes at a cluster while commands ask it: who dies, who comes back, and how late."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from queue import Empty, Queue
+from signal import SIGINT, SIGKILL, SIGTERM
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks.faults.brokers import REPLICATED
+from tests.support.broker import Broker, Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FAULTS = {"restart": SIGTERM, "kill": SIGKILL}
+PROTOCOLS = ("classic", "consumer")
+BACK_WITHIN_S = 60.0
+"""How long after the cluster answers again `watch` may take to show a new member; else it never came back."""
+
+_STRUCK_NODES = 2, 3
+"""Of three nodes those that can coordinate the groups; the first one is the controller and stays up."""
+
+_BUG = "this is a bug"
+
+
+class Cell(NamedTuple):
+    """A cluster and what happens to its coordinator."""
+
+    nodes: int
+    fault: str  # a key of FAULTS
+    version: str = ""  # of Kafka; that of the other tests if empty
+
+    @property
+    def name(self) -> str:
+        """The cell's name in the measurements, as "1 node, kill"."""
+        version = f", Kafka {self.version}" if self.version else ""
+        return f"{self.nodes} node{'s' if self.nodes > 1 else ''}, {self.fault}{version}"
+
+
+CELLS = tuple(
+    Cell(nodes, fault, version) for version in ("", "4.4.0") for nodes in (1, 3) for fault in FAULTS
+)
+
+
+def run(cell: Cell, strikes: int) -> dict[str, Any]:
+    """Strike a cluster so many times; the run as `measured.json` keeps it."""
+    racks = [f"rack{number}" for number in range(cell.nodes)]
+    settings = REPLICATED if cell.nodes > 1 else ""
+    with ExitStack() as stack:
+        broker = stack.enter_context(Broker(settings, racks=racks, version=cell.version))
+        kafka = Kafka(broker.bootstrap_servers)
+        if cell.nodes > 1:
+            _create_offsets_topic(broker.bootstrap_servers)
+        topic = kafka.create_topic(4)
+        watched = [stack.enter_context(Watched(broker, topic, protocol)) for protocol in PROTOCOLS]
+        asking = stack.enter_context(Asking(broker, watched[0].group))
+        for group in watched:
+            group.show_a_member()
+        for number in range(strikes):
+            node = 1 if cell.nodes == 1 else _STRUCK_NODES[number % 2]
+            broker.stop(node, FAULTS[cell.fault])
+            broker.start(node)
+            up_s = time.monotonic()
+            for group in watched:
+                group.come_back(up_s)
+            print(f"{cell.name}: {number + 1} of {strikes}, {[group.diary for group in watched]}", flush=True)
+        ends = [group.interrupt() for group in watched]
+    back_s = [round(seconds, 1) for group in watched for seconds in group.back_s]
+    return {
+        "cell": cell.name,
+        "strikes": strikes,
+        "watches": len(back_s) + sum(group.gone for group in watched),
+        "died": [words for group in watched for words in group.died],
+        "silent": sum(group.silent for group in watched),
+        "said_away": sum(group.said_away for group in watched),
+        "back_s": back_s,
+        "interrupted_s": [round(seconds, 2) for seconds in ends if seconds is not None],
+        "asked": asking.asked,
+        "codes": dict(sorted(asking.codes.items())),
+        "bugs": asking.bugs,
+    }
+
+
+class Lines:
+    """The lines of a stream, read by a thread, so that waiting for one has an end."""
+
+    def __init__(self, stream: Any) -> None:
+        self.queue: Queue[str] = Queue()
+        self._thread = Thread(target=self._read, args=(stream,), daemon=True)
+        self._thread.start()
+
+    def _read(self, stream: Any) -> None:
+        for line in stream:
+            self.queue.put(line)
+
+    def taken(self) -> list[str]:
+        """The lines that came since the last call."""
+        lines = []
+        try:
+            while True:
+                lines.append(self.queue.get_nowait())
+        except Empty:
+            return lines
+
+
+class Watched:
+    """A group with one member, and a `copartition watch` of it that is started anew after it has died.
+
+    Attributes:
+        group: the group's id.
+        died: exit codes of the watches that ended by themselves, and the last line that each wrote.
+        silent: watches that lived and showed no new member within `BACK_WITHIN_S`.
+        gone: strikes after which no watch came back, dead or silent.
+        said_away: strikes of which the watch said a word.
+        back_s: for each strike that a watch survived, seconds from the cluster's first answer to the first
+            sign of the watch; 0 if a sign came before.
+    """
+
+    def __init__(self, broker: Broker, topic: str, protocol: str) -> None:
+        self.group = f"restarts-{protocol}"
+        self.died: list[str] = []
+        self.back_s: list[float] = []
+        self.silent = self.gone = self.said_away = 0
+        self._servers, self._topic, self._protocol = broker.bootstrap_servers, topic, protocol
+        self._members = 0
+        self._start()
+
+    @property
+    def diary(self) -> str:
+        """What happened so far, in a line."""
+        return f"{len(self.died)} died, {self.silent} silent, back after {self.back_s[-1:]}"
+
+    def _start(self) -> None:
+        command = ["copartition", "watch", self.group, "-b", self._servers, "-o", "json"]
+        self._process = subprocess.Popen(
+            [*_run_command(command[0]), *command[1:], "--interval", "0.5"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._out, self._err = Lines(self._process.stdout), Lines(self._process.stderr)
+        self._words: list[str] = []
+        # A member that joins before the first look would be no change.
+        deadline = time.monotonic() + BACK_WITHIN_S
+        while not self._out.taken() and self._process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def show_a_member(self) -> float | None:
+        """Let a new member join, and wait until the watch names it: when it first wrote a line, or None."""
+        self._members += 1
+        name = f"member-{self._members}"
+        member = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": self.group,
+                "client.id": name,
+                "group.protocol": self._protocol,
+                "log_level": 0,
+            }
+        )
+        member.subscribe([self._topic])
+        first_s = None
+        deadline = time.monotonic() + BACK_WITHIN_S
+        try:
+            while time.monotonic() < deadline and self._process.poll() is None:
+                member.poll(0.1)
+                self._words += self._err.taken()
+                lines = self._out.taken()
+                if first_s is None and (lines or self._answers()):
+                    first_s = time.monotonic()
+                if any(json.loads(line)["name"] == name for line in lines):
+                    return first_s
+        finally:
+            member.close()
+        return None
+
+    def _answers(self) -> bool:
+        return any("answers again" in word for word in self._words)
+
+    def come_back(self, up_s: float) -> None:
+        """Note whether the watch shows what happens now; start another one if this one is dead or silent."""
+        first_s = self.show_a_member()
+        self.said_away += any("trying again" in word or "away" in word for word in self._words)
+        if first_s is not None:
+            self.back_s.append(max(first_s - up_s, 0))
+            self._words = []
+            return
+        self.gone += 1
+        time.sleep(0.5)  # until the last words of a process that ended are read
+        code = self._process.poll()
+        if code is None:
+            self.silent += 1
+            self._process.kill()
+        else:
+            words = [*self._words, *self._err.taken()]
+            self.died.append(f"{code}: {words[-1].strip() if words else 'not a word'}")
+        self._process.wait()
+        self._start()
+        self.show_a_member()
+
+    def interrupt(self) -> float | None:
+        """End the watch by Ctrl-C: seconds until it had ended; None if its exit code is not 0."""
+        begun = time.monotonic()
+        self._process.send_signal(SIGINT)
+        code = self._process.wait(30)
+        return time.monotonic() - begun if code == 0 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+class Asking:
+    """Asks three commands in turn, again and again, and counts how they end.
+
+    Attributes:
+        asked: how many commands ended.
+        codes: how many ended with each exit code, "doctor 0"; below 0: by a signal.
+        bugs: the last line of those that called their end a bug.
+    """
+
+    def __init__(self, broker: Broker, group: str) -> None:
+        servers = ["-b", broker.bootstrap_servers]
+        self._commands: Sequence[tuple[str, ...]] = (
+            ("copartition", "doctor", f"live:{group}", *servers),
+            ("copartition", "transactions", "--interval", "100", *servers),
+            ("assignment-diff", f"live:{group}", *servers),
+        )
+        self.asked = 0
+        self.codes: dict[str, int] = {}
+        self.bugs: list[str] = []
+        self._ended = Event()
+        self._thread = Thread(target=self._ask)
+
+    def _ask(self) -> None:
+        while not self._ended.wait(0.5):  # the machine has other things to do
+            for command in self._commands:
+                done = subprocess.run(
+                    [*_run_command(command[0]), *command[1:]],
+                    check=False,
+                    capture_output=True,
+                    text=True,
+                    stdin=subprocess.DEVNULL,
+                )
+                name = "assignment-diff" if command[0] == "assignment-diff" else command[1]
+                key = f"{name} {done.returncode}"
+                self.codes[key] = self.codes.get(key, 0) + 1
+                self.asked += 1
+                if _BUG in done.stderr or done.returncode not in {0, 1, 2}:
+                    last = done.stderr.strip().rpartition("\n")[2]
+                    self.bugs.append(f"{key}: {last or 'not a word'}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def _run_command(name: str) -> list[str]:
+    """How this Python runs a command of the wheel."""
+    function = name.replace("-", "_")
+    return [sys.executable, "-c", f"from copartition.cli import {function} as main; main()"]
+
+
+def _create_offsets_topic(servers: str) -> None:
+    """Have the two nodes that are struck coordinate all groups in turn."""
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    for name in ("__consumer_offsets", "__transaction_state"):
+        topic = NewTopic(
+            name,
+            1,
+            config={"cleanup.policy": "compact", "min.insync.replicas": "1"},
+            replica_assignment=[[*_STRUCK_NODES]],
+        )
+        admin.create_topics([topic])[name].result(30)
+    Kafka(servers).wait_for_leaders("__consumer_offsets", 1)
