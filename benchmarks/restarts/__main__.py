@@ -34,7 +34,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for cell in () if chosen.page else CELLS:
         if chosen.only is None or cell.name in chosen.only:
-            save(run(cell, chosen.strikes) | {"code": chosen.code})
+            run(cell, chosen.strikes, lambda done: save(done | {"code": chosen.code}))
     PAGE.write_text(page(read_runs(MEASURED, "runs")))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from benchmarks.faults.brokers import REPLICATED
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 FAULTS = {"restart": SIGTERM, "kill": SIGKILL}
 PROTOCOLS = ("classic", "consumer")
@@ -51,15 +52,15 @@ CELLS = tuple(
 )
 
 
-def run(cell: Cell, strikes: int) -> dict[str, Any]:
-    """Strike a cluster so many times; the run as `measured.json` keeps it."""
+def run(cell: Cell, strikes: int, save: Callable[[dict[str, Any]], None]) -> None:
+    """Strike a cluster so many times; after each strike `save` gets the run so far."""
     racks = [f"rack{number}" for number in range(cell.nodes)]
     settings = REPLICATED if cell.nodes > 1 else ""
     with ExitStack() as stack:
         broker = stack.enter_context(Broker(settings, racks=racks, version=cell.version))
         kafka = Kafka(broker.bootstrap_servers)
         if cell.nodes > 1:
-            _create_offsets_topic(broker.bootstrap_servers)
+            _create_internal_topics(broker.bootstrap_servers)
         topic = kafka.create_topic(4)
         watched = [stack.enter_context(Watched(broker, topic, protocol)) for protocol in PROTOCOLS]
         asking = stack.enter_context(Asking(broker, watched[0].group))
@@ -72,8 +73,19 @@ def run(cell: Cell, strikes: int) -> dict[str, Any]:
             up_s = time.monotonic()
             for group in watched:
                 group.come_back(up_s)
-            print(f"{cell.name}: {number + 1} of {strikes}, {[group.diary for group in watched]}", flush=True)
-        ends = [group.interrupt() for group in watched]
+            save(_outcome(cell, number + 1, watched, asking, []))
+        interrupted = [group.interrupt() for group in watched]
+        save(_outcome(cell, strikes, watched, asking, interrupted))
+
+
+def _outcome(
+    cell: Cell,
+    strikes: int,
+    watched: Sequence[Watched],
+    asking: Asking,
+    interrupted: Sequence[float | None],
+) -> dict[str, Any]:
+    """Return what `measured.json` keeps; `interrupted` are seconds from Ctrl-C to a watch's end in order."""
     back_s = [round(seconds, 1) for group in watched for seconds in group.back_s]
     return {
         "cell": cell.name,
@@ -83,10 +95,11 @@ def run(cell: Cell, strikes: int) -> dict[str, Any]:
         "silent": sum(group.silent for group in watched),
         "said_away": sum(group.said_away for group in watched),
         "back_s": back_s,
-        "interrupted_s": [round(seconds, 2) for seconds in ends if seconds is not None],
+        "interrupted_s": [None if seconds is None else round(seconds, 2) for seconds in interrupted],
         "asked": asking.asked,
         "codes": dict(sorted(asking.codes.items())),
-        "bugs": asking.bugs,
+        "bugs": list(asking.bugs),
+        "load": round(os.getloadavg()[0]),
     }
 
 
@@ -278,8 +291,8 @@ def _run_command(name: str) -> list[str]:
     return [sys.executable, "-c", f"from copartition.cli import {function} as main; main()"]
 
 
-def _create_offsets_topic(servers: str) -> None:
-    """Have the two nodes that are struck coordinate all groups in turn."""
+def _create_internal_topics(servers: str) -> None:
+    """Have the two nodes that are struck coordinate all groups and transactions in turn."""
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     for name in ("__consumer_offsets", "__transaction_state"):
         topic = NewTopic(

@@ -252,7 +252,7 @@ class Connection:
         verdict = self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
         # Somebody who does not know the password can take a proof, but cannot sign what was said.
         theirs = hmac.digest(hmac.digest(salted, b"Server Key", digest), messages, digest)
-        if not hmac.compare_digest(verdict, b"v=" + base64.b64encode(theirs)):
+        if not hmac.compare_digest(verdict.partition(b",")[0], b"v=" + base64.b64encode(theirs)):
             raise ProtocolError("the broker's signature is wrong: it does not know this user's password")
 
     def _receive(self, size: int) -> bytes:
