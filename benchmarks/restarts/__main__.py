@@ -30,7 +30,7 @@ def main() -> None:
     options.add_argument("--code", choices=CODES, default=CODES[-1], help="which code this is")
     options.add_argument("--page", action="store_true", help="only write the page anew")
     chosen = options.parse_args()
-    # A shell lets what it runs in its background ignore Ctrl-C, and so would the commands, which are sent one.
+    # What a shell runs in its background ignores Ctrl-C, and so would the commands that get one here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for cell in () if chosen.page else CELLS:
         if chosen.only is None or cell.name in chosen.only:

@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import ExitStack
 from queue import Empty, Queue
+from random import Random
 from signal import SIGINT, SIGKILL, SIGTERM
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -18,14 +19,19 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.faults.brokers import REPLICATED
 from tests.support.broker import Broker, Kafka
+from tests.support.proxy import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 FAULTS = {"restart": SIGTERM, "kill": SIGKILL}
+CUT = "connections cut"
+"""The fault of a proxy before the broker, which cuts all connections and hangs up on new ones for a while."""
+MOST_CUT_S = 3.0
+"""How long at most the proxy hangs up on whoever connects; how long is drawn anew for each strike."""
 PROTOCOLS = ("classic", "consumer")
 BACK_WITHIN_S = 60.0
-"""How long after the cluster answers again `watch` may take to show a new member; else it never came back."""
+"""How long after a new member has joined `watch` may take to show it; else the watch never came back."""
 
 _STRUCK_NODES = 2, 3
 """Of three nodes those that can coordinate the groups; the first one is the controller and stays up."""
@@ -37,7 +43,7 @@ class Cell(NamedTuple):
     """A cluster and what happens to its coordinator."""
 
     nodes: int
-    fault: str  # a key of FAULTS
+    fault: str  # a key of FAULTS, or CUT
     version: str = ""  # of Kafka; that of the other tests if empty
 
     @property
@@ -47,29 +53,42 @@ class Cell(NamedTuple):
         return f"{self.nodes} node{'s' if self.nodes > 1 else ''}, {self.fault}{version}"
 
 
-CELLS = tuple(
-    Cell(nodes, fault, version) for version in ("", "4.4.0") for nodes in (1, 3) for fault in FAULTS
+CELLS = (
+    *(Cell(nodes, fault, version) for version in ("", "4.4.0") for nodes in (1, 3) for fault in FAULTS),
+    Cell(1, CUT),
 )
 
 
 def run(cell: Cell, strikes: int, save: Callable[[dict[str, Any]], None]) -> None:
     """Strike a cluster so many times; after each strike `save` gets the run so far."""
     racks = [f"rack{number}" for number in range(cell.nodes)]
-    settings = REPLICATED if cell.nodes > 1 else ""
+    random = Random(0)
     with ExitStack() as stack:
+        proxy = stack.enter_context(Proxy()) if cell.fault == CUT else None
+        settings = REPLICATED if cell.nodes > 1 else "" if proxy is None else proxy.listeners
         broker = stack.enter_context(Broker(settings, racks=racks, version=cell.version))
         kafka = Kafka(broker.bootstrap_servers)
         if cell.nodes > 1:
             _create_internal_topics(broker.bootstrap_servers)
         topic = kafka.create_topic(4)
-        watched = [stack.enter_context(Watched(broker, topic, protocol)) for protocol in PROTOCOLS]
-        asking = stack.enter_context(Asking(broker, watched[0].group))
+        asked = broker.bootstrap_servers if proxy is None else proxy.bootstrap_servers
+        watched = [
+            stack.enter_context(Watched(asked, broker.bootstrap_servers, topic, protocol))
+            for protocol in PROTOCOLS
+        ]
+        asking = stack.enter_context(Asking(asked, watched[0].group))
         for group in watched:
             group.show_a_member()
         for number in range(strikes):
-            node = 1 if cell.nodes == 1 else _STRUCK_NODES[number % 2]
-            broker.stop(node, FAULTS[cell.fault])
-            broker.start(node)
+            if proxy is not None:
+                proxy.refusing = True
+                proxy.cut()
+                time.sleep(random.uniform(0, MOST_CUT_S))
+                proxy.refusing = False
+            else:
+                node = 1 if cell.nodes == 1 else _STRUCK_NODES[number % 2]
+                broker.stop(node, FAULTS[cell.fault])
+                broker.start(node)
             up_s = time.monotonic()
             for group in watched:
                 group.come_back(up_s)
@@ -128,6 +147,12 @@ class Lines:
 class Watched:
     """A group with one member, and a `copartition watch` of it that is started anew after it has died.
 
+    Args:
+        asked: addresses with which the watch comes to the cluster.
+        servers: addresses with which members come to it.
+        topic: what they read.
+        protocol: `group.protocol` of the members.
+
     Attributes:
         group: the group's id.
         died: exit codes of the watches that ended by themselves, and the last line that each wrote.
@@ -138,12 +163,12 @@ class Watched:
             sign of the watch; 0 if a sign came before.
     """
 
-    def __init__(self, broker: Broker, topic: str, protocol: str) -> None:
+    def __init__(self, asked: str, servers: str, topic: str, protocol: str) -> None:
         self.group = f"restarts-{protocol}"
         self.died: list[str] = []
         self.back_s: list[float] = []
         self.silent = self.gone = self.said_away = 0
-        self._servers, self._topic, self._protocol = broker.bootstrap_servers, topic, protocol
+        self._asked, self._servers, self._topic, self._protocol = asked, servers, topic, protocol
         self._members = 0
         self._start()
 
@@ -153,7 +178,7 @@ class Watched:
         return f"{len(self.died)} died, {self.silent} silent, back after {self.back_s[-1:]}"
 
     def _start(self) -> None:
-        command = ["copartition", "watch", self.group, "-b", self._servers, "-o", "json"]
+        command = ["copartition", "watch", self.group, "-b", self._asked, "-o", "json"]
         self._process = subprocess.Popen(
             [*_run_command(command[0]), *command[1:], "--interval", "0.5"],
             stdin=subprocess.DEVNULL,
@@ -183,10 +208,14 @@ class Watched:
         )
         member.subscribe([self._topic])
         first_s = None
-        deadline = time.monotonic() + BACK_WITHIN_S
+        deadline = None
         try:
-            while time.monotonic() < deadline and self._process.poll() is None:
+            while (deadline is None or time.monotonic() < deadline) and self._process.poll() is None:
                 member.poll(0.1)
+                if (
+                    deadline is None and member.assignment()
+                ):  # now the group has it, and the watch can show it
+                    deadline = time.monotonic() + BACK_WITHIN_S
                 self._words += self._err.taken()
                 lines = self._out.taken()
                 if first_s is None and (lines or self._answers()):
@@ -245,12 +274,12 @@ class Asking:
         bugs: the last line of those that called their end a bug.
     """
 
-    def __init__(self, broker: Broker, group: str) -> None:
-        servers = ["-b", broker.bootstrap_servers]
+    def __init__(self, servers: str, group: str) -> None:
+        on = ["-b", servers]
         self._commands: Sequence[tuple[str, ...]] = (
-            ("copartition", "doctor", f"live:{group}", *servers),
-            ("copartition", "transactions", "--interval", "100", *servers),
-            ("assignment-diff", f"live:{group}", *servers),
+            ("copartition", "doctor", f"live:{group}", *on),
+            ("copartition", "transactions", "--interval", "100", *on),
+            ("assignment-diff", f"live:{group}", *on),
         )
         self.asked = 0
         self.codes: dict[str, int] = {}
@@ -259,7 +288,7 @@ class Asking:
         self._thread = Thread(target=self._ask)
 
     def _ask(self) -> None:
-        while not self._ended.wait(0.5):  # the machine has other things to do
+        while not self._ended.wait(2):  # the machine has other things to do
             for command in self._commands:
                 done = subprocess.run(
                     [*_run_command(command[0]), *command[1:]],
