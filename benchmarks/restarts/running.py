@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from queue import Empty, Queue
 from random import Random
 from signal import SIGINT, SIGKILL, SIGTERM
@@ -123,25 +123,23 @@ def _outcome(
 
 
 class Lines:
-    """The lines of a stream, read by a thread, so that waiting for one has an end."""
+    """The lines of a stream, each with the time at which it came, read by a thread."""
 
     def __init__(self, stream: Any) -> None:
-        self.queue: Queue[str] = Queue()
-        self._thread = Thread(target=self._read, args=(stream,), daemon=True)
-        self._thread.start()
+        self._queue: Queue[tuple[float, str]] = Queue()
+        Thread(target=self._read, args=(stream,), daemon=True).start()
 
     def _read(self, stream: Any) -> None:
         for line in stream:
-            self.queue.put(line)
+            self._queue.put((time.monotonic(), line))
 
-    def taken(self) -> list[str]:
-        """The lines that came since the last call."""
+    def news(self) -> list[tuple[float, str]]:
+        """Return the lines that came since the last call."""
         lines = []
-        try:
+        with suppress(Empty):
             while True:
-                lines.append(self.queue.get_nowait())
-        except Empty:
-            return lines
+                lines.append(self._queue.get_nowait())
+        return lines
 
 
 class Watched:
@@ -172,11 +170,6 @@ class Watched:
         self._members = 0
         self._start()
 
-    @property
-    def diary(self) -> str:
-        """What happened so far, in a line."""
-        return f"{len(self.died)} died, {self.silent} silent, back after {self.back_s[-1:]}"
-
     def _start(self) -> None:
         command = ["copartition", "watch", self.group, "-b", self._asked, "-o", "json"]
         self._process = subprocess.Popen(
@@ -187,10 +180,10 @@ class Watched:
             text=True,
         )
         self._out, self._err = Lines(self._process.stdout), Lines(self._process.stderr)
-        self._words: list[str] = []
+        self._words: list[tuple[float, str]] = []
         # A member that joins before the first look would be no change.
         deadline = time.monotonic() + BACK_WITHIN_S
-        while not self._out.taken() and self._process.poll() is None and time.monotonic() < deadline:
+        while not self._out.news() and self._process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
 
     def show_a_member(self) -> float | None:
@@ -216,23 +209,20 @@ class Watched:
                     deadline is None and member.assignment()
                 ):  # now the group has it, and the watch can show it
                     deadline = time.monotonic() + BACK_WITHIN_S
-                self._words += self._err.taken()
-                lines = self._out.taken()
-                if first_s is None and (lines or self._answers()):
-                    first_s = time.monotonic()
-                if any(json.loads(line)["name"] == name for line in lines):
+                self._words += self._err.news()
+                lines = self._out.news()
+                signs = [at for at, _ in lines] + [at for at, word in self._words if "answers again" in word]
+                first_s = min(signs, default=None) if first_s is None else first_s
+                if any(json.loads(line)["name"] == name for _, line in lines):
                     return first_s
         finally:
             member.close()
         return None
 
-    def _answers(self) -> bool:
-        return any("answers again" in word for word in self._words)
-
     def come_back(self, up_s: float) -> None:
         """Note whether the watch shows what happens now; start another one if this one is dead or silent."""
         first_s = self.show_a_member()
-        self.said_away += any("trying again" in word or "away" in word for word in self._words)
+        self.said_away += any("away since" in word or "trying again" in word for _, word in self._words)
         if first_s is not None:
             self.back_s.append(max(first_s - up_s, 0))
             self._words = []
@@ -244,8 +234,8 @@ class Watched:
             self.silent += 1
             self._process.kill()
         else:
-            words = [*self._words, *self._err.taken()]
-            self.died.append(f"{code}: {words[-1].strip() if words else 'not a word'}")
+            words = [*self._words, *self._err.news()]
+            self.died.append(f"{code}: {words[-1][1].strip() if words else 'not a word'}")
         self._process.wait()
         self._start()
         self.show_a_member()

@@ -20,6 +20,10 @@ Place = tuple[str, int]
 _64_BITS = 2**64 - 1
 
 
+_RECONNECT = {"reconnect.backoff.max.ms": "1000"}
+"""By default librdkafka waits for up to 10 s before it connects again to a broker that has long been back."""
+
+
 class DescribedMember(NamedTuple):
     """A member as its coordinator describes it."""
 
@@ -93,6 +97,8 @@ class Admin:
 
         errors: list[Any] = []
         self._timeout_s, self._contact = timeout_s, contact
+        if "reconnect.backoff.ms" not in config:  # whose value must not exceed that of the other setting
+            config = {**_RECONNECT, **config}
         self._admin = contact.quiet_client(AdminClient, config, errors)
         # A request of the Admin API to a cluster that is away only times out; this question says at once why.
         self._metadata = contact.cluster_metadata(

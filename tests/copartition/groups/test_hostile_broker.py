@@ -26,7 +26,7 @@ USER = {
 
 
 class Broker:
-    """Serves one connection in a thread of its own; `asked` are the requests that came, without their sizes."""
+    """Serves one connection in a thread of its own; `asked` are the requests that came, without sizes."""
 
     def __init__(self, answer, context=None):
         self.asked = []
@@ -93,7 +93,7 @@ def test_an_answer_that_comes_byte_by_byte_has_an_end(hostile, monkeypatch):
 
 
 def test_a_broker_that_hangs_up_is_said(hostile):
-    with pytest.raises(SourceError, match="hung up|reset"):
+    with pytest.raises(SourceError, match=r"hung up|reset"):
         read_features(hostile(lambda stream, _: stream.close()).config)
 
 

@@ -56,7 +56,7 @@ def test_a_watch_outlives_its_broker(alone, start, by, group):
 def test_a_connection_made_before_a_restart_is_one_after_it(alone):
     cluster = Cluster("live:g", settings(alone))
     alone.stop(by=SIGKILL)
-    with pytest.raises(SourceError, match="no answer|no broker answers"):
+    with pytest.raises(SourceError, match=r"no answer|no broker answers"):
         cluster.groups()
     with pytest.raises(SourceError, match="no broker answers"):
         read_live("g", settings(alone))
