@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
+from math import inf
 from queue import Empty, Queue
 from random import Random
 from signal import SIGINT, SIGKILL, SIGTERM
@@ -77,9 +78,9 @@ def run(cell: Cell, strikes: int, save: Callable[[dict[str, Any]], None]) -> Non
             for protocol in PROTOCOLS
         ]
         asking = stack.enter_context(Asking(asked, watched[0].group))
-        for group in watched:
-            group.show_a_member()
+        show_members(watched, 0)
         for number in range(strikes):
+            struck_s = time.monotonic()
             if proxy is not None:
                 proxy.refusing = True
                 proxy.cut()
@@ -90,8 +91,10 @@ def run(cell: Cell, strikes: int, save: Callable[[dict[str, Any]], None]) -> Non
                 broker.stop(node, FAULTS[cell.fault])
                 broker.start(node)
             up_s = time.monotonic()
+            show_members(watched, struck_s)
             for group in watched:
-                group.come_back(up_s)
+                group.note(up_s)
+            show_members([group for group in watched if group.is_new], 0)
             save(_outcome(cell, number + 1, watched, asking, []))
         interrupted = [group.interrupt() for group in watched]
         save(_outcome(cell, strikes, watched, asking, interrupted))
@@ -157,6 +160,7 @@ class Watched:
         silent: watches that lived and showed no new member within `BACK_WITHIN_S`.
         gone: strikes after which no watch came back, dead or silent.
         said_away: strikes of which the watch said a word.
+        is_new: whether this watch was started after the last strike.
         back_s: for each strike that a watch survived, seconds from the cluster's first answer to the first
             sign of the watch; 0 if a sign came before.
     """
@@ -168,6 +172,7 @@ class Watched:
         self.silent = self.gone = self.said_away = 0
         self._asked, self._servers, self._topic, self._protocol = asked, servers, topic, protocol
         self._members = 0
+        self.is_new = False
         self._start()
 
     def _start(self) -> None:
@@ -186,45 +191,44 @@ class Watched:
         while not self._out.news() and self._process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
 
-    def show_a_member(self) -> float | None:
-        """Let a new member join, and wait until the watch names it: when it first wrote a line, or None."""
+    def join(self, struck_s: float) -> None:
+        """Let a new member join; signs of the watch count from a time on, that of the strike."""
         self._members += 1
-        name = f"member-{self._members}"
-        member = Consumer(
+        self._name = f"member-{self._members}"
+        self._member = Consumer(
             {
                 "bootstrap.servers": self._servers,
                 "group.id": self.group,
-                "client.id": name,
+                "client.id": self._name,
                 "group.protocol": self._protocol,
                 "log_level": 0,
             }
         )
-        member.subscribe([self._topic])
-        first_s = None
-        deadline = None
-        try:
-            while (deadline is None or time.monotonic() < deadline) and self._process.poll() is None:
-                member.poll(0.1)
-                if (
-                    deadline is None and member.assignment()
-                ):  # now the group has it, and the watch can show it
-                    deadline = time.monotonic() + BACK_WITHIN_S
-                self._words += self._err.news()
-                lines = self._out.news()
-                signs = [at for at, _ in lines] + [at for at, word in self._words if "answers again" in word]
-                first_s = min(signs, default=None) if first_s is None else first_s
-                if any(json.loads(line)["name"] == name for _, line in lines):
-                    return first_s
-        finally:
-            member.close()
-        return None
+        self._member.subscribe([self._topic])
+        self._struck_s, self._first_s, self._deadline = struck_s, inf, inf
+        self._named = self.is_new = False
 
-    def come_back(self, up_s: float) -> None:
-        """Note whether the watch shows what happens now; start another one if this one is dead or silent."""
-        first_s = self.show_a_member()
+    def look(self) -> bool:
+        """Serve the member and read what the watch wrote; return whether there is nothing to wait for."""
+        self._member.poll(0.05)
+        if self._deadline == inf and self._member.assignment():  # now the watch can show the member
+            self._deadline = time.monotonic() + BACK_WITHIN_S
+        self._words += self._err.news()
+        lines = self._out.news()
+        signs = [at for at, _ in lines] + [at for at, word in self._words if "answers again" in word]
+        self._first_s = min([self._first_s, *(at for at in signs if at > self._struck_s)])
+        self._named = self._named or any(json.loads(line)["name"] == self._name for _, line in lines)
+        return self._named or time.monotonic() > self._deadline or self._process.poll() is not None
+
+    def leave(self) -> None:
+        """Let the member leave."""
+        self._member.close()
+
+    def note(self, up_s: float) -> None:
+        """Note whether the watch named the member; start another watch if this one is dead or silent."""
         self.said_away += any("away since" in word or "trying again" in word for _, word in self._words)
-        if first_s is not None:
-            self.back_s.append(max(first_s - up_s, 0))
+        if self._named:
+            self.back_s.append(max(self._first_s - up_s, 0))
             self._words = []
             return
         self.gone += 1
@@ -238,7 +242,7 @@ class Watched:
             self.died.append(f"{code}: {words[-1][1].strip() if words else 'not a word'}")
         self._process.wait()
         self._start()
-        self.show_a_member()
+        self.is_new = True
 
     def interrupt(self) -> float | None:
         """End the watch by Ctrl-C: seconds until it had ended; None if its exit code is not 0."""
@@ -253,6 +257,17 @@ class Watched:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def show_members(groups: Sequence[Watched], struck_s: float) -> None:
+    """Let a new member join each group, and leave once the group's watch has named it or cannot any more."""
+    for group in groups:
+        group.join(struck_s)
+    waiting = [*groups]
+    while waiting:
+        waiting = [group for group in waiting if not group.look()]
+    for group in groups:
+        group.leave()
 
 
 class Asking:

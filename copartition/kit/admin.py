@@ -127,6 +127,8 @@ class Admin:
     def groups(self) -> list[str]:
         """Return the ids of the groups that this user may see."""
         listing = self._admin.list_consumer_groups(request_timeout=self._timeout_s).result()
+        if listing.errors:  # of a broker that did not answer: without its groups the list would be too short
+            raise listing.errors[0]
         return [group.group_id for group in listing.valid]
 
     def broker_setting(self, broker: int, name: str) -> str | None:
