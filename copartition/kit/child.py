@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _PROGRAM = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); import {name}; {name}.serve()"
 _LAST_BYTES = 2_000
 _SLACK_S = 5.0
+_REQUESTS = {"commits": 2}
+"""How many requests a question takes, if it is more than one."""
 
 
 class ChildEndedError(Exception):
@@ -67,9 +69,12 @@ class Child:
             ChildEndedError: the child died of the question, or gave no answer in time.
             CopartitionError: settings that librdkafka refuses, or no broker that answers.
         """
+        # A request that librdkafka has lost is never answered, and does not always time out either.
+        limit_s = self._timeout_s * _REQUESTS.get(question, 1) + _SLACK_S
         try:
-            process = self._process or self._start()
-            outcome = self._answer(process, (question, arguments))
+            if self._process is None:
+                limit_s += self._timeout_s  # to connect
+            outcome = self._answer(self._process or self._start(), (question, arguments), limit_s)
         except BaseException:  # Ctrl-C, too: an answer to this question must not be taken for the next one's
             self.end()
             raise
@@ -98,10 +103,10 @@ class Child:
         _send(process.stdin, (self._config, self._timeout_s))
         return process
 
-    def _answer(self, process: subprocess.Popen[bytes], question: tuple[str, tuple[object, ...]]) -> Any:
-        # No question takes more than two requests. One that librdkafka has lost is never answered, so the
-        # child is killed then, and reading from it ends.
-        limit_s = 2 * self._timeout_s + _SLACK_S
+    def _answer(
+        self, process: subprocess.Popen[bytes], question: tuple[str, tuple[object, ...]], limit_s: float
+    ) -> Any:
+        # A child that is killed when the time is up ends the reading, too.
         timer = Timer(limit_s, process.kill)
         timer.daemon = True
         timer.start()

@@ -85,7 +85,7 @@ def test_a_process_that_dies_is_an_error_with_its_last_words_and_replaced(child)
 
 def test_an_answer_that_does_not_come_ends_the_process(child, monkeypatch):
     first = child.ask("process")
-    monkeypatch.setattr(module, "_SLACK_S", -19.9)
+    monkeypatch.setattr(module, "_SLACK_S", -9.9)
     with pytest.raises(ChildEndedError, match=r"no answer within 0\.1 s"):
         child.ask("sleep")
     assert not is_there(first)
