@@ -1,7 +1,6 @@
 """The commands `copartition` and `assignment-diff`."""
 
 import gc
-import signal
 import sys
 from importlib.util import find_spec
 
@@ -24,8 +23,6 @@ def _run(name: str) -> None:
         )
         sys.exit(2)
     gc.set_threshold(50_000)  # imports make many objects and no garbage
-    if hasattr(signal, "SIGPIPE"):  # `copartition ... | head` ends quietly, as other filters do
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     # The modules need click, and a command does without those of the others.
     if name == "assignment-diff":
         from copartition.assignment_diff.command import diff  # noqa: PLC0415

@@ -97,33 +97,46 @@ def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., No
 
 @contextmanager
 def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
-    """Turn whatever goes wrong into a line, and into exit code 2."""
+    """Turn whatever goes wrong into a line, and into exit code 2; a reader that went away is no line."""
     try:
         yield
     except (click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
         raise
-    except (KeyboardInterrupt, click.Abort):
-        what = "interrupted"
-    except click.ClickException as error:
-        what = error.format_message()
-        if isinstance(error, click.UsageError) and not isinstance(error, click.BadParameter):
-            what = f"{what.rstrip('.')}; see {path} --help"
-    except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
-        expected = isinstance(error, CopartitionError)
-        if isinstance(error, OSError) and not expected:
-            what = f"{error.filename or 'output'}: {error.strerror or error}"
-            _discard(sys.stdout)
-        else:
-            if verbose:
-                import traceback  # noqa: PLC0415 - few ask for it
-
-                for line in traceback.format_exc().rstrip().split("\n"):
-                    click.echo(visible(line), err=True)
-            what = str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
+    except BrokenPipeError:
+        # `copartition ... | head` ends without a word, as other filters do. SIGPIPE stays ignored: it would
+        # also end a command when a broker closes a connection. What talks to brokers turns its own errors
+        # into others, so this one is of an output.
+        _discard(sys.stdout)
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the user gets a line and exit code 2
+        what = _error_text(error, path, verbose=verbose)
+        try:
+            click.echo(f"{path}: {visible(what)}", err=True)
+        except BrokenPipeError:  # nobody reads the errors either
+            _discard(sys.stderr)
     else:
         return
-    click.echo(f"{path}: {visible(what)}", err=True)
     raise click.exceptions.Exit(COULD_NOT)
+
+
+def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
+    """Return what a user reads of an error; `verbose` prints the traceback of one that is unexpected."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return "interrupted"
+    if isinstance(error, click.ClickException):
+        what = error.format_message()
+        if isinstance(error, click.UsageError) and not isinstance(error, click.BadParameter):
+            return f"{what.rstrip('.')}; see {path} --help"
+        return what
+    expected = isinstance(error, CopartitionError)
+    if isinstance(error, OSError) and not expected:
+        _discard(sys.stdout)
+        return f"{error.filename or 'output'}: {error.strerror or error}"
+    if verbose:
+        import traceback  # noqa: PLC0415 - few ask for it
+
+        for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
+            click.echo(visible(line), err=True)
+    return str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
 
 
 def complain(ctx: click.Context, what: str) -> None:

@@ -117,7 +117,12 @@ class Episode:
         return Scenario(
             topics=tuple(Topic(name, count) for name, count in self._counts().items()),
             consumers=tuple(consumers[name] for name in self.steps[0].names),
-            events=tuple(_event(cause, at_ms[cause.step] - zero_ms, consumers) for cause in causes),
+            events=tuple(
+                _event(
+                    cause, at_ms[cause.step] - zero_ms, consumers, self.steps[cause.step - self.first].step
+                )
+                for cause in causes
+            ),
             assignor=assignor,
             seed=seed,
             name="record",
@@ -167,7 +172,7 @@ def _drawn_ms(step: Step, random: np.random.Generator) -> float:
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
 
-def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer]) -> Event:
+def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
     name = str(cause.name)
     match cause.kind:
         case Kind.JOINED:
@@ -177,7 +182,7 @@ def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer]) -> Event
         case Kind.GREW:
             return Grow(at_ms, name, int(cause.after or 0))
         case _:
-            return Restart(at_ms, name, 500 * (cause.most_s or 0))
+            return Restart(at_ms, name, 0 if step.since is None else 500 * (step.at - step.since))
 
 
 def see(steps: Sequence[Step]) -> list[NamedStep]:
@@ -424,7 +429,11 @@ def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, con
             f"{session / 1000:g} s before, while the coordinator named it"
         )
     if Kind.RESTARTED in kinds:
-        assumed.append("members with a new id were away for half of the time between two looks")
+        assumed.append(
+            "members with a new id were away for half of the time between two looks; those that are static "
+            f"or were killed may have been away for up to {session / 1000:g} s, while the coordinator named "
+            "them"
+        )
     if Kind.GREW in kinds:
         assumed.append(
             "a topic grew when a look showed it; the model's leader sees it within metadata.max.age.ms"

@@ -29,14 +29,28 @@ def _steady_clock() -> Callable[[], float]:
     return lambda: offset + time.monotonic()
 
 
+class Trouble(NamedTuple):
+    """Something could not be read, or can be read again.
+
+    Attributes:
+        away: whether the cluster did not say how the group is; else only its offsets are unknown.
+        since: when the cluster last said how the group is, in seconds since 1970.
+        why: the error; None if it can be read again.
+    """
+
+    away: bool
+    since: float
+    why: str | None
+
+
 @dataclass(eq=False)
 class Looks:
     """What a group comes to, step by step, for as long as somebody looks.
 
     `read` gives the same object as before where nothing has changed; a look begins every `interval_s`. The
     first look must succeed. A later one that fails is repeated; each cause is reported once until a look
-    succeeds. Without `for_s` and `count` there is no end. `tell` gets each error, and None when a look has
-    succeeded again. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
+    succeeds. Without `for_s` and `count` there is no end. `tell` gets each `Trouble` once, and one more when
+    it is over. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
     step has them, with what `committed` reads, and there is one every `ENDS_S`, whatever is new.
     """
 
@@ -47,7 +61,7 @@ class Looks:
     count: int | None = None
     ends: Callable[[], dict[str, dict[int, int]]] | None = None
     committed: Callable[[], dict[str, dict[int, int]]] | None = None
-    tell: Callable[[str | None], None]
+    tell: Callable[[Trouble], None]
     clock: Callable[[], float] = field(default_factory=_steady_clock)
     sleep: Callable[[float], None] = time.sleep
     # When the first and the last look were answered, and the longest time from one look to the answer of the
@@ -55,7 +69,8 @@ class Looks:
     begun: float = field(default=0, init=False)
     ended: float = field(default=0, init=False)
     blind_s: float = field(default=0, init=False)
-    _reported: set[str] = field(default_factory=set, init=False)
+    # Errors that `tell` got, by `Trouble.away`, until the same can be read again.
+    _reported: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()}, init=False)
 
     def __iter__(self) -> Iterator[Step]:
         """The steps; looks that show nothing new give none, but for ends."""
@@ -66,16 +81,15 @@ class Looks:
         start = self.clock()
         while True:
             asked_s = self.clock()
-            reading = self._look(self.read, required=latest is None)
+            reading = self._look(self.read, away=True, required=latest is None)
             tried += 1
             if reading is not None:
-                self.ended = self.clock()
                 self.begun = self.begun or self.ended
                 self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
                 if reading is not latest or (self.ends and self.ended >= ends_s + ENDS_S):
                     # Offsets first, so that none is beyond its end.
-                    committed = self._look(self.committed, required=False) if self.committed else None
-                    ends = self._look(self.ends, required=latest is None) if self.ends else None
+                    committed = self._look(self.committed, away=False) if self.committed else None
+                    ends = self._look(self.ends, away=False, required=latest is None) if self.ends else None
                     ends_s = self.ended
                     yield Step(self.ended, since, *reading, ends, committed)
                 # The answer is no older than the question.
@@ -86,19 +100,23 @@ class Looks:
                 return
             self.sleep(wait_s)
 
-    def _look(self, read: Callable[[], _T], *, required: bool) -> _T | None:
+    def _look(self, read: Callable[[], _T], *, away: bool, required: bool = False) -> _T | None:
+        reported = self._reported[away]
         try:
             reading = read()
         except SourceError as error:
             if required:
                 raise
-            if str(error) not in self._reported:
-                self._reported.add(str(error))
-                self.tell(str(error))
+            if str(error) not in reported:
+                reported.add(str(error))
+                self.tell(Trouble(away, self.ended, str(error)))
             return None
-        if self._reported:
-            self._reported.clear()
-            self.tell(None)
+        last, now = self.ended, self.clock()
+        if away:
+            self.ended = now
+        if reported:
+            reported.clear()
+            self.tell(Trouble(away, last, None))
         return reading
 
 
@@ -213,8 +231,8 @@ class Watch:
             if name not in self._ids:
                 yield self._change(step, Kind.JOINED, name=name)
             elif self._ids[name] != member.id:
-                most = None if step.since is None else step.at - step.since
-                yield self._change(step, Kind.RESTARTED, name=name, most_s=most)
+                # No bound from looks: the coordinator names a member that is gone until its session ends.
+                yield self._change(step, Kind.RESTARTED, name=name)
         for name in sorted(self._ids.keys() - {*names}, key=natural):
             yield self._change(step, Kind.LEFT, name=name)
 

@@ -69,7 +69,7 @@ def watch(
     look asks the coordinator to describe the group. If there is no such group yet, it waits for one.
     """
     from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
-    from copartition.watch.report import WatchReport  # noqa: PLC0415 - help and completion do without
+    from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - help does without
 
     report = WatchReport(form)
     if group.lower().endswith(_SUFFIX) and not config:
@@ -83,10 +83,11 @@ def watch(
         click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
         return
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
-    from copartition.watch import Looks  # noqa: PLC0415
+    from copartition.watch import Looks, Trouble  # noqa: PLC0415
 
-    def tell(failure: str | None) -> None:
-        complain(ctx, f"{failure}; trying again" if failure else f"live:{group}: it answers again")
+    def tell(trouble: Trouble) -> None:
+        words = trouble_text(trouble, looks.clock())
+        complain(ctx, words if trouble.why else f"live:{group}: {words}")
 
     reader = GroupReader(group, config)
     ends, committed = (None, None) if record is None else (reader.ends, reader.committed)

@@ -12,7 +12,7 @@ from assignors.state import GroupState
 from copartition.groups.snapshot import Step
 from copartition.kit.json import attributes_of, dump, milliseconds, utc_time
 from copartition.kit.words import Table, count, duration, partition_ranges, visible
-from copartition.watch import Change, Kind, Watch
+from copartition.watch import Change, Kind, Trouble, Watch
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
@@ -27,6 +27,15 @@ _WAITING = {True: "there is no such group yet; waiting for it", False: "the grou
 
 _UNKNOWN = "unknown"
 """The state that librdkafka has no name for: a KIP-848 group that is assigning or reconciling."""
+
+
+def trouble_text(trouble: Trouble, now: float) -> str:
+    """Return what to say of a trouble at a time, which like its own are seconds since 1970."""
+    if not trouble.away:
+        return f"{trouble.why}; trying again" if trouble.why else "offsets can be read again"
+    if trouble.why:
+        return f"{trouble.why}; away since {utc_time(trouble.since, 'seconds')}, trying again"
+    return f"it answers again, after {duration(1000 * (now - trouble.since))} without an answer"
 
 
 def change_text(change: Change) -> str:
@@ -70,7 +79,7 @@ def _change_text(change: Change) -> str:
     if change.kind is Kind.GREW:
         return f"{change.name} grew from {change.before} to {count(int(change.after or 0), 'partition')}"
     if change.kind is Kind.RESTARTED:
-        return f"{change.name} is back under a new member id{_length(change, ', away')}"
+        return f"{change.name} is back under a new member id"
     return f"{change.name} {change.kind}"
 
 
@@ -138,6 +147,11 @@ class WatchReport:
         if blind_s is not None:
             text.append(
                 f"what came and went between two looks, at most {duration(1000 * blind_s)}, was not seen"
+            )
+        if self._kinds[Kind.RESTARTED]:
+            text.append(
+                "how long a restarted member was away shows in no look: a static one that stops, and any "
+                "that is killed, is named until it is back or its session times out"
             )
         if self._kinds[Kind.LEFT]:
             text.append(

@@ -14,7 +14,7 @@ generation that of this project's "sticky" in aiokafka. A subscription is the me
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
 from assignors.state import MemberIdentity
@@ -138,19 +138,25 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     `broker-range` get them in that order.
     """
     described = cluster.describe_group(group)
-    kind = described.type.name
-    protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(kind)
-    members = [_member(member) for member in described.members]
-    has_target = any(member.target_assignment is not None for member in described.members)
+    protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(described.kind)
+    members = [
+        LiveMember(
+            MemberIdentity(member.id, member.instance_id, member.client_id, member.host),
+            _partitions(member.owned),
+            _partitions(member.target or ()),
+        )
+        for member in described.members
+    ]
+    has_target = any(member.target is not None for member in described.members)
     warnings: tuple[str, ...] = ()
-    status = _STATES.get(described.state.name)
+    status = _STATES.get(described.state)
     if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
         status = "Reconciling"
     if status is None:
         warnings = ("the group is assigning or reconciling, what it has may not last",)
     elif status != "Stable":
         warnings = (f"the group is {_WORDS.get(status, status)}, what it has may not last",)
-    strategy = strategy_name(described.partition_assignor, protocol)
+    strategy = strategy_name(described.assignor, protocol)
     return LiveGroup(group, status, protocol, strategy, members, has_target, warnings)
 
 
@@ -208,33 +214,21 @@ def _joined(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
     """What the members of a classic group subscribed to; the coordinator tells it of stable groups only."""
-    listing = cluster.classic_group(group)
+    members = cluster.joined_members(group) or []
     subscriptions = {}
     unreadable = []
-    for member in [] if listing is None or listing.protocol_type != "consumer" else listing.members:
+    for member in members:
         if not member.metadata:
             continue
         try:
             subscriptions[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
             unreadable.append(f"what {member.client_id} subscribed to when it joined cannot be read: {error}")
-    members = [] if listing is None else listing.members
     clients = find_clients(
         [member.metadata for member in members], [member.assignment for member in members], strategy
     )
     return subscriptions, tuple(unreadable), clients
 
 
-def _member(described: Any) -> LiveMember:
-    identity = MemberIdentity(
-        described.member_id,
-        instance_id=described.group_instance_id,
-        client_id=described.client_id or None,
-        host=(described.host or "").removeprefix("/") or None,
-    )
-    return LiveMember(identity, _partitions(described.assignment), _partitions(described.target_assignment))
-
-
-def _partitions(assignment: Any) -> list[TopicPartition]:
-    places = () if assignment is None else assignment.topic_partitions
-    return sorted(TopicPartition(each.topic, each.partition) for each in places)
+def _partitions(places: Iterable[tuple[str, int]]) -> list[TopicPartition]:
+    return [TopicPartition(*place) for place in places]

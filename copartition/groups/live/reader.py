@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from assignors.state import UNKNOWN_LAG, GroupState, TopicRacks
 from copartition.groups.capture.table import beyond_end
@@ -53,9 +53,6 @@ def states(
     return current, state([member.target for member in group.members]) if group.has_target else None
 
 
-_64_BITS = 2**64 - 1
-
-
 class LiveTopics(NamedTuple):
     """Topics as the cluster describes them."""
 
@@ -69,7 +66,7 @@ class LiveTopics(NamedTuple):
 def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) -> LiveTopics:
     """These topics; racks of replicas only count (`with_racks`) if a member has a rack."""
     described = cluster.describe_topics(sorted(topics))
-    counts = {name: len(topic.partitions) for name, topic in described.items()}
+    counts = {name: len(topic.racks) for name, topic in described.items()}
     unseen = sorted({*topics} - counts.keys())
     hidden = (
         f"the cluster shows this user no topic {', '.join(unseen)}: its partition count is unknown; if there "
@@ -77,8 +74,8 @@ def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) 
     )
     return LiveTopics(
         counts,
-        {name: _uuid(topic.topic_id) for name, topic in described.items() if topic.topic_id is not None},
-        {name: _racks(topic) for name, topic in described.items()} if with_racks else {},
+        {name: topic.id for name, topic in described.items() if topic.id is not None},
+        {name: topic.racks for name, topic in described.items()} if with_racks else {},
         not unseen,
         (hidden,) if unseen else (),
     )
@@ -98,20 +95,6 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
     for topic, partition in beyond[:1]:
         warnings.append(beyond_end(f"{topic}-{partition}", lags[topic, partition], len(beyond)))
     return lags, tuple(warnings)
-
-
-def _racks(topic: Any) -> TopicRacks:
-    partitions = sorted(topic.partitions, key=lambda each: each.id)
-    return tuple(
-        tuple(sorted({replica.rack for replica in partition.replicas if replica.rack}))
-        for partition in partitions
-    )
-
-
-def _uuid(identifier: Any) -> uuid.UUID:
-    """Java's two signed halves as a UUID."""
-    high = identifier.get_most_significant_bits() & _64_BITS
-    return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))
 
 
 def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupState | None]:

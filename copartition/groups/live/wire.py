@@ -14,6 +14,7 @@ import secrets
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -22,8 +23,10 @@ from assignors.protocol import Reader
 from partitioning.errors import ProtocolError, SourceError
 
 _TIMEOUT_S = 5.0
+"""How long a connection, and then each question with its whole answer, may take."""
 _LARGEST_ANSWER = 100_000_000
-_MOST_ITERATIONS = 1_000_000
+_LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 1_000_000
+"""Of SCRAM: Kafka's clients refuse fewer, which make a password easy to guess; more would keep us busy."""
 
 _SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR = 17, 18, 10
 _SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
@@ -132,6 +135,7 @@ class Connection:
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
         self._number = 0
+        self._deadline = 0.0  # until when the answer to the present question must be there
 
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
@@ -141,6 +145,7 @@ class Connection:
         `tagged`: the answer's header has tagged fields, which that of ApiVersions never has.
         """
         self._number += 1
+        self._deadline = time.monotonic() + _TIMEOUT_S
         header = struct.pack(">hhi", key, version, self._number) + _short("copartition")
         message = header + (NO_TAGS if flexible else b"") + body
         self._stream.sendall(struct.pack(">i", len(message)) + message)
@@ -245,21 +250,26 @@ class Connection:
         fields = dict(part.split("=", 1) for part in challenge.split(","))
         if not fields["r"].startswith(nonce):
             raise ProtocolError("the broker's nonce does not begin with ours")
-        if int(fields["i"]) > _MOST_ITERATIONS:
-            raise ProtocolError(f"the broker wants a password hashed {fields['i']} times")
-        salted = hashlib.pbkdf2_hmac(
-            digest, password.encode(), base64.b64decode(fields["s"]), int(fields["i"])
-        )
+        iterations = int(fields["i"])
+        if not _LEAST_ITERATIONS <= iterations <= _MOST_ITERATIONS:
+            raise ProtocolError(f"the broker wants a password hashed {iterations} times")
+        salted = hashlib.pbkdf2_hmac(digest, password.encode(), base64.b64decode(fields["s"]), iterations)
         key = hmac.digest(salted, b"Client Key", digest)
         last = f"c=biws,r={fields['r']}"
         messages = f"{first},{challenge},{last}".encode()
         signature = hmac.digest(hashlib.new(digest, key).digest(), messages, digest)
         proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
-        self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
+        verdict = self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
+        # Somebody who does not know the password can take a proof, but cannot sign what was said.
+        theirs = hmac.digest(hmac.digest(salted, b"Server Key", digest), messages, digest)
+        if not hmac.compare_digest(verdict.partition(b",")[0], b"v=" + base64.b64encode(theirs)):
+            raise ProtocolError("the broker's signature is wrong: it does not know this user's password")
 
     def _receive(self, size: int) -> bytes:
         parts = []
         while size:
+            # A limit for each part alone would let a broker that sends byte by byte keep us for ever.
+            self._stream.settimeout(max(self._deadline - time.monotonic(), 0.001))
             part = self._stream.recv(min(size, 1 << 16))
             if not part:
                 raise ProtocolError("the broker hung up")

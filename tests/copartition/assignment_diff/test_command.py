@@ -210,7 +210,11 @@ def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
         (["plan:sticky", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["MEMBERS", "live:g"], "name it with -b HOST:PORT"),
         (["MEMBERS", "live:g", "-X", "acks"], "-X: number 1 is not KEY=VALUE"),
-        (["MEMBERS", "live:g", "-b", "h:1", "-X", "acsk=1"], "No such configuration property"),
+        pytest.param(
+            ["MEMBERS", "live:g", "-b", "h:1", "-X", "acsk=1"],
+            "No such configuration property",
+            marks=pytest.mark.live,
+        ),
         (["MEMBERS", "MEMBERS", "--out", "/nowhere/x"], "/nowhere/x"),
         (["MEMBERS", "MEMBERS", "--out", "/dev/full"], "cannot write /dev/full: No space left"),
         (["MEMBERS", "MEMBERS", "--width", "10001"], "10001 is not in the range 40<=x<=10000"),
@@ -408,6 +412,7 @@ def test_a_conflict_is_on_stderr_if_the_report_does_not_name_it(run, tmp_path):
     ]
 
 
+@pytest.mark.live
 def test_settings_come_from_a_file(run, members, tmp_path):
     path = tmp_path / "client.properties"
     path.write_text("# ours\n\nbootstrap.servers = localhost:9\nacsk=1\n")
@@ -451,6 +456,7 @@ def test_a_file_of_settings_is_refused_without_what_is_in_it(run, members, tmp_p
     assert "hunter2" not in result.stderr
 
 
+@pytest.mark.live
 def test_a_file_of_settings_may_have_a_byte_order_mark(run, members, tmp_path):
     path = tmp_path / "client.properties"
     path.write_bytes(b"\xef\xbb\xbfbootstrap.servers=localhost:9\nacsk=1")

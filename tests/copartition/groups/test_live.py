@@ -194,6 +194,7 @@ def test_a_broker_that_does_not_answer_is_named_within_seconds():
             read_live("billing", {"bootstrap.servers": server})
 
 
+@pytest.mark.live
 def test_a_setting_that_librdkafka_does_not_know_is_named():
     with pytest.raises(SourceError, match='No such configuration property: "acsk"'):
         read_live("billing", {"bootstrap.servers": "localhost:9", "acsk": "1"})

@@ -60,7 +60,31 @@ def test_a_closed_pipe_ends_quietly(start, members):
     process.stdout.close()
     process.stdout = None
     _, err = process.communicate(timeout=60)
-    assert err == ""
+    assert (process.returncode, err) == (2, "")
+
+
+def test_nobody_reads_the_errors_either(start):
+    process = start("copartition", "diff", "nowhere", "nowhere")
+    process.stderr.close()
+    process.stderr = None
+    assert (process.communicate(timeout=60)[0], process.returncode) == ("", 2)
+
+
+def test_a_connection_that_its_broker_closes_ends_no_command(start):
+    # The writing end of a connection whose other end is gone, written to while a command runs.
+    write = (
+        "import contextlib, socket, sys\n"
+        "ours, theirs = socket.socketpair()\n"
+        "theirs.close()\n"
+        "def audit(event, arguments):\n"
+        "    if event == 'import' and arguments[0] == 'copartition.shell.verbs.partition':\n"
+        "        with contextlib.suppress(BrokenPipeError):\n"
+        "            ours.send(b'a question')\n"
+        "sys.addaudithook(audit)"
+    )
+    code, out, err = finished(start("copartition", "profiles", before=write))
+    assert (code, err) == (0, "")
+    assert "murmur2" in out
 
 
 def test_a_full_disk_is_no_bug(start):

@@ -1,12 +1,14 @@
 """How the changes of a watched group are reported."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from assignors.state import GroupState
 from copartition.groups.snapshot import Step
-from copartition.watch.report import WatchReport
+from copartition.watch import Trouble
+from copartition.watch.report import WatchReport, trouble_text
 from tests.copartition.watch.groups import group
 
 PREPARING = "PreparingRebalance"
@@ -55,7 +57,7 @@ def test_each_kind_of_change_is_a_line():
         "b joined",
         "nobody -> a  t:0-1,3",
         "assignor range -> sticky",
-        "a is back under a new member id, away at most 1.0 s",
+        "a is back under a new member id",
         "c joined",
         "b left",
         "t grew from 4 to 5 partitions",
@@ -120,6 +122,31 @@ def test_the_end_tells_what_was_seen_and_what_cannot_have_been():
         "a member that is killed owns its partitions until its session times out: nobody reads them, and no "
         "look shows it\n"
     )
+
+
+def test_the_end_tells_that_no_look_shows_how_long_a_member_was_away():
+    static = (("a_1", "pod-0"), ("a_2", "pod-0"))
+    states = [
+        replace(state, members=(member._replace(id=id_, instance_id=instance),))
+        for (id_, instance), state in zip(static, [group("Stable", a=[0, 1, 2, 3])] * 2, strict=True)
+        for member in state.members
+    ]
+    text, report = report_of((0, None, states[0]), (8, 7, states[1]))
+    assert text.splitlines()[1].endswith("pod-0 is back under a new member id")
+    assert "how long a restarted member was away shows in no look" in report.summary(8, None)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (Trouble(True, 0, "down"), "down; away since 1970-01-01T00:00:00Z, trying again"),
+        (Trouble(True, 0, None), "it answers again, after 12.5 s without an answer"),
+        (Trouble(False, 0, "no leader"), "no leader; trying again"),
+        (Trouble(False, 0, None), "offsets can be read again"),
+    ],
+)
+def test_trouble_is_told_with_the_time_since_which_nothing_is_known(trouble, words):
+    assert trouble_text(trouble, 12.5) == words
 
 
 def test_a_record_does_not_tell_how_often_somebody_looked():

@@ -50,7 +50,11 @@ def test_a_group_becomes_a_scenario_that_runs(run, members, tmp_path):
         (["nowhere"], "nowhere: no such file"),
         (["plan:sticky"], "plan:sticky plans from the other side"),
         (["MEMBERS", "--group", "other"], "holds no group 'other'"),
-        (["live:g", "-b", "localhost:1", "-X", "acsk=1"], "No such configuration property"),
+        pytest.param(
+            ["live:g", "-b", "localhost:1", "-X", "acsk=1"],
+            "No such configuration property",
+            marks=pytest.mark.live,
+        ),
     ],
 )
 def test_trouble_is_2(run, members, arguments, fault):
