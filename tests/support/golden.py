@@ -38,6 +38,12 @@ def golden_lines(name: str, every: int = 1) -> Iterator[Json]:
             yield json.loads(line)
 
 
+def recorded(assignor: str, every: int = 40) -> Iterator[Json]:
+    """The recorded groups of an assignor: all of `quirks`, of its other families the first of each `every`."""
+    for name in golden_files(assignor):
+        yield from golden_lines(name, 1 if name.endswith("/quirks") else every)
+
+
 def partitions_of(runs: list[list[Any]]) -> list[TopicPartition]:
     """An ordered list of partitions from its runs: a topic name followed by partition numbers."""
     return [TopicPartition(topic, number) for topic, *numbers in runs for number in numbers]
