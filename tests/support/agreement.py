@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from assignors.group import Assignment, Group
 
 MOST_GROUPS = 10
-"""A failing test ends after this many differing groups: what they have in common is seen in the first ones."""
-MOST_LINES = 8
-"""Lines about the first group's topics and members, and answers shown of it; of the other groups it is 1."""
+"""A failing test ends after this many differing groups: the first ones show what they have in common."""
+MOST_TOLD, MOST_ANSWERS = 8, 3
+"""How much is shown of the first group: lines about its topics and members, and answers that differ."""
 WIDTH = 110
 """Characters of an answer or of what a step says of a member; what is longer is cut and says so."""
 
@@ -94,7 +94,7 @@ def assert_columns_agree(assignor: str, takes_part: Callable[[Json], bool] = lam
 
 
 def reads_alike(scenario: Json) -> bool:
-    """Whether all members of every step subscribe to the same topics, for which strategies have a shortcut."""
+    """Whether all members subscribe to the same topics in every step; strategies decide such groups apart."""
     return all(
         len({frozenset(member["topics"]) for member in step["members"]}) <= 1 for step in scenario["steps"]
     )
@@ -127,8 +127,8 @@ def recorded_answer(step: Json) -> dict[str, Any]:
     """The JVM's answer to one step: each member's list, what is held back for whom, or what it throws."""
     if "error" in step:
         return {"throws": str(step["error"]["exception"])}
-    held_back = {f"{topic}-{number} waits for": member for topic, number, member in step.get("transferring", ())}
-    return {**lists_of(step), **held_back}
+    waiting = {f"{topic}-{number} waits for": to for topic, number, to in step.get("transferring", ())}
+    return {**lists_of(step), **waiting}
 
 
 def answer_of(leader: Leader, group: Group) -> dict[str, Any]:
@@ -137,8 +137,9 @@ def answer_of(leader: Leader, group: Group) -> dict[str, Any]:
         answer = leader.assign(group)
     except AssignorError as error:
         return {"throws": str(error.jvm_exception)}
-    held_back = {f"{partition} waits for": member for partition, member in getattr(answer, "transferring", {}).items()}
-    return {**{member: list(partitions) for member, partitions in answer.items()}, **held_back}
+    # A share group's answer holds nothing back and has no such attribute.
+    waiting = {f"{partition} waits for": to for partition, to in getattr(answer, "transferring", {}).items()}
+    return {**{member: list(partitions) for member, partitions in answer.items()}, **waiting}
 
 
 def differing(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -161,18 +162,18 @@ def told_of(step: Json) -> list[str]:
 
 
 def screen(found: list[Difference], looked_at: int, judge: str) -> Iterator[str]:
-    """The lines of a failure: the first differing group with all it was told, then one answer of each other."""
+    """The lines of a failure: of the first group what it was told, and of each group what differs."""
     end = " The test ends here." if len(found) == MOST_GROUPS else ""
     yield f"{len(found)} of the first {looked_at} recorded groups differ from the {judge}.{end}"
     for place, difference in enumerate(found):
-        most = MOST_LINES if place == 0 else 1
+        most = MOST_ANSWERS if place == 0 else 1
         left = len(difference.answers) - most
         rest = f", and {left} more of its answers" if left > 0 else ""
         yield f"{difference.group}, step {difference.step}{rest}"
         if place == 0:
-            yield from (f"    {_cut(line)}" for line in difference.told[:MOST_LINES])
-            if len(difference.told) > MOST_LINES:
-                yield f"    and {len(difference.told) - MOST_LINES} more topics and members"
+            yield from (f"    {_cut(line)}" for line in difference.told[:MOST_TOLD])
+            if len(difference.told) > MOST_TOLD:
+                yield f"    and {len(difference.told) - MOST_TOLD} more topics and members"
         for name, answers in islice(difference.answers.items(), most):
             theirs, ours = _side_by_side(*answers)
             yield f"    {name}"

@@ -1,4 +1,4 @@
-"""The rule of "cooperative-sticky" answers as the JVM did; test_sticky_*.py say what it promises and records."""
+"""The rule of "cooperative-sticky" answers as the JVM did; test_sticky_*.py test what it promises."""
 
 from __future__ import annotations
 

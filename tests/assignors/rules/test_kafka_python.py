@@ -1,291 +1,34 @@
-"""The own assignors of kafka-python and aiokafka, held to the installed packages: lists, order and failures.
-
-The packages keep partitions in sets, whose order differs from process to process. Here these sets iterate in
-the order that our rules take, so that both sides must give the same answer.
-"""
+"""kafka-python's own assignors, held to the installed package: lists, order and failures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from importlib.metadata import version
-from random import Random
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from aiokafka.coordinator.assignors.range import RangePartitionAssignor as AiokafkaRange
-from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor as AiokafkaRoundRobin
-from aiokafka.coordinator.assignors.sticky import partition_movements as aiokafka_movements
-from aiokafka.coordinator.assignors.sticky import sticky_assignor as aiokafka_sticky
-from aiokafka.coordinator.protocol import ConsumerProtocolMemberMetadata
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.coordinator.assignors.sticky import partition_movements, sticky_assignor
-from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from assignors import Group, Member, Topic, get_assignor
-from assignors.answers import by_topic
-from assignors.group import Assignment, StickyUserData
-from assignors.partition_list import PartitionList
-from partitioning.errors import AssignorError
-from partitioning.java.hash_map import HashSet
-from partitioning.topic_partition import TopicPartition
-from tests.support.tiers import sample
+from tests.assignors.rules.python_clients import (
+    BOTH_UNDONE,
+    NOTHING_TO_LOSE,
+    SEEDS,
+    STICKY,
+    THEIRS,
+    moves_that_differ,
+    rebalances_that_differ,
+)
+from tests.support.agreement import assert_agree
 
-Lists = dict[str, list[TopicPartition]]
-
-THEIRS = {
-    "kafka-python-range": RangePartitionAssignor,
-    "kafka-python-roundrobin": RoundRobinPartitionAssignor,
-    "kafka-python-sticky": sticky_assignor.StickyPartitionAssignor,
-    "kafka-python-cooperative-sticky": CooperativeStickyAssignor,
-    "aiokafka-range": AiokafkaRange,
-    "aiokafka-roundrobin": AiokafkaRoundRobin,
-    "aiokafka-sticky": aiokafka_sticky.StickyPartitionAssignor,
-}
-STICKY = [name for name in THEIRS if name.endswith("sticky")]
-SEEDS = sample(range(800), 40, before_ci=8)
-NOTHING_TO_LOSE = 686, 1283, 2986
-"""Seeds of groups in which what one owns alone, and another one claims that takes no part, does not move."""
-BOTH_UNDONE = 347
-"""The seed of a group in which two partitions that moved before go back where they were."""
-
-
-class _Listed(dict[Any, None]):
-    """A set that gives back last what came last."""
-
-    def __init__(self, elements: Iterable[Any] = ()) -> None:
-        super().__init__(dict.fromkeys(elements))
-
-    def add(self, element: Any) -> None:
-        self[element] = None
-
-    def remove(self, element: Any) -> None:
-        del self[element]
-
-    def intersection(self, others: Iterable[Any]) -> list[Any]:
-        return [other for other in others if other in self]
-
-
-class _Hashed(HashSet[TopicPartition]):
-    """A set of theirs in Java's order, which ours is in."""
-
-    def add(self, value: tuple[str, int]) -> None:
-        super().add(TopicPartition(*value))
-
-
-@pytest.fixture(autouse=True)
-def _sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (sticky_assignor, aiokafka_sticky):
-        monkeypatch.setattr(module, "set", _Listed, raising=False)
-    for module in (partition_movements, aiokafka_movements):
-        monkeypatch.setattr(module, "set", _Hashed, raising=False)
-
-
-class _Cluster:
-    """As much of the packages' metadata as assignors ask for: the topics that the group reads."""
-
-    def __init__(self, group: Group) -> None:
-        read = {topic for member in group.members for topic in member.topics}
-        self._counts = {topic.name: topic.partitions for topic in group.topics if topic.name in read}
-
-    def topics(self) -> set[str]:
-        return set(self._counts)
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        return set(range(self._counts[topic])) if topic in self._counts else None
-
-
-def _member_of_kafka_python(name: str, member: Member) -> SimpleNamespace:
-    """A member as JoinGroup's answer brings it to a leader of kafka-python."""
-    sent: dict[str, Any] = {"version": 0, "topics": [*member.topics], "user_data": b""}
-    if name == "kafka-python-sticky" and isinstance(member.user_data, StickyUserData):
-        had = by_topic(member.user_data.partitions)
-        sent["user_data"] = sticky_assignor.StickyAssignorUserData(had, member.user_data.generation).encode()
-    elif name == "kafka-python-sticky":
-        sent["user_data"] = member.user_data or b""
-    elif name == "kafka-python-cooperative-sticky":
-        kind = ConsumerProtocolSubscription.TopicPartition
-        owned = by_topic(PartitionList.of(member.owned))
-        sent |= {
-            "version": 1,
-            "owned_partitions": [kind(topic=each, partitions=mine) for each, mine in owned],
-        }
-        if member.generation is not None:
-            sent |= {"version": 2, "generation_id": member.generation}
-    metadata = ConsumerProtocolSubscription.decode(ConsumerProtocolSubscription(**sent).encode())
-    return SimpleNamespace(member_id=member.id, group_instance_id=member.instance_id, metadata=metadata)
-
-
-def _member_of_aiokafka(member: Member) -> ConsumerProtocolMemberMetadata:
-    """A member as JoinGroup's answer brings it to a leader of aiokafka, whose members send no generation."""
-    data = member.user_data or b""
-    if isinstance(data, StickyUserData):
-        data = aiokafka_sticky.StickyAssignorUserDataV1(by_topic(data.partitions), -1).encode()
-    return ConsumerProtocolMemberMetadata(0, [*member.topics], data)
-
-
-def theirs(name: str, group: Group) -> Lists | None:
-    """What the package answers; None where it raises."""
-    members: Any = [_member_of_kafka_python(name, each) for each in group.members]
-    if name.startswith("aiokafka"):
-        members = {each.id: _member_of_aiokafka(each) for each in group.members}
-    try:
-        answer = THEIRS[name]().assign(_Cluster(group), members)
-    except (KeyError, TypeError):
-        return None
-    return {
-        member: [TopicPartition(*partition) for partition in assigned.partitions()]
-        for member, assigned in answer.items()
-    }
-
-
-def ours(name: str, group: Group) -> Lists | None:
-    """What ours answers; None where it raises."""
-    try:
-        answer = get_assignor(name).assign(group)
-    except AssignorError:
-        return None
-    assert not set(answer.transferring) & {each for mine in answer.values() for each in mine}
-    return {member: [*mine] for member, mine in answer.items()}
-
-
-def draw_group(random: Random) -> Group:
-    """A new group: alike or not, static or not, of topics named in any order."""
-    topics = [
-        Topic(name, random.randint(1, 7))
-        for name in random.sample("tuvw\ue000\U0001f600", random.randint(1, 4))
-    ]
-    names = [topic.name for topic in topics]
-    alike, kinds = random.random() < 0.5, random.choice([(False,), (True,), (False, False, True)])
-    return Group(
-        topics,
-        [
-            _member(random, each, names, alike, kinds)
-            for each in random.sample("abcdefg", random.randint(1, 7))
-        ],
-    )
-
-
-def _member(random: Random, name: str, topics: list[str], alike: bool, kinds: tuple[bool, ...]) -> Member:
-    some = random.sample(topics, random.choice([0, *[random.randint(1, len(topics))] * 9]))
-    instance_id = f"{random.choice('xyz')}-{name}" if random.choice(kinds) else None
-    return Member(name, topics if alike else some, instance_id=instance_id)
-
-
-def next_group(random: Random, group: Group, lists: Lists) -> Group:
-    """The group's next rebalance: members leave and join, topics grow, claims go astray."""
-    members = [member.id for member in group.members]
-    leave = random.sample(members, random.choice([0, 0, random.randint(0, len(members) - 1)]))
-    fresh = [name for name in "hijk" if name not in members]
-    names = [topic.name for topic in group.topics]
-    alike = len({tuple(member.topics) for member in group.members}) == 1
-    join = [_member(random, name, names, alike, (False,)) for name in fresh[: random.choice([0, 0, 1, 2])]]
-    topics = [Topic(each.name, each.partitions + random.choice([0, 0, 0, 2])) for each in group.topics]
-    after = group.next(Assignment.for_group(group, lists), join=join, leave=leave, topics=topics)
-    if random.random() < 0.6:
-        return after
-    return Group(
-        after.topics, [_astray(random, each, after) for each in after.members], generation=after.generation
-    )
-
-
-def _astray(random: Random, member: Member, group: Group) -> Member:
-    """A member that claims what others have, what it does not read or what is not there, since any time."""
-    every = [
-        TopicPartition(each.name, number) for each in group.topics for number in range(each.partitions + 1)
-    ]
-    owned = [*member.owned, *random.sample(every, random.choice([0, 0, 2]))]
-    generation = random.choice([group.generation, group.generation, 1, 2, None])
-    return _claiming(member.id, member.topics, owned, generation, member.instance_id)
-
-
-def skewed_group(random: Random) -> Group:
-    """A group in which a few members claim most partitions, some that they do not read, so that many move."""
-    topics = [
-        Topic(f"t{turn}", random.randint(1, random.choice([3, 12]))) for turn in range(random.randint(2, 9))
-    ]
-    names = [topic.name for topic in topics]
-    every = [TopicPartition(each.name, number) for each in topics for number in range(each.partitions)]
-    random.shuffle(every)
-    members = {
-        f"m{turn:02}": random.sample(names, random.randint(1, len(names)))
-        for turn in range(random.randint(3, 14))
-    }
-    greedy = [name for name in members for _ in range(random.choice([0, 1, 5]))] or [*members]
-    owner = {partition: random.choice(greedy) for partition in every}
-    owned = {
-        name: [
-            each for each in every if owner[each] == name and (each.topic in read or random.random() < 0.1)
-        ]
-        for name, read in members.items()
-    }
-    return Group(
-        topics,
-        [
-            _claiming(name, sorted(read), owned[name], random.choice([1, 1, 1, 2]))
-            for name, read in members.items()
-        ],
-        generation=2,
-    )
-
-
-def on_other_clients(group: Group) -> Group:
-    """The group, with members on clients that send what they remember as Java does."""
-    members = [
-        replace(each, user_data=bytes(each.user_data)) if each.user_data is not None else each
-        for each in group.members
-    ]
-    return Group(group.topics, members, generation=group.generation)
-
-
-def _claiming(
-    name: str,
-    topics: Sequence[str],
-    owned: Sequence[TopicPartition],
-    generation: int | None,
-    instance_id: str | None = None,
-) -> Member:
-    """A member that owns this, and remembers it in user data."""
-    data = StickyUserData(PartitionList.of(owned), -1 if generation is None else generation)
-    return Member(name, topics, instance_id=instance_id, owned=owned, generation=generation, user_data=data)
+NAMES = [name for name in THEIRS if name.startswith("kafka-python")]
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", THEIRS)
+@pytest.mark.parametrize("name", NAMES)
 def test_it_answers_as_the_package_does(name: str) -> None:
-    for seed in (*NOTHING_TO_LOSE, *SEEDS):
-        random = Random(f"{name.removeprefix('kafka-python-')} {seed}")
-        group = draw_group(random)
-        for _ in range(4 if name in STICKY else 1):
-            expected = theirs(name, group)
-            assert ours(name, group) == expected, (seed, group)
-            if expected is None:
-                break
-            group = next_group(random, group, expected)
-            if seed % 2:
-                group = on_other_clients(group)
+    assert_agree(rebalances_that_differ(name, (*NOTHING_TO_LOSE, *SEEDS)), "package")
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", STICKY)
+@pytest.mark.parametrize("name", [name for name in NAMES if name in STICKY])
 def test_what_moves_to_balance_a_group_moves_as_in_the_package(name: str) -> None:
     # 3.0.0, the lowest version tested, does not yet undo both; none of the first 60 groups needs that.
-    undoes_one = version("kafka-python") == "3.0.0" and name.startswith("kafka-python")
-    for seed in range(60) if undoes_one else (BOTH_UNDONE, *SEEDS):
-        for group in (skewed_group(Random(seed)), on_other_clients(skewed_group(Random(seed)))):
-            assert ours(name, group) == theirs(name, group), (seed, group)
-
-
-def test_what_an_aiokafka_group_remembers_has_no_generation() -> None:
-    """Of two that claim a partition the first one has it, in whatever generation the other one had it."""
-    late, now = (StickyUserData(PartitionList.of([("t", 0)]), generation) for generation in (1, 2))
-    members = [Member(name, ["t"], user_data=data) for name, data in (("late", late), ("now", now))]
-    groups = Group([Topic("t", 1)], members), Group([Topic("t", 1)], members[::-1])
-    owners = {
-        name: [next(filter(each.get, each)) for each in map(get_assignor(name).assign, groups)]
-        for name in ("aiokafka-sticky", "kafka-python-sticky")
-    }
-    assert owners == {"aiokafka-sticky": ["late", "now"], "kafka-python-sticky": ["now", "now"]}
+    undoes_one = version("kafka-python") == "3.0.0"
+    assert_agree(moves_that_differ(name, range(60) if undoes_one else (BOTH_UNDONE, *SEEDS)), "package")
