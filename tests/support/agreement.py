@@ -164,7 +164,7 @@ def told_of(step: Json) -> list[str]:
 def screen(found: list[Difference], looked_at: int, judge: str) -> Iterator[str]:
     """The lines of a failure: of the first group what it was told, and of each group what differs."""
     end = " The test ends here." if len(found) == MOST_GROUPS else ""
-    yield f"{len(found)} of the first {looked_at} recorded groups differ from the {judge}.{end}"
+    yield f"{len(found)} of the first {looked_at} groups differ from the {judge}.{end}"
     for place, difference in enumerate(found):
         most = MOST_ANSWERS if place == 0 else 1
         left = len(difference.answers) - most

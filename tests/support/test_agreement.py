@@ -61,7 +61,7 @@ def test_it_names_group_step_and_both_answers() -> None:
     answers: dict[str, tuple[Any, Any]] = {"a": (["t-0", "t-1"], ["t-0"]), "b": ([], ["t-1"])}
     lines = screen_of([None, Difference("sticky, tangled-12", 3, ["topic t"], answers)])
     assert lines == [
-        "1 of the first 2 recorded groups differ from the JVM.",
+        "1 of the first 2 groups differ from the JVM.",
         "sticky, tangled-12, step 3",
         "    topic t",
         "    a",
@@ -85,12 +85,12 @@ def test_of_long_lists_it_shows_where_they_part() -> None:
 def test_after_ten_differing_groups_no_other_is_asked() -> None:
     endless = repeat(Difference("sticky, tangled-12", 3, [], {"a": ([], ["t-1"])}))
     assert screen_of(endless)[0] == (
-        "10 of the first 10 recorded groups differ from the JVM. The test ends here."
+        "10 of the first 10 groups differ from the JVM. The test ends here."
     )
 
 
 def test_a_test_that_looks_at_no_group_fails() -> None:
-    assert screen_of([]) == ["0 of the first 0 recorded groups differ from the JVM."]
+    assert screen_of([]) == ["0 of the first 0 groups differ from the JVM."]
 
 
 @pytest.mark.parametrize(
