@@ -84,9 +84,7 @@ def test_of_long_lists_it_shows_where_they_part() -> None:
 
 def test_after_ten_differing_groups_no_other_is_asked() -> None:
     endless = repeat(Difference("sticky, tangled-12", 3, [], {"a": ([], ["t-1"])}))
-    assert screen_of(endless)[0] == (
-        "10 of the first 10 groups differ from the JVM. The test ends here."
-    )
+    assert screen_of(endless)[0] == ("10 of the first 10 groups differ from the JVM. The test ends here.")
 
 
 def test_a_test_that_looks_at_no_group_fails() -> None:
