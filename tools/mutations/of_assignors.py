@@ -177,7 +177,67 @@ ROWS = [
         "cost[np.arange(len(tasks)), before] -= 0",
         STREAMS_RACKS,
     ),
+    (
+        "assignors/rules/broker_range.py",
+        "if self.extra_partitions > 0:",
+        "if self.extra_partitions >= 0:",
+        "tests/assignors/rules/test_broker_range.py",
+    ),
+    (
+        "assignors/rules/connect.py",
+        "for unit, count in holders.items() if count > 1}",
+        "for unit, count in holders.items() if count >= 1}",
+        "tests/assignors/rules/test_connect.py",
+    ),
+    (
+        "assignors/rules/group_spec.py",
+        "if 0 <= partition < count:",
+        "if 0 < partition < count:",
+        "tests/assignors/rules/test_group_spec.py",
+    ),
+    (
+        "assignors/rules/librdkafka_sticky.py",
+        "initializing = self._order[-1][0] == 0",
+        "initializing = self._order[-1][0] != 0",
+        "tests/assignors/rules/test_kafka_python.py",
+    ),
+    (
+        "assignors/rules/simple.py",
+        "math.ceil(precise * (index + 1))",
+        "math.ceil(precise * (index - 1))",
+        "tests/assignors/rules/test_simple.py",
+    ),
+    (
+        "assignors/rules/sticky_structures.py",
+        "sum(size * (place -",
+        "sum(size + (place -",
+        "tests/assignors/rules/test_sticky_structures.py",
+    ),
     # Assignors as columns, and the gate.
+    (
+        "assignors/columnar/filling.py",
+        "left -= reached * taking_part[-1][1]",
+        "left -= reached + taking_part[-1][1]",
+        "tests/assignors/columnar/test_filling.py",
+    ),
+    (
+        "assignors/columnar/numbering.py",
+        "if topic.partitions and topic.name in wanted]",
+        "if topic.partitions and topic.name not in wanted]",
+        "tests/assignors/columnar/test_range.py",
+    ),
+    (
+        "assignors/columnar/sticky.py",
+        "np.flatnonzero(quota == least)",
+        "np.flatnonzero(quota != least)",
+        "tests/assignors/columnar/test_sticky.py",
+    ),
+    (
+        "assignors/columnar/sticky_general.py",
+        "elif size[owner[partition]] > limit:",
+        "elif size[owner[partition]] >= limit:",
+        "tests/assignors/columnar/test_twins.py",
+    ),
     (
         "assignors/weighted/weights.py",
         "max(rate, greatest.get(partition, rate))",
