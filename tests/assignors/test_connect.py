@@ -7,6 +7,7 @@ import pytest
 from assignors import Group, Member, Topic, get_assignor, list_assignors
 from assignors.strategies import ConnectIncrementalAssignor
 from partitioning.errors import InvalidConfigError, InvalidGroupError
+from tests.support.agreement import assert_agree
 from tests.support.tasks import connect_difference, golden_lines
 
 WORKERS = [Member(name, []) for name in ("w1", "w2", "w3")]
@@ -16,8 +17,7 @@ CONNECTORS = [Topic("sink", 4), Topic("source", 2)]
 @pytest.mark.sampled
 @pytest.mark.parametrize("assignor", ["connect-eager", "connect-incremental"])
 def test_it_answers_as_the_class_of_connect_did(assignor: str) -> None:
-    differences = (connect_difference(assignor, life) for life in golden_lines(assignor, every=20))
-    assert next(filter(None, differences), None) is None
+    assert_agree(connect_difference(assignor, life) for life in golden_lines(assignor, every=20))
 
 
 @pytest.mark.slow

@@ -10,14 +10,14 @@ import pytest
 from assignors import Group, Member, Topic
 from assignors.share import SimpleAssignor
 from partitioning import TopicPartition
+from tests.support.agreement import assert_agree
 from tests.support.golden import lists_of
 from tests.support.tasks import golden_lines, share_difference
 
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_the_coordinator_did() -> None:
-    differences = map(share_difference, golden_lines("share-simple", every=50))
-    assert next(filter(None, differences), None) is None
+    assert_agree(map(share_difference, golden_lines("share-simple", every=50)))
 
 
 @pytest.mark.slow

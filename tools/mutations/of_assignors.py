@@ -1,6 +1,5 @@
 """Mistakes in `assignors`: path, text, what replaces it, and the tests that have to notice."""
 
-GOLDEN = "tests/assignors/test_golden.py"
 ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
 CLASSIC_STICKY = "tests/assignors/streams/test_classic_sticky.py"
 STREAMS = "tests/assignors/streams/test_high_availability.py"
@@ -13,7 +12,6 @@ CAPTURE = "tests/copartition/groups/capture"
 REPORTS = "tests/copartition/reports"
 COMMAND = "tests/copartition/assignment_diff/test_command.py"
 WATCHING = "tests/copartition/watch"
-PYTHON_CLIENTS = "tests/assignors/rules/test_python_clients.py"
 OPTIMAL = "tests/assignors/optimal"
 
 ROWS = [
@@ -35,64 +33,84 @@ ROWS = [
         "assignors/rules/range.py",
         "extra = self.remaining_consumers_with_extra_partition > 0",
         "extra = self.remaining_consumers_with_extra_partition >= 0",
-        GOLDEN,
+        "tests/assignors/rules/test_range.py",
     ),
     (
         "assignors/rules/range.py",
         "        for partitions in ranges.assignment.values():\n            partitions.sort(",
         "        for partitions in [[]]:\n            partitions.sort(",
-        GOLDEN,
+        "tests/assignors/rules/test_range.py",
     ),
-    ("assignors/rules/round_robin.py", "turn = place + 1", "turn = place", GOLDEN),
-    ("assignors/rules/kafka_python.py", "dict(reversed(claimants))", "dict(claimants)", PYTHON_CLIENTS),
-    ("assignors/rules/kafka_python.py", "if holder != source:", "if False:", PYTHON_CLIENTS),
+    (
+        "assignors/rules/round_robin.py",
+        "turn = place + 1",
+        "turn = place",
+        "tests/assignors/rules/test_round_robin.py",
+    ),
+    (
+        "assignors/rules/kafka_python.py",
+        "dict(reversed(claimants))",
+        "dict(claimants)",
+        "tests/assignors/rules/test_kafka_python.py",
+    ),
+    (
+        "assignors/rules/kafka_python.py",
+        "if holder != source:",
+        "if False:",
+        "tests/assignors/rules/test_kafka_python.py",
+    ),
     (
         "assignors/rules/aiokafka.py",
         "generation=None)",
         "generation=member.user_data.generation)",
-        PYTHON_CLIENTS,
+        "tests/assignors/rules/test_aiokafka.py",
     ),
-    ("assignors/rules/aiokafka.py", "instance_id=None", "rack=None", PYTHON_CLIENTS),
+    (
+        "assignors/rules/aiokafka.py",
+        "instance_id=None",
+        "rack=None",
+        "tests/assignors/rules/test_aiokafka.py",
+    ),
     (
         "assignors/rules/sticky.py",
         "if generation < other_generation:",
         "if generation <= other_generation:",
-        f"{GOLDEN} {ODD_RULES}",
+        "tests/assignors/rules/test_sticky.py tests/assignors/rules/test_rules_of_odd_groups.py",
     ),
     (
         "assignors/rules/sticky.py",
         "generation > previous[partition][1]",
         "generation >= previous[partition][1]",
-        f"{GOLDEN} {ODD_RULES}",
+        "tests/assignors/rules/test_sticky.py tests/assignors/rules/test_rules_of_odd_groups.py",
     ),
     (
         "assignors/rules/sticky.py",
         "if owned < self._min_quota:",
         "if owned <= self._min_quota:",
-        GOLDEN,
+        "tests/assignors/rules/test_sticky.py",
     ),
     (
         "assignors/rules/sticky.py",
         "        self._unfilled_under_min_quota.sort(key=utf16_key)\n",
         "",
-        GOLDEN,
+        "tests/assignors/rules/test_sticky.py",
     ),
     (
         "assignors/rules/uniform.py",
         "remaining_members > self.remaining",
         "remaining_members >= self.remaining",
-        GOLDEN,
+        "tests/assignors/rules/test_uniform.py",
     ),
     (
         "assignors/rules/cooperative_sticky.py",
         "if partition in all_revoked_partitions",
         "if partition not in all_revoked_partitions",
-        GOLDEN,
+        "tests/assignors/rules/test_cooperative_sticky.py",
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "len(each.active) < each.threads * per_thread",
-        "len(each.active) <= each.threads * per_thread",
+        "len(client.active) < client.threads * per_thread",
+        "len(client.active) <= client.threads * per_thread",
         CLASSIC_STICKY,
     ),
     (
@@ -109,7 +127,7 @@ ROWS = [
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:",
+        "if offset == RUNNING or (str(client.id), self.tasks[task]) in owned:",
         "if offset == RUNNING:",
         CLASSIC_STICKY,
     ),
@@ -127,8 +145,8 @@ ROWS = [
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "(*each.source_topics, *each.changelog_topics)",
-        "each.source_topics",
+        "(*subtopology.source_topics, *subtopology.changelog_topics)",
+        "subtopology.source_topics",
         STREAMS_RACKS,
     ),
     (
@@ -161,7 +179,67 @@ ROWS = [
         "cost[np.arange(len(tasks)), before] -= 0",
         STREAMS_RACKS,
     ),
+    (
+        "assignors/rules/broker_range.py",
+        "if self.extra_partitions > 0:",
+        "if self.extra_partitions >= 0:",
+        "tests/assignors/rules/test_broker_range.py",
+    ),
+    (
+        "assignors/connect.py",
+        "for unit, count in holders.items() if count > 1}",
+        "for unit, count in holders.items() if count >= 1}",
+        "tests/assignors/test_connect.py",
+    ),
+    (
+        "assignors/rules/group_spec.py",
+        "if 0 <= partition < count:",
+        "if 0 < partition < count:",
+        "tests/assignors/rules/test_group_spec.py",
+    ),
+    (
+        "assignors/rules/librdkafka_sticky.py",
+        "initializing = self._order[-1][0] == 0",
+        "initializing = self._order[-1][0] != 0",
+        "tests/assignors/rules/test_kafka_python.py",
+    ),
+    (
+        "assignors/share.py",
+        "math.ceil(precise * (index + 1))",
+        "math.ceil(precise * (index - 1))",
+        "tests/assignors/test_share.py",
+    ),
+    (
+        "assignors/rules/sticky_structures.py",
+        "sum(size * (place -",
+        "sum(size + (place -",
+        "tests/assignors/rules/test_sticky_structures.py",
+    ),
     # Assignors as columns, and the gate.
+    (
+        "assignors/columnar/filling.py",
+        "left -= reached * taking_part[-1][1]",
+        "left -= reached + taking_part[-1][1]",
+        "tests/assignors/columnar/test_filling.py",
+    ),
+    (
+        "assignors/columnar/numbering.py",
+        "if topic.partitions and topic.name in wanted]",
+        "if topic.partitions and topic.name not in wanted]",
+        "tests/assignors/columnar/test_range.py",
+    ),
+    (
+        "assignors/columnar/sticky.py",
+        "np.flatnonzero(quota == least)",
+        "np.flatnonzero(quota != least)",
+        "tests/assignors/columnar/test_sticky.py",
+    ),
+    (
+        "assignors/columnar/sticky_general.py",
+        "elif size[owner[partition]] > limit:",
+        "elif size[owner[partition]] >= limit:",
+        "tests/assignors/columnar/test_twins.py",
+    ),
     (
         "assignors/weighted/weights.py",
         "max(rate, greatest.get(partition, rate))",
@@ -172,32 +250,37 @@ ROWS = [
         "assignors/columnar/uniform_structures.py",
         "numbers[rows] = in_set",
         "numbers[rows] = slots.partition[rows]",
-        "tests/assignors/test_golden.py",
+        "tests/assignors/columnar/test_uniform_structures.py",
     ),
     (
         "assignors/columnar/uniform.py",
         "HashSet(numbers) if topic in crowded else numbers",
         "numbers",
-        "tests/assignors/test_golden.py",
+        "tests/assignors/columnar/test_uniform.py",
     ),
     (
         "assignors/columnar/range.py",
         "np.arange(len(members)) < extra",
         "np.arange(len(members)) <= extra",
-        GOLDEN,
+        "tests/assignors/columnar/test_range.py",
     ),
-    ("assignors/columnar/round_robin.py", "% len(numbers)] + 1", "% len(numbers)]", GOLDEN),
+    (
+        "assignors/columnar/round_robin.py",
+        "% len(numbers)] + 1",
+        "% len(numbers)]",
+        "tests/assignors/columnar/test_round_robin.py",
+    ),
     (
         "assignors/columnar/sticky_structures.py",
         "    if np.count_nonzero(claimed) < len(ids):\n        raise OddGroup\n",
         "",
-        GOLDEN,
+        "tests/assignors/columnar/test_sticky_structures.py",
     ),
     (
         "assignors/columnar/sticky_structures.py",
         "(number.view(np.uint32) >= numbering",
         "(number.view(np.uint32) > numbering",
-        GOLDEN,
+        "tests/assignors/columnar/test_sticky_structures.py",
     ),
     (
         "assignors/columnar/uniform_structures.py",

@@ -7,6 +7,7 @@ import pytest
 from assignors import StreamsClassicStickyAssignor, StreamsGroup, StreamsMember, Subtopology
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.topic_partition import TopicPartition
+from tests.support.agreement import assert_agree
 from tests.support.tasks import classic_sticky_difference, golden_lines
 
 TASKS = [TopicPartition("0", number) for number in range(4)]
@@ -15,8 +16,7 @@ OLD, NEW, THIRD = (f"{number:08x}-0000-4000-8000-000000000000" for number in (1,
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_kafka_streams_did() -> None:
-    differences = map(classic_sticky_difference, golden_lines("streams-classic-sticky", every=49))
-    assert next(filter(None, differences), None) is None
+    assert_agree(map(classic_sticky_difference, golden_lines("streams-classic-sticky", every=49)))
 
 
 @pytest.mark.slow

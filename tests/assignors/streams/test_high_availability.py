@@ -9,6 +9,7 @@ import pytest
 from assignors import StreamsGroup, StreamsHighAvailabilityAssignor, StreamsMember, Subtopology
 from partitioning.errors import AssignorError, InvalidConfigError, InvalidGroupError
 from partitioning.topic_partition import TopicPartition
+from tests.support.agreement import assert_agree
 from tests.support.tasks import application_difference, golden_lines
 
 TASKS = [TopicPartition("0", number) for number in range(4)]
@@ -18,8 +19,7 @@ END = 1_000_000
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_kafka_streams_did() -> None:
-    differences = map(application_difference, golden_lines("streams-high-availability", every=50))
-    assert next(filter(None, differences), None) is None
+    assert_agree(map(application_difference, golden_lines("streams-high-availability", every=50)))
 
 
 @pytest.mark.slow

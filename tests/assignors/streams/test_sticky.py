@@ -7,6 +7,7 @@ import pytest
 from assignors.streams.sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
+from tests.support.agreement import assert_agree
 from tests.support.tasks import golden_lines, streams_difference
 
 TOPOLOGY = [Subtopology("0", 4, stateful=True), Subtopology("1", 2)]
@@ -14,8 +15,7 @@ TOPOLOGY = [Subtopology("0", 4, stateful=True), Subtopology("1", 2)]
 
 @pytest.mark.sampled
 def test_it_answers_as_the_class_of_the_coordinator_did() -> None:
-    differences = map(streams_difference, golden_lines("streams-sticky", every=50))
-    assert next(filter(None, differences), None) is None
+    assert_agree(map(streams_difference, golden_lines("streams-sticky", every=50)))
 
 
 @pytest.mark.slow
