@@ -419,7 +419,12 @@ def _state(group: Examination, _: Limits) -> Observation:
 
     Two looks at a Stable group that rebalanced in between would else be called steady.
     """
-    status, members = _status(group), count(len(group.state.members) + group.state.unlisted, "member")
+    members = count(len(group.state.members) + group.state.unlisted, "member")
+    if group.last is not None and group.state.status is None:
+        # librdkafka has no names for these states of the consumer protocol; each other one has a name.
+        text = f"the group is assigning or reconciling with {members}"
+        return Observation(True, text, _evidence(f"the state in {group.where}"))
+    status = _status(group)
     least = "" if group.state.members_complete or group.state.unlisted else "at least "
     protocol, strategy = group.state.protocol or "unknown", group.state.strategy or "unknown"
     ground = _evidence(f"the state in {group.where}")
@@ -465,12 +470,10 @@ def _idle(group: Examination, _: Limits) -> Observation:
     members that come and go, whose number should not be taken for too large.
     """
     seen = _owners_seen(group)
-    names = [
-        member.client_id or member.id
-        for member, load in zip(group.state.members, group.loads, strict=True)
-        if not load
-    ]
-    idle = len(names) + group.state.unlisted
+    every = zip(group.state.members, group.loads, strict=True)
+    times = Counter(member.client_id or member.id for member, load in every if not load)
+    names = [name if number == 1 else f"{name} ({number} members)" for name, number in times.items()]
+    idle = times.total() + group.state.unlisted
     if not idle:
         if not group.state.members_complete:
             more = "add the output of kafka-consumer-groups.sh --describe --members --verbose, or "
@@ -659,6 +662,9 @@ def _unread(group: Examination, _: Limits) -> Observation:
         _need_visible(group)
         if not (group.state.complete and group.owned):
             _unknown("the source does not show partitions without an owner and a commit")
+        if group.last is not None and group.state.status != "Stable":
+            # A member that was killed is listed as an owner until its session ends.
+            _unknown("the group is not Stable, so who reads is not settled", _AGAIN)
         text = f"every partition of {count(len(topics), 'topic')} has a reader"
         return Observation(False, text, _evidence(_owners_seen(group), "the partition counts of its topics"))
     seen = f"owners of {count(len(group.owners), 'partition')} in {group.where}"
@@ -710,6 +716,8 @@ def _left_over(group: Examination, _: Limits) -> Observation:
 
 def _offsets_seen(group: Examination, places: Collection[Place]) -> str:
     """Name offsets of partitions as evidence."""
+    if not places:
+        return "the offsets of the group: none is committed"
     what = "lag in the source of" if group.last is None else "commits and ends of"
     return f"{what} {count(len(places), 'partition')}"
 
@@ -823,8 +831,8 @@ def _standstill(group: Examination, _: Limits) -> Observation:
     return _unless(
         still,
         text + list_names([*_with_owners(group, still)], _SHOWN),
-        "commits move wherever records wait",
-        _twice(group, last.lags, assumed=[often]),
+        "commits move wherever records wait" if waiting else "no record waited at both looks",
+        _twice(group, _lags(group), assumed=[often]),
     )
 
 
