@@ -167,6 +167,7 @@ def examine_live(
 
 
 def _offsets(cluster: Cluster, group: LiveGroup) -> Offsets:
+    """Return the commits of a group and the ends of the partitions that it reads or has committed."""
     committed = cluster.committed(group.name)
     # Partitions of read topics without an owner count too: records may wait in new ones.
     read = {(topic, number) for topic in group.topics for number in range(cluster.counts.get(topic, 0))}
@@ -175,6 +176,7 @@ def _offsets(cluster: Cluster, group: LiveGroup) -> Offsets:
 
 
 def _find_hidden(topics: Collection[str], config: Mapping[str, str]) -> Missing | None:
+    """Say which topics of the group the cluster does not show to this user; None if it shows them all."""
     if not topics:
         return None
     hidden = sorted(topics)
@@ -185,6 +187,10 @@ def _find_hidden(topics: Collection[str], config: Mapping[str, str]) -> Missing 
 
 
 def _find_coordinator(cluster: Cluster, group: str) -> Coordinator | None:
+    """Return the broker that looks after the group, and how many groups it and the others look after.
+
+    None if this user may not DESCRIBE `__consumer_offsets`, whose leaders are the coordinators, or no group.
+    """
     if _OFFSETS not in cluster.counts:
         return None
     leaders = cluster.leaders(_OFFSETS)
@@ -205,6 +211,7 @@ def _find_coordinator(cluster: Cluster, group: str) -> Coordinator | None:
 
 
 def _retention_ms(cluster: Cluster, broker: int) -> int | None:
+    """Return how long offsets are kept after the last member left, in ms; None if the broker does not say."""
     try:
         return 60_000 * int(cluster.broker_settings(broker)["offsets.retention.minutes"])
     except (SourceError, KeyError, ValueError):
@@ -322,6 +329,7 @@ class _UnknownError(Exception):
 
 
 def _unknown(what: str, remedy: str = ASK) -> NoReturn:
+    """Raise what a check needs and the source does not tell, with the way to learn it."""
     raise _UnknownError(Missing(what, remedy))
 
 
@@ -332,12 +340,23 @@ def _need(value: T | None, what: str, remedy: str = ASK) -> T:
     return value
 
 
+def _need_visible(group: Examination) -> None:
+    """See that the cluster shows this user all topics of the group: else the check is unknown.
+
+    A broker leaves out commits of topics that a user may not DESCRIBE, without an error. So a group whose
+    topics are hidden looks like one that has committed nothing and lags nowhere.
+    """
+    if group.hidden is not None:
+        raise _UnknownError(group.hidden)
+
+
 def findings(examination: Examination, limits: Limits) -> list[Finding]:
     """Return what every check sees, in the order of the table."""
     return [_look(check, examination, limits) for check in CHECKS]
 
 
 def _look(check: Check, examination: Examination, limits: Limits) -> Finding:
+    """Return what a check sees, or what it would need."""
     try:
         found, text, ground, case = check.look(examination, limits)
     except _UnknownError as error:
@@ -354,14 +373,17 @@ def exit_code(results: Iterable[Finding]) -> int:
 
 
 def _names(partitions: Iterable[Place]) -> str:
+    """Return partitions as orders-0, orders-1 and so on, the first few."""
     return list_names([f"{topic}-{number}" for topic, number in sorted(partitions)], _SHOWN)
 
 
 def _unless(bad: object, fault: str, ok: str, ground: Evidence, case: str = "") -> Observation:
+    """Return a finding with `fault` if something is bad, else `ok`."""
     return Observation(True, fault, ground, case) if bad else Observation(False, ok, ground)
 
 
 def _evidence(*seen: str, assumed: Iterable[str] = ()) -> Evidence:
+    """Return evidence from these sources."""
     return Evidence(seen, tuple(assumed))
 
 
@@ -383,6 +405,7 @@ def _owners_seen(group: Examination) -> str:
 
 
 def _status(group: Examination) -> str:
+    """Return the state of the group by Kafka's name; unknown if the source does not tell it."""
     state = "add the output of kafka-consumer-groups.sh --describe --state, or "
     return _need(
         group.state.status,
@@ -392,7 +415,16 @@ def _status(group: Examination) -> str:
 
 
 def _state(group: Examination, _: Limits) -> Observation:
-    status, members = _status(group), count(len(group.state.members) + group.state.unlisted, "member")
+    """Look for a group that is not Stable, or whose members changed between the looks.
+
+    Two looks at a Stable group that rebalanced in between would else be called steady.
+    """
+    members = count(len(group.state.members) + group.state.unlisted, "member")
+    if group.last is not None and group.state.status is None:
+        # librdkafka has no names for these states of the consumer protocol; each other one has a name.
+        text = f"the group is assigning or reconciling with {members}"
+        return Observation(True, text, _evidence(f"the state in {group.where}"))
+    status = _status(group)
     least = "" if group.state.members_complete or group.state.unlisted else "at least "
     protocol, strategy = group.state.protocol or "unknown", group.state.strategy or "unknown"
     ground = _evidence(f"the state in {group.where}")
@@ -409,6 +441,7 @@ def _state(group: Examination, _: Limits) -> Observation:
 
 
 def _clients(group: Examination, _: Limits) -> Observation:
+    """Look for different client libraries in a group whose leader assigns."""
     if group.state.protocol == "consumer":
         text = "the coordinator assigns, whatever the members' client libraries are"
         return Observation(False, text, _evidence(f"the protocol in {group.where}"))
@@ -424,19 +457,23 @@ def _clients(group: Examination, _: Limits) -> Observation:
 
 
 def _owners(group: Examination, _: Limits) -> Observation:
+    """Look for partitions with two owners, as in a capture that was taken during a rebalance."""
     seen = _owners_seen(group)
     twice = group.owned_twice
     return _unless(twice, f"two members have {_names(twice)}", "no partition has two owners", _evidence(seen))
 
 
 def _idle(group: Examination, _: Limits) -> Observation:
+    """Look for members without a partition, listed or only counted by the source.
+
+    Three cases have an advice of their own: too few partitions, partitions enough for every member, and
+    members that come and go, whose number should not be taken for too large.
+    """
     seen = _owners_seen(group)
-    names = [
-        member.client_id or member.id
-        for member, load in zip(group.state.members, group.loads, strict=True)
-        if not load
-    ]
-    idle = len(names) + group.state.unlisted
+    every = zip(group.state.members, group.loads, strict=True)
+    times = Counter(member.client_id or member.id for member, load in every if not load)
+    names = [name if number == 1 else f"{name} ({number} members)" for name, number in times.items()]
+    idle = times.total() + group.state.unlisted
     if not idle:
         if not group.state.members_complete:
             more = "add the output of kafka-consumer-groups.sh --describe --members --verbose, or "
@@ -460,8 +497,7 @@ def _subscribed(group: Examination) -> list[tuple[str, ...]]:
     topics = [member.topics for member in members if member.topics is not None]
     if len(topics) == len(members):
         return topics
-    if group.hidden is not None:
-        raise _UnknownError(group.hidden)
+    _need_visible(group)
     _unknown(
         "the source does not show what every member subscribes to", ASK if group.last is None else _AGAIN
     )
@@ -496,6 +532,7 @@ def _share(loads: Sequence[int]) -> str:
 
 
 def _load(group: Examination, _: Limits) -> Observation:
+    """Look for an assignment that another one beats in balance, by the judge that `assignment-diff` has."""
     balance, ground = _balance(group)
     loads, best = _share(balance.loads), _share(balance.best_loads)
     case = "unread" if balance.unassigned else "consumer" if group.state.protocol == "consumer" else ""
@@ -510,6 +547,7 @@ def _load(group: Examination, _: Limits) -> Observation:
 
 
 def _spread(group: Examination, _: Limits) -> Observation:
+    """Look for a topic of which one member has at least two partitions more than its share."""
     balance, ground = _balance(group)
     fullest, share = balance.topic_fullest, balance.best_topic_fullest
     text = f"a member has {count(fullest, 'partition')} of one topic, its share is {share}"
@@ -518,6 +556,7 @@ def _spread(group: Examination, _: Limits) -> Observation:
 
 
 def _subscriptions(group: Examination, _: Limits) -> Observation:
+    """Look for members that subscribe to different topics."""
     seen = _members(group)
     subscribed = [{*member.topics} for member in group.state.members if member.topics is not None]
     common: set[str] = set.intersection(*subscribed) if subscribed else set()
@@ -530,6 +569,7 @@ def _subscriptions(group: Examination, _: Limits) -> Observation:
 
 
 def _static(group: Examination, _: Limits) -> Observation:
+    """Look for a `group.instance.id` that is there twice, moves to another member, or is missing for some."""
     seen = _members(group)
     names = [member.instance_id for member in group.state.members if member.instance_id]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
@@ -563,20 +603,21 @@ _TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.m
 
 
 def _timeouts(group: Examination, _: Limits) -> Observation:
-    # In the consumer protocol the coordinator tells members the first two, out of the settings of the group.
+    """Look for sessions too short for three heartbeats, or longer than the time between two polls.
+
+    In a classic group only the members know these; in the consumer protocol (KIP-848) the coordinator tells
+    its members the first two, out of the settings of the group, which brokers show.
+    """
     consumer = group.state.protocol == "consumer"
     times = {name: _milliseconds(group, name) for name in _TIMEOUTS}
     heartbeat, session, poll = times.values()
     if heartbeat is None or session is None:
-        describe = "kafka-configs.sh --describe --entity-type groups --entity-name GROUP"
-        _unknown(
-            "no broker shows this user the group's consumer.session.timeout.ms"
-            if consumer
-            else "the timeouts of a classic group are in its members' configurations only",
-            f"give this user DESCRIBE_CONFIGS on the group; {describe} shows them"
-            if consumer
-            else f"give {', '.join(_TIMEOUTS)} with --set",
-        )
+        if consumer:
+            shown_by = "kafka-configs.sh --describe --entity-type groups --entity-name GROUP"
+            right = f"give this user DESCRIBE_CONFIGS on the group; {shown_by} shows them"
+            _unknown("no broker shows this user the group's consumer.session.timeout.ms", right)
+        what = "the timeouts of a classic group are in its members' configurations only"
+        _unknown(what, f"give {', '.join(_TIMEOUTS)} with --set")
     ground = _evidence(
         "the group's settings at its brokers, or --set" if consumer else "--set",
         assumed=["max.poll.interval.ms is above the session"] if poll is None else [],
@@ -598,6 +639,7 @@ def _timeouts(group: Examination, _: Limits) -> Observation:
 
 
 def _milliseconds(group: Examination, name: str) -> float | None:
+    """Return a timeout in milliseconds; None if it is not known, or is no number."""
     try:
         return float(group.settings[name])
     except (KeyError, ValueError):
@@ -605,6 +647,10 @@ def _milliseconds(group: Examination, name: str) -> float | None:
 
 
 def _unread(group: Examination, _: Limits) -> Observation:
+    """Look for partitions that no member has, of topics that members read.
+
+    New partitions are a case of their own: nobody has to be started, and records may be skipped there.
+    """
     if not group.state.members:
         if group.last is None:
             _status(group)  # a table without owners may show a rebalance
@@ -613,10 +659,12 @@ def _unread(group: Examination, _: Limits) -> Observation:
     topics = group.read_topics
     free = [place for place, member in group.owners.items() if member < 0 and place[0] in topics]
     if not free:
-        if group.hidden is not None:
-            raise _UnknownError(group.hidden)
+        _need_visible(group)
         if not (group.state.complete and group.owned):
             _unknown("the source does not show partitions without an owner and a commit")
+        if group.last is not None and group.state.status != "Stable":
+            # A member that was killed is listed as an owner until its session ends.
+            _unknown("the group is not Stable, so who reads is not settled", _AGAIN)
         text = f"every partition of {count(len(topics), 'topic')} has a reader"
         return Observation(False, text, _evidence(_owners_seen(group), "the partition counts of its topics"))
     seen = f"owners of {count(len(group.owners), 'partition')} in {group.where}"
@@ -645,6 +693,7 @@ def _written(group: Examination, places: Collection[Place]) -> str:
 
 
 def _left_over(group: Examination, _: Limits) -> Observation:
+    """Look for committed offsets of topics that no member reads, and for records that wait there."""
     committed = group.lags if group.last is None else group.last.committed
     places = _need(committed, "the source shows no committed offsets")
     _members(group)
@@ -653,8 +702,8 @@ def _left_over(group: Examination, _: Limits) -> Observation:
     assumed = []
     if any(member.topics is None for member in group.state.members):
         assumed.append("members subscribe only to topics that they have partitions of")
-    if group.hidden is not None and not left:
-        raise _UnknownError(group.hidden)
+    if not left:
+        _need_visible(group)
     text = f"offsets are committed of {list_names(left, _SHOWN)}, which no member reads"
     return _unless(
         left,
@@ -667,6 +716,8 @@ def _left_over(group: Examination, _: Limits) -> Observation:
 
 def _offsets_seen(group: Examination, places: Collection[Place]) -> str:
     """Name offsets of partitions as evidence."""
+    if not places:
+        return "the offsets of the group: none is committed"
     what = "lag in the source of" if group.last is None else "commits and ends of"
     return f"{what} {count(len(places), 'partition')}"
 
@@ -679,8 +730,7 @@ def _lags(group: Examination) -> dict[Place, int]:
     empty = {place: 0 for place in group.owned if group.last.ends.get(place) == 0}
     lags = {**empty, **group.last.lags}
     if not lags:
-        if group.hidden is not None:
-            raise _UnknownError(group.hidden)
+        _need_visible(group)
         if group.owned:
             _need_all_lags(group, lags)
         _unknown("no member has a partition, and this user sees no committed offset", _AGAIN)
@@ -695,14 +745,18 @@ def _need_all_lags(group: Examination, lags: Collection[Place]) -> None:
     what = f"the lag of {count(len(dark), 'partition')} is unknown: {_names(dark)}"
     if group.last is None:
         _unknown(f"{what}; the source shows no committed offset there")
-    if group.hidden is not None:
-        raise _UnknownError(group.hidden)
+    _need_visible(group)
     if dark & group.last.ends.keys():
         _unknown(f"{what}; nothing is committed there", "see uncommitted; a consumer's own metrics show lag")
     _unknown(f"{what}; their leaders did not answer", "run it again when every partition has a leader")
 
 
 def _lag(group: Examination, limits: Limits) -> Observation:
+    """Look for partitions that lag by more than the limit.
+
+    "ok" takes the lag of each partition that has an owner. Three cases have an advice of their own:
+    partitions that nobody has, as many members as partitions, and the rest.
+    """
     lags = _lags(group)
     worst = max(lags, key=lags.__getitem__)
     above = [place for place, lag in lags.items() if lag > limits.lag]
@@ -722,6 +776,7 @@ def _lag(group: Examination, limits: Limits) -> Observation:
 
 
 def _beyond_the_end(group: Examination, _: Limits) -> Observation:
+    """Look for commits above the end of their partition, as after a topic was made anew."""
     lags = _lags(group)
     beyond = [place for place, lag in lags.items() if lag < 0]
     if not beyond:
@@ -739,11 +794,13 @@ def _looks(group: Examination) -> tuple[Offsets, Offsets]:
 
 
 def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[str]) -> Evidence:
+    """Return evidence of two looks at these partitions."""
     seen = f"{_offsets_seen(group, places)}, in two looks {duration(group.elapsed_ms)} apart"
     return _evidence(seen, **assumed)
 
 
 def _trend(group: Examination, limits: Limits) -> Observation:
+    """Look for a lag above the limit that grew between the looks."""
     before, after = (look.lags for look in _looks(group))
     change = {place: lag - before[place] for place, lag in after.items() if place in before}
     growing = [place for place, more in change.items() if more > 0 and after[place] > limits.lag]
@@ -758,6 +815,10 @@ def _trend(group: Examination, limits: Limits) -> Observation:
 
 
 def _standstill(group: Examination, _: Limits) -> Observation:
+    """Look for partitions with an owner where records wait and nothing was committed between the looks.
+
+    A partition without an owner stands still too, but no member is stuck there: see `unread`, `left over`.
+    """
     first, last = _looks(group)
     _members(group)
     owned = {*group.owned}
@@ -770,8 +831,8 @@ def _standstill(group: Examination, _: Limits) -> Observation:
     return _unless(
         still,
         text + list_names([*_with_owners(group, still)], _SHOWN),
-        "commits move wherever records wait",
-        _twice(group, last.lags, assumed=[often]),
+        "commits move wherever records wait" if waiting else "no record waited at both looks",
+        _twice(group, _lags(group), assumed=[often]),
     )
 
 
@@ -787,6 +848,7 @@ def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]
 
 
 def _hot_partition(group: Examination, limits: Limits) -> Observation:
+    """Look for a partition that got most of the new records."""
     first, last = _looks(group)
     fresh = {place: end - first.ends[place] for place, end in last.ends.items() if place in first.ends}
     total = sum(fresh.values())
@@ -799,12 +861,12 @@ def _hot_partition(group: Examination, limits: Limits) -> Observation:
 
 
 def _uncommitted(group: Examination, _: Limits) -> Observation:
+    """Look for partitions with an owner and records, and without a committed offset."""
     last = _need(group.last, "the source does not tell partitions without a commit from empty ones")
     seen = _owners_seen(group)
     without = [place for place in group.owned if last.ends.get(place) and place not in last.committed]
     if not without and (dark := [place for place in group.owned if place not in last.ends]):
-        if group.hidden is not None:
-            raise _UnknownError(group.hidden)
+        _need_visible(group)
         _unknown(f"the leaders of {_names(dark)} did not answer", "run it again when they do")
     text = f"records were written, and no offset is committed of {_names(without)}"
     ok = "every partition with an owner and records has a committed offset"
@@ -812,6 +874,7 @@ def _uncommitted(group: Examination, _: Limits) -> Observation:
 
 
 def _expiring(group: Examination, _: Limits) -> Observation:
+    """Look for offsets that a broker will forget, because no member is there."""
     if group.state.members:
         topics = group.read_topics
         if not topics:
@@ -827,10 +890,12 @@ def _expiring(group: Examination, _: Limits) -> Observation:
 
 
 def _retention_remedy(group: Examination) -> str:
+    """Say how to learn when offsets expire."""
     return ASK if group.last is None else "give this user DESCRIBE_CONFIGS on the cluster"
 
 
 def _joined(group: Examination, limits: Limits) -> Observation:
+    """Look for topics that are joined by partition and whose equal numbers are with different members."""
     _need(limits.joined or None, "no source tells which topics are joined", "name them with --joined")
     seen = _owners_seen(group)
     if group.owned_twice:
@@ -855,6 +920,7 @@ def _joined(group: Examination, limits: Limits) -> Observation:
 
 
 def _coordinator(group: Examination, _: Limits) -> Observation:
+    """Look for a broker that looks after more than its share of the groups."""
     broker, here, others, brokers = _need(
         group.coordinator,
         "the source does not show the coordinators of the cluster's groups",

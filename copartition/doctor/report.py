@@ -64,6 +64,8 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
     head = examination.state.name or "group", count(len(bad), "finding"), f"{unknown} unknown"
     console.print(cell("   ".join(head), "bold"))
     listing = table(["CHECK", "RESULT", "SEEN", "READ FROM"])
+    # Without a bound one long cell would push the last column out of sight in a pipe, which has no width.
+    listing.columns[2].max_width, listing.columns[3].max_width = 60, 40
     for finding in results:
         word = finding.check.severity if finding.status == "found" else finding.status
         seen = () if isinstance(finding.ground, Missing) else finding.ground.sources

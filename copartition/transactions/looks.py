@@ -207,6 +207,7 @@ def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
 
 
 def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
+    """Return what a coordinator knows of these transactional ids, without those that expired meanwhile."""
     answer = connection.ask(
         _DESCRIBE_TRANSACTIONS, 0, compact_array([compact_text(name) for name in ids]) + NO_TAGS
     )
@@ -235,6 +236,10 @@ def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> 
 def _open_producers(
     cluster: Cluster, places: Iterable[Partition], missing: list[Missing]
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
+    """Return the producers with an open transaction in each of these partitions, by topic and number.
+
+    What a leader does not tell is added to `missing`, and its partitions are left out: they are unknown.
+    """
     by_leader: dict[Broker, list[Partition]] = defaultdict(list)
     topics = {topic for topic, _ in places} & cluster.counts.keys()
     leaders = {topic: cluster.leaders(topic) for topic in topics}
@@ -258,6 +263,7 @@ def _open_producers(
 def _producers_of(
     broker: Broker, places: Sequence[Partition], config: Mapping[str, str], missing: list[Missing]
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
+    """Return the same from one leader; partitions that it refuses are added to `missing`."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for topic, number in places:
         numbers[topic].append(number)
@@ -408,6 +414,7 @@ def _fenced(earlier: Transaction, transaction: Transaction, transaction_version:
 
 
 def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> Finding:
+    """Return a finding about a transaction that its coordinator told in one look or in both."""
     times = "two looks" if looks == 2 else "the last look"
     ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
     return Finding(
@@ -422,6 +429,10 @@ def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: i
 
 
 def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
+    """Return the finding of a transaction that is open for longer than it may be, and who ends it.
+
+    What it holds back is a lower bound if a look does not show all of its partitions.
+    """
     assert transaction.started_ms is not None
     behind = {place.place: place.behind for place in look.partitions}
     held = [behind.get(place) for place in transaction.partitions]
@@ -450,6 +461,7 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
 
 
 def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
+    """Return the finding of a decided transaction, some partition of which has no marker in both looks."""
     partitions = count(len(transaction.partitions), "partition")
     return _of(
         transaction,
@@ -463,6 +475,7 @@ def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
 
 
 def _fencing(earlier: Transaction, transaction: Transaction) -> Finding:
+    """Return the finding of a transaction that was aborted between the looks."""
     return _of(
         transaction,
         "fenced",
@@ -490,6 +503,11 @@ def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Find
 
 
 def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:
+    """Return the finding of a producer whose transaction no coordinator knows.
+
+    It hangs for certain only if every transactional id was seen and it is older than any transaction may be:
+    `abort` drops its records, so it is not advised for less.
+    """
     age_ms = look.at_ms - producer.wrote_ms
     hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
     assumed = [_CLOCK]

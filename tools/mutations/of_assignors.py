@@ -543,7 +543,7 @@ ROWS = [
         "if False:",
         DOCTOR,
     ),
-    ("copartition/doctor/examination.py", "if group.hidden is not None and not left:", "if False:", DOCTOR),
+    ("copartition/doctor/examination.py", "if not left:", "if False:", DOCTOR),
     (
         "copartition/assignment_diff/needed.py",
         "return bool(balance.loads) and balance.loads == balance.best_loads",

@@ -119,6 +119,7 @@ FEW_HEARTBEATS = {**SETTINGS, "heartbeat.interval.ms": "20000"}
 FAULTS = [
     ("state", with_state(replace(group(), status="PreparingRebalance")), "copartition why LOG"),
     ("state", with_state(EMPTY), "Start its members"),
+    ("state", with_state(replace(group(), status=None)), "assigning or reconciling with 2 members"),
     ("state", with_state(group(), members_before=THREE.members), "1 member came or went in 10.0 s"),
     ("clients", with_state(replace(group(), clients=("java", "librdkafka"))), "java and librdkafka"),
     ("owners", with_state(TWICE), "two members have orders-0"),
@@ -309,6 +310,11 @@ REDUCED = {
         ALL - {"hot partition", "standstill"},
         1,
     ),
+    "a group that is reconciling": (
+        with_state(replace(CONSUMER, status="Reconciling")),
+        ALL - {"state", "unread"},
+        1,
+    ),
     "no DESCRIBE on the topic": (HIDDEN, OF_MEMBERS | {"timeouts"}, 2),
     "leaders that do not answer": (
         replace(HEALTHY, last=Offsets(dict.fromkeys(PLACES, 595), {PLACES[0]: 600})),
@@ -356,6 +362,28 @@ def test_every_answer_names_its_evidence_or_the_way_to_it(seen: Examination) -> 
 def test_a_finding_cannot_be_made_without_evidence() -> None:
     with pytest.raises(ValueError, match="without evidence"):
         Finding(CHECKS[0], Missing("nothing was seen", "look"), "it is bad", found=True)
+
+
+def test_each_evidence_of_offsets_is_of_some_or_says_that_there_are_none() -> None:
+    seen, _, _ = REDUCED["no commit in empty partitions"]
+    told = {finding.check.name: finding.ground for finding in findings(seen, JOINED)}
+    assert told["left over"] == Evidence(("the offsets of the group: none is committed",))
+    standstill = told["standstill"]
+    assert isinstance(standstill, Evidence)
+    assert standstill.sources == ("commits and ends of 4 partitions, in two looks 10.0 s apart",)
+
+
+def test_idle_members_of_one_client_id_are_counted() -> None:
+    ghosts = tuple(member._replace(client_id="pod-2") for member in FIVE.members)
+    idle = finding_of("idle", with_state(replace(FIVE, members=ghosts)))
+    assert idle.text == "3 members without a partition: pod-2 (3 members)"
+
+
+def test_the_table_stays_narrow_in_a_pipe(tmp_path: Path) -> None:
+    members = tuple(member._replace(client_id=f"{member.id}-{'x' * 90}") for member in FIVE.members)
+    (path := tmp_path / "wide.json").write_bytes(snapshot_bytes(replace(FIVE, members=members)))
+    text = CliRunner().invoke(doctor, [str(path)], env={"KAFKA_BOOTSTRAP_SERVERS": ""}).stdout
+    assert max(map(len, text.partition("\n\n")[0].splitlines())) < 140
 
 
 @pytest.mark.parametrize("owners", [(0, 1, 0, 1), (0, 0, 0, 1), (0, 0, 0, 0), (0, 1, 0, -1), (0, 0, 1, 1)])
