@@ -89,8 +89,8 @@ ROWS = [
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "len(each.active) < each.threads * per_thread",
-        "len(each.active) <= each.threads * per_thread",
+        "len(client.active) < client.threads * per_thread",
+        "len(client.active) <= client.threads * per_thread",
         CLASSIC_STICKY,
     ),
     (
@@ -107,7 +107,7 @@ ROWS = [
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:",
+        "if offset == RUNNING or (str(client.id), self.tasks[task]) in owned:",
         "if offset == RUNNING:",
         CLASSIC_STICKY,
     ),
@@ -125,8 +125,8 @@ ROWS = [
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "(*each.source_topics, *each.changelog_topics)",
-        "each.source_topics",
+        "(*subtopology.source_topics, *subtopology.changelog_topics)",
+        "subtopology.source_topics",
         STREAMS_RACKS,
     ),
     (

@@ -305,14 +305,14 @@ ROWS = [
     ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
     (
         "partitioning/clients/read_process_write/member.py",
-        "(each.topic(), each.partition()) not in",
-        "(each.topic(), each.partition()) in",
+        "(record.topic(), record.partition()) not in",
+        "(record.topic(), record.partition()) in",
         LOOP,
     ),
     ("partitioning/clients/read_process_write/member.py", "at.offset < self._next[of]", "False", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "self._first[of] < each.offset", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "self._first[of] < partition.offset", "False", LOOP),
     ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "last.offset + 1", "last.offset", LOOP),
     ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
     (
         "partitioning/clients/read_process_write/loop.py",

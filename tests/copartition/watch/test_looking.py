@@ -2,7 +2,7 @@
 
 import pytest
 
-from copartition.watch import Looks
+from copartition.watch.changes import Looks
 from copartition.watch.changes import ENDS_S
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
