@@ -310,7 +310,12 @@ ROWS = [
         LOOP,
     ),
     ("partitioning/clients/read_process_write/member.py", "at.offset < self._next[of]", "False", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "self._first[of] < partition.offset", "False", LOOP),
+    (
+        "partitioning/clients/read_process_write/member.py",
+        "self._first[of] < partition.offset",
+        "False",
+        LOOP,
+    ),
     ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
     ("partitioning/clients/read_process_write/member.py", "last.offset + 1", "last.offset", LOOP),
     ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
