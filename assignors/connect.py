@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from assignors.group import Assignment, Group, Member, Topic
+from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList
 from assignors.rules.group_spec import members_by_id
-from partitioning.errors import InvalidGroupError
+from partitioning.errors import InvalidConfigError, InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.hash_codes import TaskId
 from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet
@@ -413,3 +414,70 @@ def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignme
     return Assignment.for_group(
         Group(topics, members), {worker: map(_partition, held) for worker, held in lists.items()}
     )
+
+
+class ConnectEagerAssignor:
+    """Kafka Connect's `connect.protocol=eager`: connectors, then tasks, in one circle over the workers.
+
+    A connector is a topic, a task a partition of it; the connector itself is partition 0 of a topic
+    "connector:" and its name. Workers take whatever they are given, whatever `Member.topics` says.
+    """
+
+    name: ClassVar[str] = "connect-eager"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+
+    def assign(self, group: Group) -> Assignment:
+        """Decide who runs what, in each worker's order.
+
+        InvalidGroupError for "connector:..." of no connector.
+        """
+        return assign_connect_eager(group)
+
+
+class ConnectIncrementalAssignor:
+    """Kafka Connect's default: moves little, and lets the tasks of a lost worker wait for it (KIP-415).
+
+    Topics are as for "connect-eager"; `Member.owned` is what a worker runs.
+
+    Args:
+        max_delay_ms: `scheduled.rebalance.max.delay.ms`.
+
+    Raises:
+        InvalidConfigError: it is below 0.
+    """
+
+    name: ClassVar[str] = "connect-incremental"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+
+    def __init__(self, max_delay_ms: int = 300_000) -> None:
+        if max_delay_ms < 0:
+            raise InvalidConfigError(f"max_delay_ms is {max_delay_ms}; give 0 or more milliseconds")
+        self._max_delay_ms = max_delay_ms
+        self._memory = ConnectMemory()
+        self._now_ms = 1
+
+    def assign(self, group: Group) -> Assignment:
+        """Decide who runs what after the next round, which comes when the delay of the last one is over.
+
+        Raises:
+            InvalidGroupError: a topic "connector:..." that stands for no connector.
+        """
+        return self.assign_at(group, self._now_ms + self._memory.delay_ms).assignment
+
+    def assign_at(self, group: Group, now_ms: int, generation: int | None = None) -> ConnectRound:
+        """Decide one round at a time of the leader's clock: what is revoked, and how long what is lost waits.
+
+        Args:
+            group: its generation is the last one that the leader completed, as `Group.next` has it.
+            now_ms: the leader's clock, above 0.
+            generation: the generation of this round; None: the one after the group's.
+
+        Raises:
+            InvalidGroupError: a topic "connector:..." that stands for no connector.
+        """
+        generation = group.generation + 1 if generation is None else generation
+        self._now_ms = now_ms
+        answer, self._memory = assign_connect_incremental(
+            group, self._memory, now_ms, self._max_delay_ms, generation
+        )
+        return answer

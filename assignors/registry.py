@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from assignors.connect import ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
@@ -9,8 +10,6 @@ from assignors.strategies import (
     AiokafkaRoundRobinAssignor,
     AiokafkaStickyAssignor,
     BrokerRangeAssignor,
-    ConnectEagerAssignor,
-    ConnectIncrementalAssignor,
     CooperativeStickyAssignor,
     KafkaPythonCooperativeStickyAssignor,
     KafkaPythonRangeAssignor,

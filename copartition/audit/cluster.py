@@ -1,11 +1,9 @@
-"""Topics of a cluster, each read once: audited, and checked for a join by partition."""
+"""A topic of a cluster, read once and audited."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from copartition.audit.conclusion import conclude
 from copartition.audit.forms import FormCounts
@@ -13,9 +11,6 @@ from copartition.audit.hottest import HotKeys
 from copartition.audit.reader import Reading
 from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import LogicalKey, Records, Selection, TopicAudit
-from copartition.check.judge import judge
-from copartition.check.proof import KeyComparison, KeyPairs
-from copartition.check.verdict import JoinVerdict, checked_topics
 
 ALL_FORMS = 1 << 18
 """So many records are looked at for the forms of their keys, and of all further ones, one batch in eight."""
@@ -69,45 +64,3 @@ def audit_topic(
                 counted.result()
         audit = conclude(topic, tally, reading.coverage, forms.forms(decode), compacted=reading.compacted)
         return replace(audit, hottest=hot.hottest(), hottest_error=hot.error)
-
-
-_UNCOMMITTED = (
-    "records of open and aborted transactions count, as for a reader at read_uncommitted; "
-    "--isolation read-committed leaves them out"
-)
-_COMMITTED = "records of open and aborted transactions do not count, as for a reader at read_committed"
-
-
-class JoinCheck(NamedTuple):
-    """A verdict and what it rests on."""
-
-    verdict: JoinVerdict
-    audits: tuple[TopicAudit, ...]  # who wrote each topic
-    pairs: tuple[KeyPairs, ...]  # of each topic but the last, where its keys are that the next one has, too
-
-
-def check_topics(
-    topics: Sequence[str],
-    config: Mapping[str, Any],
-    selection: Selection | None = None,
-    *,
-    decoder: Callable[[str], Callable[[bytes, str], LogicalKey] | None] = lambda _: None,
-) -> JoinCheck:
-    """Whether topics of a cluster can be joined partition by partition.
-
-    A sample, the default of `selection`, can prove that a join breaks but never that it holds. Fewer than two
-    topics, or one of them twice, raise `InvalidConfigError`; other arguments and errors are those of
-    `audit_topic`.
-    """
-    names = checked_topics(topics)
-    comparison = KeyComparison(len(names))
-    audits = [
-        audit_topic(topic, config, selection, also=partial(comparison.add, number), decode=decoder(topic))
-        for number, topic in enumerate(names)
-    ]
-    complete = all(audit.coverage.kind == "full" for audit in audits)
-    verdict = judge(audits, comparison.proof(complete=complete))
-    isolation = _COMMITTED if selection is not None and selection.committed else _UNCOMMITTED
-    verdict = replace(verdict, assumed=(*verdict.assumed, isolation))
-    pairs = tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(names))))
-    return JoinCheck(verdict, tuple(audits), pairs)

@@ -14,10 +14,9 @@ import numpy as np
 
 from copartition.audit.hottest import OF_TOPIC
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
-from copartition.check.verdict import key_text
 from copartition.kit.json import attributes, dump, json_schema
 from copartition.kit.markdown import markdown_table, markdown_text
-from copartition.kit.words import Table, first_of, ranges
+from copartition.kit.words import Table, first_of, key_text, ranges
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:

@@ -162,5 +162,5 @@ def _check_records(
     from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition check", "kafka"):
-        from copartition.audit.cluster import check_topics  # noqa: PLC0415
+        from copartition.check.cluster import check_topics  # noqa: PLC0415
     return JoinReport(*check_topics(topics, config, selection, decoder=keys))

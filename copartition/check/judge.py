@@ -19,10 +19,9 @@ from copartition.check.verdict import (
     Topic,
     answer_of,
     checked_topics,
-    key_text,
 )
 from copartition.check.writers import Placement, clients_of, placement, rule_name, seniority, setting_for
-from copartition.kit.words import count, list_names
+from copartition.kit.words import count, key_text, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.profiles import PROFILES
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from copartition.audit.topic_audit import Coverage, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan, MustGrow, PlannedJoin
 from copartition.check.proof import KeyPairs
-from copartition.check.verdict import JoinVerdict, KeyProof, Reason, Remedy, Topic, key_text
+from copartition.check.verdict import JoinVerdict, KeyProof, Reason, Remedy, Topic
 from copartition.kit.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.kit.markdown import Page, markdown_text
-from copartition.kit.words import Table, list_names, visible
+from copartition.kit.words import Table, key_text, list_names, visible
 from copartition.simulation.growth import CURE, skipped_records
 from copartition.simulation.inputs.settings import Settings
 

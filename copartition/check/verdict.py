@@ -174,13 +174,3 @@ def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
             f"a join has two topics or more, each once, not {', '.join(topics) or 'none'}"
         )
     return topics
-
-
-def key_text(key: bytes, most: int = 60) -> str:
-    """A key as people can read it: its text in quotes, else its bytes; of a long one, its beginning."""
-    shown = key[:most]
-    try:
-        text = repr(shown.decode())
-    except UnicodeDecodeError:
-        text = f"0x{shown.hex()}"
-    return text if len(key) <= most else f"{text} and {len(key) - most:,} bytes more"

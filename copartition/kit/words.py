@@ -168,3 +168,13 @@ def described(type_: type) -> dict[str, str]:
     """The descriptions under "Attributes:" in the docstring of a class."""
     attributes = (getdoc(type_) or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
     return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, attributes)}
+
+
+def key_text(key: bytes, most: int = 60) -> str:
+    """Return a key as people can read it: its text in quotes, else its bytes; of a long key, `most` bytes."""
+    shown = key[:most]
+    try:
+        text = repr(shown.decode())
+    except UnicodeDecodeError:
+        text = f"0x{shown.hex()}"
+    return text if len(key) <= most else f"{text} and {len(key) - most:,} bytes more"

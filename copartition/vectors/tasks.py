@@ -7,9 +7,8 @@ from dataclasses import replace
 from itertools import count, groupby
 from typing import Any, TypeAlias
 
-from assignors.connect import CONNECTOR, INSTANCE
+from assignors.connect import CONNECTOR, INSTANCE, ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.group import Group, Member, Topic
-from assignors.strategies import ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.streams.application import ProcessAssignment
 from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
 from assignors.streams.high_availability import StreamsHighAvailabilityAssignor

@@ -87,7 +87,7 @@ def why(
             "of a broker's group coordinator or of a consumer"
         )
     if as_scenario:
-        from copartition.shell.verbs.snapshot import scenario_yaml  # noqa: PLC0415 - few ask for it
+        from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - few ask for it
         from copartition.why.cures import scenario_of  # noqa: PLC0415
 
         if len(groups) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor, list_assignors
-from assignors.strategies import ConnectIncrementalAssignor
+from assignors.connect import ConnectIncrementalAssignor
 from partitioning.errors import InvalidConfigError, InvalidGroupError
 from tests.support.agreement import assert_agree
 from tests.support.tasks import connect_difference, golden_lines

@@ -15,8 +15,9 @@ from benchmarks.audits.reading import read
 from benchmarks.audits.recording import as_table
 from benchmarks.audits.truth import Written, broken
 from benchmarks.audits.writing import write
-from copartition.audit.cluster import audit_topic, check_topics
+from copartition.audit.cluster import audit_topic
 from copartition.audit.topic_audit import Selection
+from copartition.check.cluster import check_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

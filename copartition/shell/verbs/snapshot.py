@@ -1,19 +1,10 @@
 """`copartition snapshot`: a group at one moment, to be kept."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
 
-from copartition.kit.words import visible
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import command, write
 from copartition.shell.options import group_option, out_option, verbose_option
-
-if TYPE_CHECKING:
-    from copartition.simulation import Scenario
 
 
 @command(
@@ -52,18 +43,7 @@ def snapshot(
         write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
         return
     from copartition.simulate_scenarios.captured import scenario_of  # noqa: PLC0415 - as above
+    from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - as above
 
     captured = scenario_of(source_group.state, assignor=assignor)
     write(scenario_yaml(captured.scenario, captured.assumed), out)
-
-
-def scenario_yaml(scenario: Scenario, assumed: Sequence[str]) -> str:
-    """A scenario as a file, below comments that say what was assumed."""
-    import yaml  # noqa: PLC0415 - only a scenario needs it
-
-    from copartition.simulation.inputs.file import scenario_to_dict  # noqa: PLC0415 - as above
-
-    comments = "".join(f"# assumed: {visible(text)}\n" for text in assumed)
-    return comments + yaml.safe_dump(
-        scenario_to_dict(scenario), sort_keys=False, width=120, allow_unicode=True
-    )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assignors.group import Topic
-from copartition.kit.words import described
+from copartition.kit.words import described, visible
 from copartition.simulation.inputs import kinds
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
@@ -117,6 +117,15 @@ def _event_value(event: Event) -> dict[str, Any]:
     elif isinstance(event, ByName):
         written["consumer"] = event.consumer
     return written
+
+
+def scenario_yaml(scenario: Scenario, assumed: Iterable[str]) -> str:
+    """Return the text of a scenario file, below one comment for each thing that was assumed."""
+    import yaml  # noqa: PLC0415 - only a written scenario needs it
+
+    comments = "".join(f"# assumed: {visible(text)}\n" for text in assumed)
+    written = yaml.safe_dump(scenario_to_dict(scenario), sort_keys=False, width=120, allow_unicode=True)
+    return comments + written
 
 
 class ReadyScenario(NamedTuple):
