@@ -7,7 +7,7 @@ import pytest
 
 from assignors.state import GroupState
 from copartition.groups.snapshot import Step
-from copartition.watch import Trouble
+from copartition.watch.changes import Trouble
 from copartition.watch.report import WatchReport, trouble_text
 from tests.copartition.watch.groups import group
 
