@@ -25,6 +25,9 @@ of them (`copartition/migration.json`). `--compare` writes this page and that fi
 - Members of a mixture take turns, and the client that is named first led when the first member was replaced.
 - Clients: Java 4.3.1, librdkafka 2.16.0, kafka-python 3.0.12, aiokafka 0.14.0. The last two assign with
   their own assignors.
+- Before the first bounce to the consumer protocol, members of Java and librdkafka have the timeouts set that
+  have to go. In most walks on 4.3.1 in which members joined one by one they do not: these are of an earlier
+  run.
 
 """
 
