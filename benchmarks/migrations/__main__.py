@@ -3,7 +3,7 @@
 Three members of each kind of client, and of mixtures, are replaced one after the other with the settings that
 `copartition migrate` names; after every restart all of them have to live and to share all partitions. What
 became of each way is `measured.json`. From it come `benchmarks/migrations.md`, the table of it, and
-`copartition/migration.json`, by which `copartition migrate` decides. With `--compare` no broker is needed.
+`copartition/migrate/walks.json`, by which `copartition migrate` decides. With `--compare` no broker is needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.broker import Broker, Kafka
 
 MEASURED = Path(__file__).parent / "measured.json"
 PAGE = Path(__file__).parents[1] / "migrations.md"
-TABLE = Path(__file__).parents[2] / "copartition" / "migration.json"
+TABLE = Path(__file__).parents[2] / "copartition" / "migrate" / "walks.json"
 SETTINGS = "group.initial.rebalance.delay.ms=3000\ngroup.consumer.session.timeout.ms=45000\n"
 """All members that start together are in the first generation, and a busy machine loses no member."""
 COORDINATOR_TELLS = "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.coordinator.group=info"
@@ -43,8 +43,8 @@ def main() -> None:
     walks = [way for way in walks if not (chosen.missing and way.name in measured)]
     if not chosen.compare:
         _walk_all(walks, measured, chosen.at_a_time)
+    TABLE.write_text(table(measured))  # by which `migrate` decides what the page says of it
     PAGE.write_text(page(measured))
-    TABLE.write_text(table(measured))
 
 
 def _walk_all(walks: list[Walk], measured: dict[str, dict[str, Any]], at_a_time: int) -> None:

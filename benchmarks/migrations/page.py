@@ -15,7 +15,7 @@ _HEAD = """# Ways from one strategy to another
 `python -m benchmarks.migrations` walks ways between strategies with three real members on real brokers: they
 are replaced by members with the settings that `copartition migrate` prints, and after every replacement all
 of them have to live, hear of no error and share all partitions. `copartition migrate` decides by what became
-of them (`copartition/migration.json`). `--compare` writes this page and that file again from
+of them (`copartition/migrate/walks.json`). `--compare` writes this page and that file again from
 `migrations/measured.json`.
 
 - **rolling**: one member leaves, then one with the new settings comes. **surge**: one comes, then one leaves.
@@ -25,6 +25,9 @@ of them (`copartition/migration.json`). `--compare` writes this page and that fi
 - Members of a mixture take turns, and the client that is named first led when the first member was replaced.
 - Clients: Java 4.3.1, librdkafka 2.16.0, kafka-python 3.0.12, aiokafka 0.14.0. The last two assign with
   their own assignors.
+- Before the first bounce to the consumer protocol, members of Java and librdkafka have the timeouts set that
+  have to go. In most walks on 4.3.1 in which members joined one by one they do not: these are of an earlier
+  run.
 
 """
 

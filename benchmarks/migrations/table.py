@@ -1,4 +1,4 @@
-"""What `copartition migrate` decides by: `copartition/migration.json`, made of what became of every walk."""
+"""What `copartition migrate` decides by: `copartition/migrate/walks.json`, made of what became of every walk."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From one list of strategies to another by rolling bounces: which are safe, or why none is.
 
 A rolling bounce restarts one member after the other with new settings, so that for a while members with old
-and new ones are in the group together. What is safe is not argued here but looked up: `migration.json` has
+and new ones are in the group together. What is safe is not argued here but looked up: `walks.json` has
 what became of real groups that were walked from each strategy to each other one (`benchmarks/migrations`
 writes it). Beside it stands the coordinator's rule that all members need a strategy in common (KIP-429), and
 what clients refuse to be configured with.
@@ -25,7 +25,7 @@ from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
 from partitioning.kit.packages import read_data, read_toml
 
-_CLIENTS = read_toml(__package__, "migration.toml")
+_CLIENTS = read_toml(__package__, "clients.toml")
 """Of each client, its names of strategies, and the settings that it refuses under the consumer protocol."""
 
 CLIENTS = tuple(_CLIENTS)
@@ -264,6 +264,7 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _A
         "no partition is read from when the last member leaves until the new ones are there; on each milder "
         "way that was walked the new member was refused, and the others read on"
     )
+    # The milder ways stand beside the stop, so that readers see that these were tried.
     walks = [walk for how in _HOW for walk in _walked(asked.clients, (old, new), how)]
     ground = Evidence(tuple(map(str, walks)))
     settings = _settings(new, asked.clients, was_remote=_remote(old))
@@ -403,6 +404,8 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> _Fault 
         )
         return _Fault(refusal, instead, sources)
     if _remote(old) == _remote(new):
+        # With nothing in common a classic member gets InconsistentGroupProtocol, on which clients stop.
+        # Between its own assignors the coordinator chooses, so any two members go together.
         accepted = _remote(old) or {*old} & {*new}
         return None if accepted else _Fault("old and new members need a strategy in common", None, (_RULE,))
     return _conversion_fault(old, new, asked)
@@ -424,13 +427,16 @@ def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked)
             f"Set it to {needed} or bidirectional on all brokers first.",
             (f"{policy}, as said",),
         )
+    # One group that was lost is enough: others may have come through by luck, because a member came back
+    # before the rest had rebalanced without it.
     refused = [walk for walk in _conversions(old, new, asked.clients) if walk.fault]
     if not refused:
         return None
     walk = refused[0]
     strategy = walk.way[0 if _remote(new) else -1][0]
     return _Fault(
-        f"Kafka {list_names(walk.kafka)} refuse to convert {' and '.join(walk.clients)} groups of {strategy}",
+        f"brokers of Kafka {list_names(walk.kafka)} refuse to convert {' and '.join(walk.clients)} groups of "
+        f"{strategy}",
         None,
         tuple(map(str, refused)),
     )
@@ -466,19 +472,21 @@ def _conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[s
     """Return the walks between the protocols, of each strategy that a classic member may have used."""
     if _remote(old) and _remote(new):
         return _walked(clients, (old, new))
+    # Which strategy of a list the group uses depends on the other members, so each must have been safe.
     pairs = [((name,), new) for name in old] if _remote(new) else [(old, (name,)) for name in new]
     return [walk for pair in pairs for walk in _walked(clients, pair)]
 
 
 def _walked(clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling") -> list[Walked]:
     """Return the walks of this way by groups that have no other clients than these."""
+    # A mixture is no safer than each of its clients alone, since any member may come to lead.
     return [walk for walk in _table() if (walk.way, walk.how) == (way, how) and {*walk.clients} <= {*clients}]
 
 
 @cache
 def _table() -> tuple[Walked, ...]:
     """Return what became of all groups that were walked."""
-    rows = json.loads(read_data(__package__, "migration.json"))
+    rows = json.loads(read_data(__package__, "walks.json"))
     return tuple(
         Walked(
             tuple(row["clients"]),
@@ -497,6 +505,7 @@ def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[s
     """Return what keeps the members' timeouts in force: under the consumer protocol the brokers have them."""
     if _remote(old) or not _remote(new):
         return ()
+    # By group, not by broker, so that the timeouts of other groups stay as they are.
     whose = f"--alter --entity-type groups --entity-name {shlex.quote(group)}"
     return (f"kafka-configs.sh --bootstrap-server HOST:PORT {whose} --add-config {_TIMEOUTS}",)
 

@@ -14,6 +14,7 @@ from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.needed import CO_PARTITIONED
 from copartition.assignment_diff.report.headline import left_out
 from copartition.assignment_diff.report.model import named_places, renames
+from copartition.groups.offers import offered_lists
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import Table, count, duration, list_names, number
 from copartition.simulation.growth import CURE, skipped_records
@@ -78,7 +79,7 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
         yield Detail(f"{text}. To lose none, {CURE}.", ground)
     if stops is None:
         return
-    if stops.protocol == "cooperative":
+    if stops.protocol == "cooperative" and isinstance(offered_lists(diff.before), Missing):
         what = "whether each member lists cooperative strategies only"
         otherwise = (
             "if one also lists an eager one, as amid a migration, every rebalance stops the whole group"

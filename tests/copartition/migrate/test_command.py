@@ -277,8 +277,8 @@ def test_a_stop_is_the_last_resort_and_says_what_it_stops(run):
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0] == (
-        "No rolling bounce leads to uniform: Kafka 4.3.1 and 4.4.0 refuse to convert librdkafka groups of "
-        "cooperative-sticky."
+        "No rolling bounce leads to uniform: brokers of Kafka 4.3.1 and 4.4.0 refuse to convert librdkafka "
+        "groups of cooperative-sticky."
     )
     assert lines[1:3] == [
         "Only a stop of the whole group does: let all members leave, then start all of them.",
