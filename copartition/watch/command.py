@@ -83,7 +83,8 @@ def watch(
         click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
         return
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
-    from copartition.watch import Looks, Trouble  # noqa: PLC0415
+    from copartition.watch import Trouble  # noqa: PLC0415
+    from copartition.watch.changes import Looks  # noqa: PLC0415
 
     def tell(trouble: Trouble) -> None:
         words = trouble_text(trouble, looks.clock())

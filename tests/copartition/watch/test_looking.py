@@ -2,8 +2,8 @@
 
 import pytest
 
-from copartition.watch import Looks, Trouble
-from copartition.watch.changes import ENDS_S
+from copartition.watch import Trouble
+from copartition.watch.changes import ENDS_S, Looks
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 
