@@ -146,7 +146,7 @@ class Admin:
     def may_see_every_topic(self) -> bool:
         """Return whether this user may DESCRIBE topics of any name.
 
-        Asked with a name that no topic has: a broker refuses it to a user without the right. No topic is made.
+        Asks with a name that no topic has; a broker refuses it to a user without the right. No topic is made.
         """
         from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - an optional package
 
