@@ -54,7 +54,7 @@ def secured_broker() -> Iterator[Secured]:
             allowed("guest", ResourceType.TOPIC, topics[1], AclOperation.DESCRIBE),
         ]
         for done in admin.create_acls(rights).values():
-            done.result(30)
+            done.result()
         yield Secured(own.bootstrap_servers, f"127.0.0.1:{users_port}", *topics)
 
 

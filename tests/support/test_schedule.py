@@ -1,4 +1,4 @@
-"""Files of Spark run in two workers, those of other live tests begin before the rest, and a line says how far."""
+"""Files of Spark run in two workers, live tests begin before the rest, and a line says how far a run is."""
 
 from types import SimpleNamespace
 

@@ -6,7 +6,9 @@ from copartition.kit.evidence import Evidence, Missing
 
 
 @pytest.mark.parametrize(
-    ("seen", "assumed"), [((), ()), (("",), ()), (("a capture",), ("",))], ids=["none", "empty", "empty-assumed"]
+    ("seen", "assumed"),
+    [((), ()), (("",), ()), (("a capture",), ("",))],
+    ids=["none", "empty", "empty-assumed"],
 )
 def test_evidence_names_its_sources(seen: tuple[str, ...], assumed: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="at least one source"):

@@ -60,7 +60,7 @@ def written(encrypted: Encrypted) -> int:
     """How many records the topic has."""
     asked = {TopicPartition(encrypted.topic, number): OffsetSpec.latest() for number in range(2)}
     admin = AdminClient(encrypted.listeners["plain"])  # an answer never comes to one that is gone
-    return sum(answer.result(30).offset for answer in admin.list_offsets(asked).values())
+    return sum(answer.result().offset for answer in admin.list_offsets(asked).values())
 
 
 @either

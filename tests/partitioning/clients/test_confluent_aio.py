@@ -17,8 +17,8 @@ from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
 from tests.support.broker import Kafka, free_ports
 from tests.support.records import partition_of_each_key, produce_by_librdkafka
+from tests.support.waiting import GENEROUS_S
 
-GENEROUS_S = 20
 KEYS = [bytes([first, *b"key"]) for first in range(256)]
 
 

@@ -14,6 +14,7 @@ from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for, unwatched_producer
 from tests.partitioning.clients.strategies import Strategy, last
 from tests.support.broker import Kafka
+from tests.support.waiting import GENEROUS_S, wait_until
 
 
 def test_delivery_reports_are_kept(mocked: Cluster) -> None:
@@ -44,8 +45,9 @@ def lose(
 
 
 FINISH = {
-    "flush": lambda producer: producer.flush(60),
-    "poll": lambda producer: [producer.poll(0.2) for _ in range(100)],
+    "flush": lambda producer: producer.flush(GENEROUS_S),
+    # The poll that hears of the loss raises.
+    "poll": lambda producer: wait_until(lambda: False, lambda: producer.poll(0.2)),
     "close": lambda producer: producer.close(),
     "with": lambda producer: producer.__exit__(None, None, None),
 }

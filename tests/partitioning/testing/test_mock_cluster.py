@@ -11,6 +11,7 @@ from numpy.random import mtrand
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, MissingDependencyError
 from partitioning.testing import mock_cluster
 from partitioning.testing.mock_cluster import MockCluster, MockClusterError
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.live
 
@@ -52,7 +53,7 @@ def test_another_process_reads_each_record_where_it_was_put(cluster: MockCluster
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=GENEROUS_S,
     )
     assert sorted(answer.stdout.splitlines()) == sorted(f"{p} record {p}" for p in range(12))
 

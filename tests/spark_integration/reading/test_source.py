@@ -70,7 +70,7 @@ def aged(broker: Kafka) -> str:
     fill(broker, topic)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for done in admin.delete_records([TopicPartition(topic, 0, 100)]).values():
-        done.result(30)
+        done.result()
     return topic
 
 
@@ -250,7 +250,7 @@ def test_what_aged_out_between_the_batches_of_a_stream(
     assert producer.flush(60) == 0
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for done in admin.delete_records([TopicPartition(topic, 0, 15)]).values():
-        done.result(30)
+        done.result()
     if fails:
         with pytest.raises(PySparkException, match=r"DataLossError.*no longer has offset 10"):
             drain(session, broker, topic, tmp_path)

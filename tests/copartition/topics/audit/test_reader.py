@@ -177,7 +177,7 @@ def test_compacted_topics_tombstones_and_transactions_are_no_surprise(broker: Ka
     servers, topic = broker.bootstrap_servers, f"copartition-compacted-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": servers})
     compacted = NewTopic(topic, 3, 1, config={"cleanup.policy": "compact"})
-    admin.create_topics([compacted])[topic].result(30)
+    admin.create_topics([compacted])[topic].result()
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -197,7 +197,7 @@ def test_compacted_topics_tombstones_and_transactions_are_no_surprise(broker: Ka
         audit = audit_topic(topic, {"bootstrap.servers": servers}, Selection(committed=committed))
         assert (audit.certainty, audit.coverage.read, audit.compacted) == ("sure", rows, True)
         assert ("aborted transactions wrote is left out" in audit.coverage.text) == committed
-    admin.delete_topics([topic])[topic].result(30)
+    admin.delete_topics([topic])[topic].result()
 
 
 @pytest.mark.broker
@@ -244,17 +244,17 @@ def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool
     servers = broker.bootstrap_servers
     topic = f"copartition-gone-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
     written(servers, topic, [*KEYS])
     with Reading(topic, {"bootstrap.servers": servers}) as found:
-        admin.delete_topics([topic])[topic].result(30)
+        admin.delete_topics([topic])[topic].result()
         if again:
-            admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+            admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
             written(servers, topic, [*KEYS])
         with pytest.raises(TopicChangedError, match=said):
             list(found)
     if again:
-        admin.delete_topics([topic])[topic].result(30)
+        admin.delete_topics([topic])[topic].result()
 
 
 @pytest.mark.broker
@@ -271,4 +271,4 @@ def test_the_right_that_is_missing_is_named(secured: Secured, which: str, right:
     admin = AdminClient({"bootstrap.servers": secured.admin_servers})
     everything = [TopicPartition(topic, partition, OFFSET_END) for partition in range(2)]
     for done in admin.delete_records(everything).values():
-        done.result(30)
+        done.result()
