@@ -8,6 +8,9 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
+# A recipe that pipes what pip says into awk must fail if pip does.
+SHELL := bash
+
 # Without bytecode every worker of the tests, and every Python that Spark starts, compiles all it imports again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -24,16 +27,18 @@ $(READY): dev.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "copartition needs Python 3.11 or newer; '$(PYTHON)' is not on the PATH." >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "copartition needs Python 3.11 or newer; $$($(PYTHON) --version) is too old. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	@rm -f $(READY)
-	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@echo "Setting up $(VENV), once: about a minute, $$(grep -c '^[a-z].*==' dev.lock) packages to fetch and to install"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r dev.lock
+	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r dev.lock | awk \
+	  '/^Collecting/ {print "  fetching " $$2} /^Installing collected/ {print "  installing what was fetched"} {fflush()}'
+	@echo "  installing copartition, editable"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
 demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
 	@$(BIN)/python -m examples.flights
 
-PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --durations 10
+PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --durations 10 -o console_output_style=classic
 # No live test runs in the quick tier that would be tried again.
 QUICK = $(PYTEST) --tier quick --numprocesses auto -p no:rerunfailures
 T ?=

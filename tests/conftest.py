@@ -63,7 +63,7 @@ def _encrypted_broker() -> AbstractContextManager[Any]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_folders_of_the_fuzzer_left() -> Iterator[None]:
-    """Remove them at the end: a process of the quick tier ends without what Python does at an exit."""
+    """Remove them at the end: a worker may end without what Python does at an exit."""
     yield
     for name in [name for name in sys.modules if name.startswith("tools.fuzz.")]:
         if folder := getattr(sys.modules[name], "FOLDER", None):

@@ -84,10 +84,10 @@ def encrypted_broker() -> Iterator[Encrypted]:
     with listening_with_tls() as (own, listeners):
         kafka = Kafka(own.bootstrap_servers)
         topic, group = kafka.create_topic(2), "billing"
-        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         _admit(admin, topic, group)
         _commit(admin, group, topic)
-        filling = Producer({"bootstrap.servers": own.bootstrap_servers})
+        filling = Producer({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         for partition in range(2):
             filling.produce(topic, b"value", b"key", partition)
         filling.flush(60)

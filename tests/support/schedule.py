@@ -2,10 +2,14 @@
 
 A worker runs a file at a time, so a fixture of a module is made once. The files with tests that wait for a
 server or for Spark begin first: a long file that began last would be waited for by all workers.
+
+What librdkafka's threads print while a test runs is in the captured output of that test. What they print
+between two tests is about no test, and would look like a failure among the lines of a green run.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -27,6 +31,19 @@ EVERY_S = 10
 """Seconds between two lines that say how far a run is."""
 SHOWN = 4
 """The most running files that such a line names."""
+
+
+@pytest.hookimpl(trylast=True)  # pytest's own plug-in for crashes keeps the terminal
+def pytest_configure(config: pytest.Config) -> None:
+    """Drop what a worker's threads print between two tests, while pytest captures nothing."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if hasattr(config, "workerinput") and capture:
+        capture.stop_global_capturing()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        capture.start_global_capturing()
+        capture.suspend_global_capture()
 
 
 @pytest.hookimpl(trylast=True)  # `tiers` has marked live tests before

@@ -75,7 +75,7 @@ def authority(cluster: Encrypted) -> str:
 
 
 def poll_and_finish(member: KafkaConsumer) -> None:
-    """Poll as docs/consumers.md says: without `finish_rejoin`, a leader forgets an answer between two polls."""
+    """Poll as docs/consumers.md says: without `finish_rejoin`, a leader may forget an answer for good."""
     member.poll(100)
     finish_rejoin(member)
 
