@@ -1,4 +1,4 @@
-"""Who consumes what: Kafka's assignors with the JVM's answers, simulated and compared before they run."""
+"""Kafka's assignors decide who consumes what: the same answers as the JVM's, known before they run."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What every answer to a group must be, whoever gave it: looked at before anybody acts on it."""
+"""Every answer to a group is checked before anybody acts on it, whichever assignor gave it."""
 
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ from partitioning.registry import call_plug_in
 
 
 def ask(assignor: Assignor, group: Group) -> Assignment:
-    """The assignor's answer, checked unless the assignor is ours.
+    """Return the assignor's answer, checked unless the assignor is ours.
 
     AssignorError, which names strategy, member and partition, where the assignor fails or its answer breaks a
-    rule; BrokenPluginError where the assignor ends the process (`sys.exit`).
+    rule; BrokenPluginError if the assignor ends the process (`sys.exit`).
     """
     if is_built_in(assignor):
         return assignor.assign(group)
@@ -38,7 +38,10 @@ def ask(assignor: Assignor, group: Group) -> Assignment:
 
 
 def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, generation: int) -> bytes | None:
-    """What a member sends along for an assignor; BrokenPluginError where that fails or is not bytes."""
+    """Return what a member sends along for an assignor.
+
+    BrokenPluginError if that fails or is not bytes.
+    """
     try:
         data: object = assignor.user_data(owned, generation)
     except (Exception, SystemExit) as error:
@@ -74,8 +77,8 @@ class _Check:
                 f"{self._says}: its columns are of {topic.dtype} and {self._partition.dtype}; give int32"
             )
         self._members = members
-        self._names = tuple(each.name for each in group.topics)
-        self._counts = np.array([each.partitions for each in group.topics], np.int64)
+        self._names = tuple(topic.name for topic in group.topics)
+        self._counts = np.array([topic.partitions for topic in group.topics], np.int64)
         self._base = bounds(self._counts)
         self._topic = self._rows(names)[topic]
         self._told_topics = names
@@ -112,8 +115,8 @@ class _Check:
     def _check_subscriptions(self) -> None:
         kind, subscriptions = self._kinds
         pair = kind[self._member] * len(self._names) + self._topic
-        for each, row in zip(*(part.tolist() for part in np.unique(pair, return_index=True)), strict=True):
-            subscription, topic = divmod(each, len(self._names))
+        for code, row in zip(*(part.tolist() for part in np.unique(pair, return_index=True)), strict=True):
+            subscription, topic = divmod(code, len(self._names))
             if self._names[topic] not in subscriptions[subscription]:
                 raise AssignorError(
                     f"{self._says}: member {self._owner(row)!r} gets "
@@ -163,7 +166,7 @@ class _Check:
         generation = np.array([-1 if m.generation is None else m.generation for m in self._group.members])
         holder = rightful_members(claimant, claimed[real], generation[claimant], int(self._base[-1]))
         place = {member.id: number for number, member in enumerate(self._group.members)}
-        owner = np.array([place[each] for each in self._members], np.int64)[self._member]
+        owner = np.array([place[member] for member in self._members], np.int64)[self._member]
         wrong = np.flatnonzero((holder[flat] >= 0) & (holder[flat] != owner))
         if len(wrong):
             row = int(wrong[0])
@@ -178,20 +181,20 @@ class _Check:
         """The subscription of each member of the answer, as an index into the distinct ones, and these."""
         index: dict[frozenset[str], int] = {}
         topics = {member.id: member.topics for member in self._group.members}
-        kind = [index.setdefault(frozenset(topics[each]), len(index)) for each in self._members]
+        kind = [index.setdefault(frozenset(topics[member]), len(index)) for member in self._members]
         return np.array(kind, np.int64), list(index)
 
     def _places(
         self, partitions: PartitionColumns | PartitionList
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where each of these partitions stands in a column of all, and whether it exists."""
+        """Return where each of these partitions stands in a column of all, and whether it exists."""
         row = self._rows(partitions.names)[partitions.topics]
         counts = np.append(self._counts, 0)[row]  # row -1 is a topic that the group does not know
         real = (partitions.partitions >= 0) & (partitions.partitions < counts)
         return self._base[row] + partitions.partitions, real
 
     def _rows(self, names: tuple[str, ...]) -> NDArray[np.int64]:
-        """The row in the group of each of these topics, -1 for one that it does not know."""
+        """Return the row in the group of each of these topics, -1 for one that it does not know."""
         row = {name: number for number, name in enumerate(self._names)}
         return np.array([row.get(name, -1) for name in names], np.int64)
 
@@ -205,25 +208,25 @@ class _Check:
 
 @dataclass
 class Memory:
-    """What one consumer was assigned last, whichever assignor the group had chosen; generation -1: none."""
+    """Remembers what one consumer was assigned last, by whichever assignor; generation -1 if nothing was."""
 
     owned: PartitionList = field(default_factory=lambda: NOTHING)
     generation: int = -1
 
     def user_data(self, assignor: Assignor) -> bytes | None:
-        """What this consumer sends along for an assignor; None where the assignor wants nothing."""
+        """Return what this consumer sends along for an assignor; None if the assignor wants nothing."""
         if not isinstance(assignor, RememberingAssignor):
             return None
         return checked_user_data(assignor, self.owned, self.generation)
 
 
 def is_cooperative(assignor: Assignor) -> bool:
-    """Whether members keep what they have while they join."""
+    """Return whether members keep what they have while they join."""
     return RebalanceProtocol.COOPERATIVE in assignor.protocols
 
 
 def by_topic(partitions: PartitionList) -> list[tuple[str, list[int]]]:
-    """The partitions as a wire format groups them, topics in order of their first one."""
+    """Return the partitions as a wire format groups them, topics in order of their first one."""
     groups: dict[str, list[int]] = {}
     for topic, partition in partitions:
         groups.setdefault(topic, []).append(partition)

@@ -1,4 +1,4 @@
-"""Why the owner of a partition has it, or why nobody has it yet: the steps of the decision itself."""
+"""Explains why a partition has its owner, or has none yet, by the steps of the decision itself."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> tuple[Group, Assignment]:
-    """The group at its last rebalance, and the answer to it, after which no partition is held back."""
+    """Return the group at its last rebalance, and the answer to it, after which no partition is held back."""
     assignment = decide(group)
     for _ in range(follow_ups):
         if not assignment.transferring:
@@ -36,7 +36,7 @@ _FREED = _LOST.keys() - {Reason.OUTDATED}
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a partition is where it is; its text says it in a sentence.
+    """Explains why a partition is where it is; its text says so in a sentence.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> why = explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range")
@@ -49,10 +49,10 @@ class Explanation:
         owner: who has it now, or will have it in the next round if it is held back; None for nobody.
         previous: who had it before, as the assignor sees it; None for nobody, and for several at once.
         size: how many partitions the owner has in this assignment.
-        share: the numbers of partitions that are a fair share; None where subscriptions differ, so that there
+        share: the numbers of partitions that are a fair share; None if subscriptions differ, so that there
             is no such share.
         steps: all that was done with it, in order. Where the reason is `NOT_TOLD`, what a fresh leader would
-            do, which is something else; empty where the assignor tells nothing.
+            do, which is something else; empty if the assignor tells nothing.
     """
 
     partition: TopicPartition
@@ -65,7 +65,7 @@ class Explanation:
 
     @property
     def cause(self) -> Reason:
-        """What set it in motion: why another member lost it if it was free for that, else the reason."""
+        """The reason that set the partition in motion: why another member lost it, else `reason`."""
         if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
             return self.reason
         freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
@@ -104,7 +104,7 @@ class Explanation:
         return "; ".join(dict.fromkeys([placed, *lost]))
 
     def _losses(self) -> list[Step]:
-        """The steps that took it from a member, if it did not return there in the end.
+        """Return the steps that took it from a member, if it did not return there in the end.
 
         These are contests that a claim of a later generation won, and an earlier claim of its owner.
         """
@@ -117,12 +117,12 @@ class Explanation:
         ]
 
     def _holder(self) -> str | None:
-        """Who had it when its owner got it."""
+        """Return who had it when its owner got it."""
         before = [step.member for step in self.steps if step.reason in _PLACED and step.member != self.owner]
         return before[-1] if before else None
 
     def _claimants(self) -> str:
-        """Who has to give it up before its owner gets it."""
+        """Return who has to give it up before its owner gets it."""
         if any(step.reason is Reason.CONTESTED for step in self.steps):
             return "everybody who claims it"
         claims = {Reason.KEPT, *_FREED}
@@ -137,7 +137,7 @@ def explain(
     *,
     assignor: str | Assignor,
 ) -> Explanation:
-    """Why a partition is where it is; to ask about many partitions use an `Explainer`.
+    """Explain why a partition is where it is; to ask about many partitions use an `Explainer`.
 
     >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
     >>> print(explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range"))
@@ -175,7 +175,7 @@ class Explainer:
         self._follow_ups = follow_ups
 
     def explain(self, partition: TopicPartition | tuple[str, int]) -> Explanation:
-        """Why a partition is where it is.
+        """Explain why a partition is where it is.
 
         Raises:
             UnknownStrategyError: no assignor of that name.
@@ -208,7 +208,7 @@ class Explainer:
 
     @cached_property
     def _decision(self) -> tuple[Assignment, dict[TopicPartition, list[Step]]] | None:
-        """What the assignor gives, and the steps it tells; None where it does not record."""
+        """The assignor's answer and the steps that it recorded; None if it does not record."""
         leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
         if not isinstance(leader, RecordingAssignor):
             return None
@@ -234,7 +234,7 @@ class Explainer:
 
     @cached_property
     def _counts(self) -> dict[str, int]:
-        """How many partitions every topic has that somebody subscribes to."""
+        """Topic -> number of partitions, for each topic with a subscriber."""
         subscribed = {topic for member in self._group.members for topic in member.topics}
         return {topic.name: topic.partitions for topic in self._group.topics if topic.name in subscribed}
 
@@ -251,7 +251,7 @@ class Explainer:
 
 
 def _continued(before: list[Step], after: list[Step]) -> list[Step]:
-    """The steps of two rounds as one story.
+    """Return the steps of two rounds as one story.
 
     A round that leaves a partition with its member, or hands it over as promised, adds nothing; what went
     before is what brought it there.
@@ -266,7 +266,7 @@ def _last_placed(steps: Sequence[Step]) -> str | None:
 
 
 def _previous(steps: Sequence[Step]) -> str | None:
-    """The member whose claim counted; a claim that follows a contest won it."""
+    """Return the member whose claim counted; a claim that follows a contest won it."""
     previous = None
     for reason, member in steps:
         if reason is Reason.CONTESTED:

@@ -28,7 +28,9 @@ def read_text(
     limit: int = MAX_FILE_BYTES,
     check_head: Callable[[str], None] | None = None,
 ) -> str:
-    """The text of a file, or of standard input where the path is None; UTF-8 unless it shows otherwise.
+    """Return the text of a file, or of standard input where the path is None.
+
+    UTF-8 unless it shows otherwise.
 
     What is no text is refused at the first megabyte that shows it (SourceError, without the file's name), as
     is more than `limit` bytes. `check_head` may refuse a longer file by its first megabyte.
@@ -40,7 +42,7 @@ def read_text(
 
 
 def decode_text(content: bytes) -> str:
-    """The text in the bytes of a file; SourceError says what the bytes are instead."""
+    """Return the text in the bytes of a file; SourceError says what the bytes are instead."""
     return _decoded(iter([content]))
 
 
@@ -79,7 +81,10 @@ def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None =
 
 
 def _encoding(start: bytes) -> str:
-    """What the first bytes show: a byte order mark, or every other byte null, as in UTF-16 of Latin text."""
+    """Return what the first bytes show.
+
+    A byte order mark, or every other byte null, as in UTF-16 of Latin text.
+    """
     for mark, encoding in _MARKS.items():
         if start.startswith(mark):
             return encoding

@@ -51,7 +51,7 @@ class Topic:
     Attributes:
         name: topic name.
         partitions: how many partitions it has; 0 stands for a topic without metadata.
-        racks: the racks of each partition's replicas, one collection a partition; None where the cluster has
+        racks: the racks of each partition's replicas, one collection a partition; None if the cluster has
             no racks.
         id: topic id, by which broker-side assignors decide; None stands for a stable id made from the name.
     """
@@ -86,7 +86,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """What a member of a "sticky" group remembers, not yet bytes (KIP-341).
+    """Remembers a "sticky" member's partitions and generation, not yet as bytes (KIP-341).
 
     >>> had = StickyUserData(PartitionList.of([("orders", 0)]), generation=3)
     >>> members = [Member("a", ["orders"]), Member("b", ["orders"], user_data=had)]
@@ -140,10 +140,10 @@ class Carried(Sequence[Member]):
     Attributes:
         who: all members; of one that stays only id, topics, instance id and rack are still true.
         staying: how many stay.
-        generation: in which these got what they carry on; None where the coordinator keeps it for them.
+        generation: in which these got what they carry on; None if the coordinator keeps it for them.
         sizes: how many partitions each of them carries on.
         received: these partitions, member by member, in the order in which they were given.
-        hashes: Java's hash code of each id; None where they are not kept.
+        hashes: Java's hash code of each id; None if they are not kept.
         columns: what somebody has asked `column` for, in a group that follows from another at once.
     """
 
@@ -157,21 +157,21 @@ class Carried(Sequence[Member]):
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> "Carried":
-        """These members, whoever made them; only `Group.next` knows of some that stay."""
+        """Return these members, whoever made them; only `Group.next` knows of some that stay."""
         if isinstance(members, Carried):
             return members
         none = np.empty(0, np.int32)
         return cls(members, 0, 0, none, PartitionColumns((), none, none))
 
     def column(self, name: str) -> tuple[Any, ...]:
-        """The id, topics, instance id or rack of every member."""
+        """Return the id, topics, instance id or rack of every member."""
         if name not in self.columns:
             self.columns[name] = tuple(map(attrgetter(name), self.who))
         return self.columns[name]
 
     @cached_property
     def owned(self) -> PartitionColumns:
-        """What members that stay report, by topic and number, as a consumer does (KIP-429)."""
+        """The partitions that staying members report, by topic and number, as a consumer does (KIP-429)."""
         if self.generation is None:
             return self.received
         names, rank = in_java_order(self.received.names)
@@ -237,9 +237,9 @@ class Group:
         check_members(len(self.members), InvalidGroupError, "the group")
         members = Carried.of(self.members)
         joining = members.who[members.staying :]
-        names = [each.name for each in self.topics]
+        names = [topic.name for topic in self.topics]
         check_ids(topic=names, member=members.column("id") if joining else ())
-        generations = [self.generation, *[each.generation for each in joining]]
+        generations = [self.generation, *[member.generation for member in joining]]
         if not {*map(type, generations)} <= {int, NoneType}:
             for generation in generations:
                 if not (generation is None or is_integer(generation)):
@@ -256,7 +256,7 @@ class Group:
         leave: Collection[str] = (),
         topics: Sequence[Topic] | None = None,
     ) -> "Group":
-        """The group at its next rebalance: members carry on what they got, one generation later.
+        """Return the group at its next rebalance: members carry on what they got, one generation later.
 
         A member that stays reports what `assignment` gave it as `owned`, in the order it travels (by topic,
         then partition), and remembers it as "sticky" user data. The generation of both is one above the
@@ -283,12 +283,12 @@ class Group:
         listed, names, owner, topic, partition = assignment.to_arrays()
         ids = before.column("id")
         _check_members(ids, listed, leave)
-        claimed = [each.generation or 0 for each in before.who[before.staying :]]
+        claimed = [member.generation or 0 for member in before.who[before.staying :]]
         generation = 1 + max(self.generation, before.generation or 0, *claimed)
         who, columns = before.who, before.columns
         if listed != ids:  # a strategy that is not ours may list the members in its own order
-            place = {each: number for number, each in enumerate(ids)}
-            owner = np.array([place[each] for each in listed], np.int32)[owner]
+            place = {member_id: number for number, member_id in enumerate(ids)}
+            owner = np.array([place[member_id] for member_id in listed], np.int32)[owner]
         if leave:
             stays = ~np.fromiter(map(set(leave).__contains__, ids), np.bool_, len(ids))
             owner = np.where(stays, stays.cumsum(dtype=np.int32) - 1, -1)[owner]
@@ -303,10 +303,10 @@ class Group:
             columns = {name: (*column, *map(attrgetter(name), join)) for name, column in columns.items()}
         members = Carried([*who, *join], len(who), generation, sizes, received, columns=columns)
         if assignment.keeps_record:  # what is the same set as before is as the broker's record lists it
-            records = {each.id: PartitionList.of(each.owned).as_assigned for each in self.members}
-            for each in members[: len(who)]:
-                if each.id in assignment.keeps_record:
-                    each.owned.assigned = records[each.id]
+            records = {member.id: PartitionList.of(member.owned).as_assigned for member in self.members}
+            for member in members[: len(who)]:
+                if member.id in assignment.keeps_record:
+                    member.owned.assigned = records[member.id]
         return Group(self.topics if topics is None else topics, members, generation=generation)
 
 
@@ -322,13 +322,13 @@ def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Colle
 
 
 def topic_id(topic: Topic) -> bytes:
-    """The topic's id, 16 bytes, or where it has none a stable one made from its name."""
+    """Return the topic's id, 16 bytes, or where it has none a stable one made from its name."""
     return made_id(topic.name) if topic.id is None else topic.id.bytes
 
 
 @lru_cache(maxsize=1 << 16)
 def made_id(name: str) -> bytes:
-    """The id a topic's name stands for: Java's `UUID.nameUUIDFromBytes` of the name in UTF-8."""
+    """Return the id a topic's name stands for: Java's `UUID.nameUUIDFromBytes` of the name in UTF-8."""
     digest = hashlib.md5(name.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return uuid.UUID(bytes=digest, version=3).bytes
 
@@ -338,7 +338,7 @@ _RANDOM_ID_LENGTH = 37
 
 
 def name_in(member_id: str) -> str | None:
-    """The client id in an id of the classic protocol, or of a static member the instance id.
+    """Return the client id in an id of the classic protocol, or of a static member the instance id.
 
     A coordinator puts a random UUID behind it; None for an id of another form.
     """
@@ -351,7 +351,7 @@ class Certificate:
     """The peak of an answer, and what no answer can beat.
 
     A peak is the largest load over capacity, in multiples of the mean: all weights over all capacities. What
-    is held back counts as assigned. All are 0.0 where there is nothing to assign.
+    is held back counts as assigned. All are 0.0 if there is nothing to assign.
 
     Attributes:
         peak: of this answer.
@@ -367,7 +367,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """How far above the least peak this one is at most: 0.02 stands for 2 %."""
+        """The most by which this peak can exceed the least one: 0.02 stands for 2 %."""
         return max(self.peak / self.bound - 1, 0.0) if self.bound else 0.0
 
 
@@ -405,7 +405,7 @@ class Assignment(Mapping[str, PartitionList]):
         transferring: partitions held back for one round until their old owner has revoked them, and the index
             into `members` of the one that will get each (cooperative strategies only).
         subscribed: mask over `topics` of those some member subscribes to; None means all.
-        certificate: how near to the best it is; None where the strategy does not weigh partitions.
+        certificate: how near to the best it is; None if the strategy does not weigh partitions.
         keeps_record: members whose target a broker leaves as its record has it, and which would come out in
             another order if it was read back from the list here.
     """
@@ -435,14 +435,16 @@ class Assignment(Mapping[str, PartitionList]):
 
     @classmethod
     def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> "Assignment":
-        """An assignment from plain lists, such as one read back from a live group.
+        """Return an assignment from plain lists, such as one read back from a live group.
 
         Partition counts are those the lists show: the highest number of each topic plus one.
 
         Raises:
             InvalidGroupError: a number that is no partition's, or counts above what is worked on.
         """
-        (names, topic, partition), sizes = join_lists([PartitionList.of(each) for each in lists.values()])
+        (names, topic, partition), sizes = join_lists(
+            [PartitionList.of(partitions) for partitions in lists.values()]
+        )
         counts = np.zeros(len(names), np.int64)
         np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
         check_partitions(int(counts.sum()), InvalidGroupError, "the assignment, by its highest numbers,")
@@ -457,7 +459,7 @@ class Assignment(Mapping[str, PartitionList]):
         transferring: Mapping[TopicPartition, str] | None = None,
         keeps_record: frozenset[str] = frozenset(),
     ) -> "Assignment":
-        """A strategy's answer for a group; subscribed partitions that no list has are `unassigned`.
+        """Return a strategy's answer for a group; subscribed partitions that no list has are `unassigned`.
 
         Args:
             group: the group that is assigned.
@@ -477,10 +479,10 @@ class Assignment(Mapping[str, PartitionList]):
         subscribed = {name for member in group.members for name in member.topics}
         topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
         parts = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
-        names = tuple(dict.fromkeys([*topics, *(name for each in parts for name in each.names)]))
+        names = tuple(dict.fromkeys([*topics, *(name for part in parts for name in part.names)]))
         row = {name: number for number, name in enumerate(names)}
         columns, sizes = join_lists(parts)
-        receivers = np.array([place[each] for each in held.values()], np.int32)
+        receivers = np.array([place[receiver] for receiver in held.values()], np.int32)
         return cls(
             tuple(place),
             names,
@@ -526,7 +528,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _owners(self) -> NDArray[np.int32]:
-        """Member index of every partition of every topic, -1 where nobody has it."""
+        """Member index of every partition of every topic, -1 if nobody has it."""
         owners = np.full(int(self._base[-1]), -1, np.int32)
         _, topic, partition = self._columns
         exists = (partition >= 0) & (partition < self._counts[topic])
@@ -534,7 +536,7 @@ class Assignment(Mapping[str, PartitionList]):
         return owners
 
     def owner_of(self, partition: TopicPartition | tuple[str, int]) -> str | None:
-        """The member that has this partition; None where nobody has it."""
+        """Return the member that has this partition; None if nobody has it."""
         topic, number = partition
         row = self._topic_rows.get(topic)
         if row is None or not 0 <= number < self._counts[row]:
@@ -568,6 +570,6 @@ class Assignment(Mapping[str, PartitionList]):
         )
 
     def to_arrays(self) -> AssignmentArrays:
-        """The assignment as columns, grouped by member; the arrays are views, do not write to them."""
+        """Return the assignment as columns, grouped by member; the arrays are views, do not write to them."""
         topics, topic, partition = self._columns
         return AssignmentArrays(self._members, topics, self._member_column, topic, partition)

@@ -1,4 +1,4 @@
-"""What every assignor is, ours and a stranger's, and the reasons that it may record for its steps."""
+"""Every assignor, ours or a stranger's, has this interface; it may record reasons for its steps."""
 
 from collections.abc import Callable
 from enum import Enum, IntEnum
@@ -11,7 +11,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 class Reason(Enum):
-    """What a step of an assignor does with one partition.
+    """Names what a step of an assignor does with one partition.
 
     >>> [reason.value for reason in Reason][:3]
     ['kept', 'over quota', 'no longer subscribed']
@@ -87,11 +87,11 @@ orders-0 Reason.KEPT billing-1
 
 
 def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:
-    """A recorder that forgets."""
+    """Record nothing."""
 
 
 class RebalanceProtocol(IntEnum):
-    """How members hand partitions over; a consumer uses the highest all its assignors support (KIP-429).
+    """Members hand partitions over eagerly or cooperatively; a consumer uses its highest (KIP-429).
 
     >>> sorted(get_assignor("cooperative-sticky").protocols)
     [<RebalanceProtocol.EAGER: 0>, <RebalanceProtocol.COOPERATIVE: 1>]
@@ -118,12 +118,12 @@ class Assignor(Protocol):
         """The rebalance protocols it can take part in."""
 
     def assign(self, group: Group) -> Assignment:
-        """Who gets what; every member of the group is in the answer."""
+        """Return who gets what; every member of the group is in the answer."""
 
 
 @runtime_checkable
 class RecordingAssignor(Protocol):
-    """What an assignor has besides where it can say why it decides as it does; `explain` asks for it.
+    """Adds to an assignor that it can say why it decides as it does; `explain` asks for that.
 
     >>> group = Group([Topic("orders", 1)], [Member("a", ["orders"])])
     >>> assignment = get_assignor("range").assign_recorded(group, print)
@@ -136,7 +136,7 @@ class RecordingAssignor(Protocol):
 
 @runtime_checkable
 class RememberingAssignor(Protocol):
-    """What an assignor has besides where members that join tell the leader something of its own (KIP-54).
+    """Adds to an assignor that joining members send its leader data of its own (KIP-54).
 
     Java's interface has `subscriptionUserData` and `onAssignment` for that; here the client adapter remembers
     what the consumer was assigned, for all its assignors, also those the group did not choose.
@@ -146,7 +146,7 @@ class RememberingAssignor(Protocol):
     """
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What a member sends along that was assigned `owned` in this generation, -1 before its first.
+        """Return what a member sends along that was assigned `owned` in this generation, -1 before its first.
 
         None sends nothing. The leader finds it in `Member.user_data`, where other bytes may be, too: those of
         another strategy, of an older version, or cut.
@@ -154,20 +154,23 @@ class RememberingAssignor(Protocol):
 
 
 class EagerMemory:
-    """What members of "sticky" remember, and send along when they join."""
+    """Remembers for members of "sticky" what they send along when they join."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
+        """Return what Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
         return encode_sticky_user_data(owned, generation) if generation >= 0 else None
 
 
 class CooperativeMemory:
-    """What members of "cooperative-sticky" remember."""
+    """Remembers what members of "cooperative-sticky" own."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
-        """What Java's CooperativeStickyAssignor sends: the generation of the claim that travels beside it."""
+        """Return what Java's CooperativeStickyAssignor sends.
+
+        The generation of the claim that travels beside it.
+        """
         return encode_cooperative_user_data(generation)

@@ -31,7 +31,7 @@ class PartitionColumns(NamedTuple):
 
 
 def in_java_order(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """The names as `String.compareTo` orders them, and the place of each of the given ones among these."""
+    """Return the names as `String.compareTo` orders them, and the place of each given one among these."""
     order = sorted(range(len(names)), key=lambda row: utf16_key(names[row]))
     return tuple(names[row] for row in order), inverse(np.array(order, np.intp)).astype(np.int32)
 
@@ -46,9 +46,9 @@ def check_numbers(partitions: Sequence[Any], owner: str | None = None) -> None:
     except (TypeError, IndexError):
         pass  # the entry is named below
     whose = "" if owner is None else f", which member {owner!r} owns,"
-    for each in partitions:
-        if not (isinstance(each, tuple | list) and len(each) == 2 and is_integer(each[1])):
-            raise InvalidGroupError(f"{each!r}{whose} is no partition: give a topic's name and an int")
+    for partition in partitions:
+        if not (isinstance(partition, tuple | list) and len(partition) == 2 and is_integer(partition[1])):
+            raise InvalidGroupError(f"{partition!r}{whose} is no partition: give a topic's name and an int")
 
 
 class PartitionList(Sequence[TopicPartition]):
@@ -92,7 +92,10 @@ class PartitionList(Sequence[TopicPartition]):
     def part(
         cls, columns: PartitionColumns, start: int, stop: int, assigned: "PartitionList | None" = None
     ) -> "PartitionList":
-        """The list that is the rows from `start` to before `stop` of some columns; they are not copied."""
+        """Return the list that is the rows from `start` to before `stop` of some columns.
+
+        They are not copied.
+        """
         part = object.__new__(cls)
         part.columns, part.start, part.stop, part.assigned = columns, start, stop, assigned
         return part
@@ -104,11 +107,16 @@ class PartitionList(Sequence[TopicPartition]):
         bounds: Sequence[int],
         assigned: "Sequence[PartitionList] | None" = None,
     ) -> "list[PartitionList]":
-        """The lists that some columns consist of, one after the other, from each bound to the next."""
+        """Return the lists that some columns consist of, one after the other, from each bound to the next."""
         lists = list(map(object.__new__, repeat(cls, len(bounds) - 1)))
         memories = repeat(None) if assigned is None else assigned
-        for each, start, stop, memory in zip(lists, bounds, bounds[1:], memories, strict=False):
-            each.columns, each.start, each.stop, each.assigned = columns, start, stop, memory
+        for partitions, start, stop, memory in zip(lists, bounds, bounds[1:], memories, strict=False):
+            partitions.columns, partitions.start, partitions.stop, partitions.assigned = (
+                columns,
+                start,
+                stop,
+                memory,
+            )
         return lists
 
     @property
@@ -136,7 +144,7 @@ class PartitionList(Sequence[TopicPartition]):
 
     @classmethod
     def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> "PartitionList":
-        """The same partitions as columns; a `PartitionList` comes back as it is.
+        """Return the same partitions as columns; a `PartitionList` comes back as it is.
 
         Raises:
             InvalidGroupError: a partition number that is no integer (True is none), or does not fit 32 bits.
@@ -161,7 +169,7 @@ class PartitionList(Sequence[TopicPartition]):
         return cls(tuple(rows), topics.astype(np.int32), numbers.astype(np.int32))
 
     def by_topic(self) -> "PartitionList":
-        """The partitions grouped by topic, topics in the order in which they first occur."""
+        """Return the partitions grouped by topic, topics in the order in which they first occur."""
         _, first, which = np.unique(self.topics, return_index=True, return_inverse=True)
         rows = np.argsort(first[which.reshape(-1)], kind="stable")
         return PartitionList(self.names, self.topics[rows], self.partitions[rows])
@@ -217,24 +225,29 @@ NOTHING = PartitionList.of(())
 
 
 def as_lists(lists: Iterable[Sequence[TopicPartition | tuple[str, int]]]) -> list[PartitionList]:
-    """These lists as columns; InvalidGroupError where a partition number does not fit 32 bits.
+    """Return these lists as columns; InvalidGroupError if a partition number does not fit 32 bits.
 
     Almost all lists of a group are columns already or empty, and `PartitionList.of` for each of these would
     cost more than all the rest of an assignment.
     """
     return [
-        each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING for each in lists
+        partition_list
+        if type(partition_list) is PartitionList
+        else PartitionList.of(partition_list)
+        if partition_list
+        else NOTHING
+        for partition_list in lists
     ]
 
 
 def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArray[np.intp]]:
     """Many lists, one after the other, and the size of each."""
-    starts = np.array([each.start for each in lists], np.intp)
-    sizes = np.array([each.stop for each in lists], np.intp) - starts
+    starts = np.array([partition_list.start for partition_list in lists], np.intp)
+    sizes = np.array([partition_list.stop for partition_list in lists], np.intp) - starts
     filled = np.flatnonzero(sizes)
     if len(filled) < len(lists):
         lists, starts = [lists[row] for row in filled.tolist()], starts[filled]
-    columns = [each.columns for each in lists]
+    columns = [partition_list.columns for partition_list in lists]
     if columns and not any(map(is_not, columns, repeat(columns[0]))):
         names, topics, partitions = columns[0]
         rows = ranges(starts, sizes[filled]) if len(lists) > 1 else slice(lists[0].start, lists[0].stop)
@@ -243,6 +256,8 @@ def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArra
     joined = [np.empty(0, np.int32)]
     for names, run in groupby(lists, attrgetter("names")):  # the same tuple is equal without a look inside
         codes = np.array([index.setdefault(name, len(index)) for name in names], np.int32)
-        joined.append(codes[np.concatenate([each.topics for each in run])])
-    partitions = np.concatenate([np.empty(0, np.int32), *(each.partitions for each in lists)])
+        joined.append(codes[np.concatenate([partition_list.topics for partition_list in run])])
+    partitions = np.concatenate(
+        [np.empty(0, np.int32), *(partition_list.partitions for partition_list in lists)]
+    )
     return PartitionColumns(tuple(index), np.concatenate(joined), partitions), sizes

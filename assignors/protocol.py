@@ -36,42 +36,42 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been read."""
+        """The number of bytes that have not been read."""
         return len(self._data) - self._at
 
     def int16(self) -> int:
-        """A signed 16-bit number."""
+        """Return a signed 16-bit number."""
         return cast("int", _INT16.unpack(self._take(2))[0])
 
     def int32(self) -> int:
-        """A signed 32-bit number."""
+        """Return a signed 32-bit number."""
         return cast("int", _INT32.unpack(self._take(4))[0])
 
     def length(self) -> int:
-        """The length of an array, at most the number of bytes that are left."""
+        """Return the length of an array, at most the number of bytes that are left."""
         length = self.int32()
         if not 0 <= length <= self.left:
             raise self._fault(f"an array says it has {length} elements where {self.left} bytes are left")
         return length
 
     def int32s(self) -> NDArray[np.int32]:
-        """An array of signed 32-bit numbers."""
+        """Return an array of signed 32-bit numbers."""
         return np.frombuffer(self._take(4 * self.length()), ">i4").astype(np.int32)
 
     def string(self) -> str:
-        """A text; malformed UTF-8 is replaced as Java replaces it."""
+        """Return a text; malformed UTF-8 is replaced as Java replaces it."""
         text = self.nullable_string()
         if text is None:
             raise self._fault("a text that has to be there is null")
         return text
 
     def nullable_string(self) -> str | None:
-        """A text or None."""
+        """Return a text or None."""
         length = self.int16()
         return None if length < 0 else str(self._take(length), "utf-8", "copartition.java")
 
     def data(self) -> bytes | None:
-        """Bytes or None."""
+        """Read bytes or None."""
         length = self.int32()
         return None if length < 0 else bytes(self._take(length))
 
@@ -95,23 +95,23 @@ class Writer:
         self._parts: list[bytes] = []
 
     def int16(self, value: int) -> None:
-        """A signed 16-bit number."""
+        """Write a signed 16-bit number."""
         self._parts.append(_INT16.pack(value))
 
     def int32(self, value: int) -> None:
-        """A signed 32-bit number."""
+        """Write a signed 32-bit number."""
         try:
             self._parts.append(_INT32.pack(None if isinstance(value, bool) else value))
         except struct.error as error:
             raise ProtocolError(f"cannot write {self._what}: {value!r} is no 32-bit integer") from error
 
     def int32s(self, values: NDArray[np.int32]) -> None:
-        """An array of signed 32-bit numbers."""
+        """Write an array of signed 32-bit numbers."""
         self.int32(len(values))
         self._parts.append(values.astype(">i4").tobytes())
 
     def string(self, text: str) -> None:
-        """A text, in UTF-8 as Java writes it."""
+        """Write a text, in UTF-8 as Java writes it."""
         encoded = _utf8(text)
         if len(encoded) > _LONGEST_STRING:
             raise ProtocolError(
@@ -120,14 +120,14 @@ class Writer:
         self._parts += (_INT16.pack(len(encoded)), encoded)
 
     def nullable_string(self, text: str | None) -> None:
-        """A text or None."""
+        """Write a text or None."""
         if text is None:
             self.int16(-1)
         else:
             self.string(text)
 
     def data(self, value: bytes | None) -> None:
-        """Bytes or None."""
+        """Write bytes or None."""
         if value is None:
             self.int32(-1)
         else:
@@ -135,7 +135,7 @@ class Writer:
             self._parts.append(bytes(value))
 
     def bytes(self) -> bytes:
-        """All that was written."""
+        """Return all bytes that were written."""
         return b"".join(self._parts)
 
 
@@ -169,7 +169,7 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member tells the group's leader when it joins.
+    """Carries what a member tells the group's leader when it joins.
 
     >>> Subscription(["orders"], rack="a").rack
     'a'
@@ -190,7 +190,7 @@ class Subscription:
 
 
 def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSION) -> bytes:
-    """The subscription as bytes; topics and owned partitions travel sorted.
+    """Return the subscription as bytes; topics and owned partitions travel sorted.
 
     >>> encode_subscription(Subscription(["orders"]), version=0).hex(" ", 4)
     '0000 00000001 00066f72 64657273 ffffffff'
@@ -220,7 +220,7 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
 
 
 def decode_subscription(data: bytes) -> Subscription:
-    """The subscription in these bytes.
+    """Return the subscription in these bytes.
 
     Versions above 3 are read as 3, as the JVM does; what follows the known fields is not looked at.
 
@@ -245,7 +245,7 @@ def encode_assignment(
     user_data: bytes | None = None,
     version: int = NEWEST_VERSION,
 ) -> bytes:
-    """A member's assignment as bytes: partitions grouped by topic, topics as they first occur.
+    """Return a member's assignment as bytes: partitions grouped by topic, topics as they first occur.
 
     >>> encode_assignment([("orders", 1)], version=0).hex(" ", 4)
     '0000 00000001 00066f72 64657273 00000001 00000001 ffffffff'
@@ -266,7 +266,7 @@ def encode_assignment(
 
 
 def decode_assignment(data: bytes) -> tuple[PartitionList, bytes | None]:
-    """The partitions and the user data in an assignment's bytes.
+    """Return the partitions and the user data in an assignment's bytes.
 
     >>> decode_assignment(encode_assignment([("orders", 1)], b"note"))
     (PartitionList([('orders', 1)]), b'note')
@@ -282,7 +282,7 @@ def decode_assignment(data: bytes) -> tuple[PartitionList, bytes | None]:
 def encode_sticky_user_data(
     partitions: Iterable[TopicPartition | tuple[str, int]], generation: int | None
 ) -> bytes:
-    """What a member of a "sticky" group remembers, as bytes (KIP-341).
+    """Return what a member of a "sticky" group remembers, as bytes (KIP-341).
 
     >>> decode_sticky_user_data(encode_sticky_user_data([("orders", 1)], 3))
     (PartitionList([('orders', 1)]), 3)
@@ -302,7 +302,7 @@ def encode_sticky_user_data(
 
 
 def as_it_travels(partitions: PartitionList) -> PartitionList:
-    """An assignment in the order in which "sticky" user data brings it to the leader, by topic.
+    """Return an assignment in the order in which "sticky" user data brings it to the leader, by topic.
 
     The consumer fills a HashMap from the assignment as it came from the coordinator.
     """
@@ -310,7 +310,7 @@ def as_it_travels(partitions: PartitionList) -> PartitionList:
 
 
 def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
-    """The partitions and the generation in "sticky" user data; None where it has no generation.
+    """Return the partitions and the generation in "sticky" user data; None if it has no generation.
 
     As in the JVM, data that is neither form counts as no partitions in generation -1, and no data as no
     partitions without a generation.
@@ -333,14 +333,20 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
 
 
 def encode_cooperative_user_data(generation: int) -> bytes:
-    """What a member of a "cooperative-sticky" group adds to its subscription: its generation, an int32."""
+    """Return what a member of a "cooperative-sticky" group adds to its subscription.
+
+    Its generation, an int32.
+    """
     writer = Writer("the cooperative-sticky user data")
     writer.int32(generation)
     return writer.bytes()
 
 
 def decode_cooperative_user_data(data: bytes | None) -> int | None:
-    """The generation in "cooperative-sticky" user data; None without data, -1 if too short, as in the JVM."""
+    """Return the generation in "cooperative-sticky" user data.
+
+    None without data, -1 if too short, as in the JVM.
+    """
     if data is None:
         return None
     try:
@@ -386,7 +392,7 @@ def _hashed(partitions: PartitionList) -> PartitionList:
 
 
 def _write_partitions(writer: Writer, partitions: PartitionList) -> None:
-    """An array of topics, each with an array of its partitions; rows of a topic are next to each other."""
+    """Write an array of topics, each with its partitions; a topic's rows are next to each other."""
     topics = partitions.topics
     starts = np.flatnonzero(np.diff(topics, prepend=-1)).tolist()
     writer.int32(len(starts))
@@ -402,5 +408,5 @@ def _read_partitions(reader: Reader) -> PartitionList:
     for _ in range(reader.length()):
         topics.append(index.setdefault(reader.string(), len(index)))
         numbers.append(reader.int32s())
-    sizes = [len(each) for each in numbers[1:]]
+    sizes = [len(number) for number in numbers[1:]]
     return PartitionList(tuple(index), np.repeat(np.array(topics, np.int32), sizes), np.concatenate(numbers))

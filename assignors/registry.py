@@ -27,8 +27,8 @@ from partitioning.errors import CopartitionError
 from partitioning.registry import Registry, StrategyInfo
 
 _OURS: dict[str, type[Assignor]] = {
-    each.name: each
-    for each in (
+    assignor.name: assignor
+    for assignor in (
         RangeAssignor,
         RoundRobinAssignor,
         StickyAssignor,
@@ -68,20 +68,20 @@ _REGISTRY: Registry[Assignor] = Registry(
 
 
 def name_in_group(strategy: str) -> str:
-    """The name under which members vote for a strategy, without the client that decides so."""
+    """Return the name under which members vote for a strategy, without the client that decides so."""
     for client in _CLIENTS:
         strategy = strategy.removeprefix(f"{client}-")
     return strategy
 
 
 def clients_rule(client: str, strategy: str) -> str:
-    """The assignor that decides as a leader on this client does: the client's own one, or Java's."""
+    """Return the assignor that decides as a leader on this client does: the client's own one, or Java's."""
     own = f"{client}-{strategy}"
     return own if own in _OURS else strategy
 
 
 def get_assignor(name: str, **config: object) -> Assignor:
-    """A new assignor: one leader's lifetime.
+    """Return a new assignor: one leader's lifetime.
 
     Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide; with a prefix
     what other clients do under these names ("librdkafka-cooperative-sticky", "kafka-python-sticky",
@@ -104,7 +104,7 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
 
 def list_assignors() -> list[StrategyInfo]:
-    """Every assignor by name; a broken one with its fault.
+    """List every assignor by name; a broken one with its fault.
 
     Installed plug-ins are imported for that: their summaries are in their docstrings.
 
@@ -129,7 +129,7 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
 
 
 def is_built_in(assignor: Assignor) -> bool:
-    """Whether it is one of ours, unchanged."""
+    """Return whether it is one of ours, unchanged."""
     return type(assignor) in _OURS.values()
 
 

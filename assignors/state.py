@@ -26,7 +26,7 @@ TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class MemberIdentity(NamedTuple):
-    """What is known of a member; member ids are new at each start, the others survive a restart.
+    """Identifies a member: its member id is new at each start, the other ids survive a restart.
 
     >>> MemberIdentity("billing-1-8f3c", instance_id="billing-1", topics=("orders",)).instance_id
     'billing-1'
@@ -36,7 +36,7 @@ class MemberIdentity(NamedTuple):
         instance_id: `group.instance.id`.
         client_id: `client.id`.
         host: address of the consumer.
-        topics: what it subscribes to; None where nobody said.
+        topics: what it subscribes to; None if nobody said.
         rack: `client.rack`.
     """
 
@@ -50,7 +50,7 @@ class MemberIdentity(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupState:
-    """Who has which partition: row i says that `members[member[i]]` has `partition[i]` of `topics[topic[i]]`.
+    """Says who has which partition: row i gives `members[member[i]]` `partition[i]` of `topics[topic[i]]`.
 
     Two rows of one partition with different members are a conflict, which real captures show.
 
@@ -64,7 +64,7 @@ class GroupState:
         member: index into `members`, -1 for a partition without an owner; int32.
         topic: index into `topics`; int32.
         partition: partition numbers; int32.
-        lag: records not consumed yet, `UNKNOWN_LAG` where unknown; int64. None where no lag is known at all.
+        lag: records not consumed yet, `UNKNOWN_LAG` where unknown; int64. None if no lag is known at all.
         complete: whether every partition of the topics has a row; if not, a missing one may exist.
         members_complete: whether every member is in `members`; if not, a member without partitions may be
             in the group unseen.
@@ -78,8 +78,8 @@ class GroupState:
         clients: the client libraries of its members, as far as their bytes tell, sorted.
         group_version: the cluster's level of the feature group.version, where known; 0: it does not know the
             consumer protocol.
-        topic_ids: the id of each topic, None where unknown; empty where none is known.
-        racks: the racks of each topic's replicas, None where unknown; empty where none is known.
+        topic_ids: the id of each topic, None if unknown; empty if none is known.
+        racks: the racks of each topic's replicas, None if unknown; empty if none is known.
         warnings: what a reader of this state should know about its origin.
         assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
             rests on this state rests on that.
@@ -139,7 +139,7 @@ class GroupState:
 
     @property
     def assignment(self) -> Assignment:
-        """What the members have, as the answer to their last rebalance."""
+        """The members' partitions as the answer to their last rebalance."""
         order = np.argsort(self.member, kind="stable")
         offsets = np.searchsorted(self.member[order], np.arange(len(self.members) + 1))
         owned = order[offsets[0] :]
@@ -154,7 +154,10 @@ class GroupState:
 
     @classmethod
     def without_partitions(cls, members: tuple[MemberIdentity, ...] = (), **fields: Any) -> "GroupState":
-        """Members that have nothing, or nobody; `fields` are other attributes."""
+        """Return a state of members that have no partitions, or of no members.
+
+        `fields` are other attributes.
+        """
         nothing = np.empty(0, np.int32)
         return cls(members, (), nothing, nothing, nothing, **fields)
 
@@ -162,7 +165,7 @@ class GroupState:
     def of(
         cls, value: "GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]"
     ) -> "GroupState":
-        """The same as a state. An `Assignment` knows the partitions nobody has, a plain mapping does not."""
+        """Return an assignment as a state; an `Assignment` knows unowned partitions, a mapping does not."""
         if isinstance(value, GroupState):
             return value
         assignment = value if isinstance(value, Assignment) else Assignment.of(value)
@@ -171,7 +174,7 @@ class GroupState:
         return state.with_unowned(assignment.unassigned) if isinstance(value, Assignment) else state
 
     def with_unowned(self, partitions: PartitionList) -> "GroupState":
-        """This state and the partitions nobody has; after that it is complete."""
+        """Return this state and the partitions nobody has; after that it is complete."""
         number = {name: index for index, name in enumerate(self.topics)}
         for name in partitions.names:
             number.setdefault(name, len(number))
@@ -192,7 +195,7 @@ class GroupState:
         )
 
     def completed(self, counts: Mapping[str, int]) -> "GroupState":
-        """This state with a row for every partition of these topics; those without one are nobody's.
+        """Return this state with a row for every partition of these topics; those without one are nobody's.
 
         Raises:
             SourceError: they are more than a group may have.

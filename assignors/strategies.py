@@ -43,7 +43,7 @@ _COOPERATIVE = frozenset({RebalanceProtocol.COOPERATIVE})
 def _through_the_gate(
     columns: Callable[_P, _T], rule: Callable[_P, _T], *group: _P.args, **more: _P.kwargs
 ) -> _T:
-    """The columns' answer, or the rule's for a group that they do not know."""
+    """Return the columns' answer, or the rule's for a group that they do not know."""
     try:
         return columns(*group, **more)
     except OddGroup:
@@ -51,13 +51,13 @@ def _through_the_gate(
 
 
 class _Stateless:
-    """What the strategies without memory share."""
+    """Shares what the strategies without memory have in common."""
 
     columns: ClassVar[staticmethod[[Group], Assignment]]
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """The assignment in the order of the JVM's lists; AssignorError where the JVM throws."""
+        """Decide in the order of the JVM's lists; AssignorError if the JVM throws."""
         return _through_the_gate(type(self).columns, type(self).rule, group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -66,7 +66,7 @@ class _Stateless:
 
 
 class _StickyLeader:
-    """What the sticky strategies share: one leader's memory of the highest generation it has seen."""
+    """Gives the sticky strategies one leader's memory of the highest generation it has seen."""
 
     columns: ClassVar[staticmethod[[Group, int], tuple[Assignment, int]]]
     rule: ClassVar[staticmethod[..., tuple[Assignment, int]]]
@@ -76,7 +76,7 @@ class _StickyLeader:
         self._highest = DEFAULT_GENERATION
 
     def assign(self, group: Group) -> Assignment:
-        """The assignment in the order of the JVM's lists; AssignorError where it throws or never ends."""
+        """Decide in the order of the JVM's lists; AssignorError if it throws or never ends."""
         return self._remember(group, partial(_through_the_gate, type(self).columns, type(self).rule))
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -136,13 +136,13 @@ class CooperativeStickyAssignor(CooperativeMemory, _StickyLeader):
 
 
 class _ByRule:
-    """What the strategies of other clients than Java's share, which have no columns."""
+    """Shares what the strategies of other clients than Java's have in common; they have no columns."""
 
     protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """The assignment in the order of the client's lists; AssignorError where the client fails."""
+        """Decide in the order of the client's lists; AssignorError if the client fails."""
         return type(self).rule(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -151,7 +151,7 @@ class _ByRule:
 
 
 class LibrdkafkaCooperativeStickyAssignor(_ByRule):
-    """What confluent-kafka and others on librdkafka do as "cooperative-sticky": as even, placed otherwise.
+    """Assigns as librdkafka's "cooperative-sticky" (confluent-kafka's, too): as even, placed otherwise.
 
     It depends on the order in which the broker lists topics to the leader: that of `Group.topics`. It fails
     where librdkafka aborts or reads memory that it has freed.
@@ -162,33 +162,36 @@ class LibrdkafkaCooperativeStickyAssignor(_ByRule):
     rule = staticmethod(assign_librdkafka_cooperative_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What librdkafka sends, and does not read: nothing before the first assignment, then all of it."""
+        """Return what librdkafka sends, and does not read.
+
+        Nothing before the first assignment, then all of it.
+        """
         return encode_sticky_user_data(owned, generation) if generation >= 0 else b""
 
 
 class KafkaPythonRangeAssignor(_ByRule):
-    """What kafka-python does as "range": racks are ignored; where static members mix, some get nothing."""
+    """Assigns as kafka-python's "range": racks are ignored; if static members mix, some get nothing."""
 
     name: ClassVar[str] = "kafka-python-range"
     rule = staticmethod(kafka_python.assign_range)
 
 
 class KafkaPythonRoundRobinAssignor(_ByRule):
-    """What kafka-python does as "roundrobin": it fails where a member whose turn it is does not subscribe."""
+    """Assigns as kafka-python's "roundrobin": fails if the member whose turn it is does not subscribe."""
 
     name: ClassVar[str] = "kafka-python-roundrobin"
     rule = staticmethod(kafka_python.assign_round_robin)
 
 
 class KafkaPythonStickyAssignor(EagerMemory, _ByRule):
-    """What kafka-python does as "sticky": as even as Java's, placed otherwise."""
+    """Assigns as kafka-python's "sticky": as even as Java's, placed otherwise."""
 
     name: ClassVar[str] = "kafka-python-sticky"
     rule = staticmethod(kafka_python.assign_sticky)
 
 
 class KafkaPythonCooperativeStickyAssignor(_ByRule):
-    """What kafka-python does as "cooperative-sticky": as its "sticky", but what moves waits a round."""
+    """Assigns as kafka-python's "cooperative-sticky": as its "sticky", but what moves waits a round."""
 
     name: ClassVar[str] = "kafka-python-cooperative-sticky"
     protocols = _COOPERATIVE
@@ -196,27 +199,27 @@ class KafkaPythonCooperativeStickyAssignor(_ByRule):
 
 
 class AiokafkaRangeAssignor(_ByRule):
-    """What aiokafka does as "range": instance ids and racks are ignored."""
+    """Assigns as aiokafka's "range": instance ids and racks are ignored."""
 
     name: ClassVar[str] = "aiokafka-range"
     rule = staticmethod(aiokafka.assign_range)
 
 
 class AiokafkaRoundRobinAssignor(_ByRule):
-    """What aiokafka does as "roundrobin": instance ids are ignored."""
+    """Assigns as aiokafka's "roundrobin": instance ids are ignored."""
 
     name: ClassVar[str] = "aiokafka-roundrobin"
     rule = staticmethod(aiokafka.assign_round_robin)
 
 
 class AiokafkaStickyAssignor(_ByRule):
-    """What aiokafka does as "sticky": as even as Java's, placed otherwise; it remembers no generation."""
+    """Assigns as aiokafka's "sticky": as even as Java's, placed otherwise; it remembers no generation."""
 
     name: ClassVar[str] = "aiokafka-sticky"
     rule = staticmethod(aiokafka.assign_sticky)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What aiokafka sends: nothing before the first assignment, then all of it without a generation."""
+        """Return what aiokafka sends: nothing before the first assignment, then all but a generation."""
         return encode_sticky_user_data(owned, -1) if generation >= 0 else b""
 
 
@@ -256,7 +259,10 @@ class ConnectEagerAssignor:
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
 
     def assign(self, group: Group) -> Assignment:
-        """Who runs what, in each worker's order; InvalidGroupError for "connector:..." of no connector."""
+        """Decide who runs what, in each worker's order.
+
+        InvalidGroupError for "connector:..." of no connector.
+        """
         return assign_connect_eager(group)
 
 
@@ -283,7 +289,7 @@ class ConnectIncrementalAssignor:
         self._now_ms = 1
 
     def assign(self, group: Group) -> Assignment:
-        """Who runs what after the next round, which comes when the delay is over that the last one told.
+        """Decide who runs what after the next round, which comes when the delay of the last one is over.
 
         Raises:
             InvalidGroupError: a topic "connector:..." that stands for no connector.
@@ -291,7 +297,7 @@ class ConnectIncrementalAssignor:
         return self.assign_at(group, self._now_ms + self._memory.delay_ms).assignment
 
     def assign_at(self, group: Group, now_ms: int, generation: int | None = None) -> ConnectRound:
-        """One round at a time of the leader's clock, with what is revoked and how long what is lost waits.
+        """Decide one round at a time of the leader's clock: what is revoked, and how long what is lost waits.
 
         Args:
             group: its generation is the last one that the leader completed, as `Group.next` has it.

@@ -1,4 +1,4 @@
-"""Where Kafka puts a record: every client's rule, for one key and for a column of them."""
+"""Kafka's clients put a record into a partition by these rules, for one key and for a column of keys."""
 
 from typing import TYPE_CHECKING
 

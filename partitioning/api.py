@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """What placing a key does without: importing it takes longer than importing the rest."""
+        """Return what placing a key does without: importing it takes longer than importing the rest."""
         for module in map(
             import_module, ("partitioning.growth", "partitioning.strategy", "partitioning.partitioners")
         ):

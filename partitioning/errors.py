@@ -1,4 +1,4 @@
-"""What can go wrong: one tree for all packages, caught by cause; docs/errors.md draws it."""
+"""Errors of all packages are one tree, caught by cause; docs/errors.md draws the tree."""
 
 
 class CopartitionError(Exception):
@@ -109,7 +109,7 @@ class AssignorError(AssignmentError):
     """The strategy cannot answer for this group.
 
     Attributes:
-        jvm_exception: simple name of the Java exception the JVM's assignor throws here; None where it has no
+        jvm_exception: simple name of the Java exception the JVM's assignor throws here; None if it has no
             counterpart.
     """
 
@@ -134,7 +134,7 @@ class ScenarioError(ToolError, ValueError):
     """A scenario that cannot be simulated.
 
     Attributes:
-        path: where in the scenario the fault is, `$.events[3].consumer`; None where it is at no one place.
+        path: where in the scenario the fault is, `$.events[3].consumer`; None if it is at no one place.
     """
 
     def __init__(self, message: str, *, path: str | None = None) -> None:

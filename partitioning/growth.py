@@ -1,4 +1,4 @@
-"""What moves when a topic gets more partitions."""
+"""Computes which keys move when a topic gets more partitions."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -14,7 +14,7 @@ from partitioning.topic_partition import checked_partition_count
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Growth:
-    """What growing a topic does to a column of keys.
+    """Says what growing a topic does to a column of keys.
 
     >>> grow([b"user-42", b"user-43", b"user-44"], 4, 6).moved.tolist()
     [True, False, True]
@@ -40,12 +40,12 @@ class Growth:
 
     @property
     def share(self) -> float:
-        """Share of the keyed rows that get another partition; 0 where there are none."""
+        """Share of the keyed rows that get another partition; 0 if there are none."""
         return self.moving / self.keyed if self.keyed else 0.0
 
     @property
     def warning(self) -> str:
-        """What it means for the order of a key's records, in a sentence or two."""
+        """A sentence or two about what the growth means for the order of a key's records."""
         if not self.moving:
             return (
                 f"Growing the topic from {self.before} to {self.after} partitions moves none of these keys."
@@ -61,7 +61,7 @@ class Growth:
 
 
 def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growth:
-    """Which rows of a key column get another partition when the topic grows.
+    """Return which rows of a key column get another partition when the topic grows.
 
     >>> growth = grow([b"user-42", b"user-43", b"user-44"], 4, 6)
     >>> growth.moving, growth.share
@@ -101,7 +101,7 @@ def expected_share(before: int, after: int) -> float:
 
 
 def check_growth(before: int, after: int) -> None:
-    """InvalidPartitionCountError where a count is out of range, or the topic would shrink."""
+    """InvalidPartitionCountError if a count is out of range, or the topic would shrink."""
     if checked_partition_count(after) < checked_partition_count(before):
         raise InvalidPartitionCountError(
             f"the topic has {before} partitions and cannot have {after}: Kafka topics only grow"

@@ -1,4 +1,4 @@
-"""What every partitioner is, ours and a stranger's."""
+"""Every partitioner, ours or a stranger's, has this interface."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ NONE_AVAILABLE: Final = range(0)
 
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
-    """What a producer knows of a topic.
+    """Describes a topic as a producer knows it.
 
     >>> TopicLayout(3, available=[0, 2])  # partition 1 has no leader
     TopicLayout(partitions=3, available=[0, 2], racks=None)
@@ -29,7 +29,7 @@ class TopicLayout:
     Attributes:
         partitions: how many partitions it has, those without a leader included.
         available: partitions that have a leader, in the order of the client's metadata; None stands for all.
-        racks: rack of each partition's leader, None where it has none; None where the cluster has no racks.
+        racks: rack of each partition's leader, None if it has none; None if the cluster has no racks.
 
     Raises:
         InvalidPartitionCountError: `partitions` is outside 1 .. 2**31 - 1.
@@ -72,10 +72,10 @@ class TopicPartitioner(Protocol):
     """
 
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
-        """The partition of one record, 0 .. layout.partitions - 1."""
+        """Choose the partition of one record, 0 .. layout.partitions - 1."""
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
-        """The partition of each record of a column: int32 of shape (n,), as n calls of `partition`."""
+        """Choose the partition of each record of a column: int32 of shape (n,), as n calls of `partition`."""
 
 
 @runtime_checkable
@@ -88,10 +88,10 @@ class Partitioner(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in the registry."""
+        """The partitioner's name in the registry."""
 
     def for_topic(self, topic: str) -> TopicPartitioner:
-        """A partitioner for one topic, with state of its own."""
+        """Return a partitioner for one topic, with state of its own."""
 
 
 @runtime_checkable
@@ -107,14 +107,14 @@ class PlacesByKey(Protocol):
     """
 
     def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
-        """Where `partition` of every topic puts these keys, whatever its state and the rest of the layout.
+        """Return where `partition` puts these keys, whatever the topic, its state and the rest of the layout.
 
         Args:
             keys: n keys.
             num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
 
         Returns:
-            int32 array of shape (n,); -1 where the key, such as a null one, does not decide.
+            int32 array of shape (n,); -1 if the key, such as a null one, does not decide.
         """
 
 
@@ -127,14 +127,14 @@ class BytesAware(Protocol):
     """
 
     def peek(self, layout: TopicLayout) -> int:
-        """The partition that unkeyed records go to now."""
+        """Return the partition that unkeyed records go to now."""
 
     def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
         """An unkeyed record went to the current partition.
 
         Args:
             layout: the topic as it is now, for the choice of the next partition.
-            size: bytes it added to the batches of that partition; 0 where only `enable_switch` is news.
+            size: bytes it added to the batches of that partition; 0 if only `enable_switch` is news.
             enable_switch: whether all batches of that partition are full or gone.
         """
 
@@ -185,4 +185,4 @@ class TimeAware(Protocol):
     """
 
     def advance(self, now_ms: float) -> None:
-        """The time of the records to come, on any clock that does not go back."""
+        """Take the time of the records to come, on any clock that does not go back."""

@@ -14,13 +14,13 @@ from partitioning.kit.packages import needs
 
 
 class ArrowArray(Protocol):
-    """Anything with the Arrow PyCapsule interface of one array."""
+    """Has the Arrow PyCapsule interface of one array."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
 
 class ArrowStream(Protocol):
-    """Anything with the Arrow PyCapsule interface of a stream of arrays, such as a chunked one."""
+    """Has the Arrow PyCapsule interface of a stream of arrays, as a chunked array has."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -42,7 +42,7 @@ class KeyColumn:
     Attributes:
         offsets: int64 array of n + 1 entries: key i is `data[offsets[i]:offsets[i + 1]]`.
         data: uint8 array, contiguous, the bytes of all keys.
-        nulls: bool array of n entries, True where the key is null; None where none is. A null has no bytes.
+        nulls: bool array of n entries, True if the key is null; None if none is. A null has no bytes.
 
     Raises:
         InvalidKeyError: the arrays are not these, or say of a row what cannot be.
@@ -80,7 +80,7 @@ class KeyColumn:
         return len(self.offsets) - 1
 
     def __iter__(self) -> Iterator[bytes | None]:
-        """The keys one by one, for a strategy that has no columns of its own."""
+        """Return the keys one by one, for a strategy that has no columns of its own."""
         data, ends = self.data.tobytes(), self.offsets.tolist()
         nulls = [False] * len(self) if self.nulls is None else self.nulls.tolist()
         spans = zip(nulls, pairwise(ends), strict=True)
@@ -88,12 +88,12 @@ class KeyColumn:
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """True where a key has no bytes, null or not."""
+        """True if a key has no bytes, null or not."""
         return np.equal(self.offsets[1:], self.offsets[:-1])
 
 
 Keys: TypeAlias = Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn
-"""What every columnar function takes.
+"""Keys as every columnar function takes them.
 
 >>> keys: Keys = [b"user-42", None]
 >>> partition_batch(keys, 12).tolist()
@@ -106,7 +106,7 @@ def _is_column(array: object, kind: type[np.generic]) -> bool:
 
 
 def key_column(keys: Keys) -> KeyColumn:
-    """The keys as columns.
+    """Return the keys as columns.
 
     >>> key_column([b"a", None, b"bc"]).offsets.tolist()
     [0, 1, 1, 3]
@@ -169,7 +169,7 @@ def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
 
 
 def advice(key: object) -> str:
-    """What to do about a key that is not bytes."""
+    """Return what to do about a key that is not bytes."""
     if isinstance(key, str):
         return "a partitioner hashes serialized bytes: encode the text as the producer's key serializer does"
     return "a partitioner hashes serialized bytes: give the bytes of the producer's key serializer"
@@ -210,7 +210,7 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
 
 
 def _as_bytes(array: Any, pa: Any) -> Any:
-    """The array with texts as their bytes, whatever these are."""
+    """Return the array with texts as their bytes, whatever these are."""
     kind = str(array.type)  # pyarrow before 16 has no names for the views
     if kind in {"string", "large_string", "string_view"}:
         return array.view(getattr(pa, kind.replace("string", "binary"))())
@@ -222,7 +222,7 @@ def _as_bytes(array: Any, pa: Any) -> Any:
 
 
 def _from_offsets(array: Any) -> KeyColumn:
-    """The keys of a binary array, nulls aside."""
+    """Return the keys of a binary array, nulls aside."""
     array.validate()
     _, offset_buffer, data_buffer = array.buffers()
     width = np.int64 if str(array.type) == "large_binary" else np.int32
@@ -234,7 +234,7 @@ def _from_offsets(array: Any) -> KeyColumn:
 
 
 def concatenate_columns(columns: Sequence[KeyColumn]) -> KeyColumn:
-    """The keys of all columns, one column after the other."""
+    """Return the keys of all columns, one column after the other."""
     if len(columns) == 1:
         return columns[0]
     sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(column.offsets) for column in columns)])

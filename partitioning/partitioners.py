@@ -19,7 +19,7 @@ _UNKEYED: dict[str, Callable[..., Partitioner]] = {
 
 
 def get_partitioner(name: str, **config: object) -> Partitioner:
-    """A new partitioner.
+    """Return a new partitioner.
 
     "default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", every profile of
     `profiles.PROFILES` (keyed records as that client, the others by the strategy most like that client's),
@@ -39,7 +39,7 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
 
 
 def list_partitioners() -> list[StrategyInfo]:
-    """Every partitioner by name; a broken one with its fault.
+    """List every partitioner by name; a broken one with its fault.
 
     Installed plug-ins are imported for that: their summaries are in their docstrings.
 
@@ -50,7 +50,7 @@ def list_partitioners() -> list[StrategyInfo]:
 
 
 def plug_in_names() -> list[str]:
-    """Every partitioner by name that is not ours, whether it can be used or not; nothing is loaded."""
+    """Return every partitioner by name that is not ours, whether it can be used or not; nothing is loaded."""
     return _REGISTRY.plug_ins()
 
 

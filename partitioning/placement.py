@@ -1,4 +1,4 @@
-"""Where a keyed record goes under a profile: one key, or a column."""
+"""Places keyed records under a profile: one key, or a column."""
 
 import itertools
 import sys
@@ -33,7 +33,7 @@ def check_profile(name: str) -> None:
 
 
 def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
-    """The partition of each key by a plug-in, int32 of shape (n,), -1 where the key does not decide.
+    """Return the partition of each key by a plug-in, int32 of shape (n,), -1 if the key does not decide.
 
     Raises:
         UnknownStrategyError: there is no such plug-in, or it does not place by key alone.
@@ -83,11 +83,11 @@ LIBRDKAFKA = {
 """librdkafka's names of the rules that it has."""
 
 UNKEYED = -1
-"""What a column of partitions holds where the scalar function gives None."""
+"""Entry of a column of partitions if the scalar function gives None."""
 
 
 def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
-    """murmur2 of each key, as `murmur2`; 0 where the key is null.
+    """murmur2 of each key, as `murmur2`; 0 if the key is null.
 
     >>> murmur2_batch([b"user-42", None]).tolist()
     [1459644460, 0]
@@ -109,7 +109,7 @@ def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
 
 
 def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = "java") -> int | None:
-    """The partition this profile's client puts a record with this key into.
+    """Return the partition into which this profile's client puts a record with this key.
 
     >>> partition_for_key(b"user-42", 12), partition_for_key(b"user-42", 12, profile="librdkafka")
     (4, 7)
@@ -120,7 +120,7 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
         profile: a name in `profiles.PROFILES`, or of a plug-in that places by key alone (`PlacesByKey`).
 
     Returns:
-        The partition, or None where the profile does not hash such a key: a null one, or an empty one.
+        The partition, or None if the profile does not hash such a key: a null one, or an empty one.
 
     Raises:
         InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
@@ -148,7 +148,7 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
 
 
 def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
-    """The partition of each key, as `partition_for_key`; -1 where that gives None.
+    """Return the partition of each key, as `partition_for_key`; -1 if that gives None.
 
     >>> partition_batch([b"user-42", b"user-43", None], 12).tolist()
     [4, 2, -1]
@@ -209,7 +209,7 @@ def _check_key(key: object) -> None:
 
 
 def _native_rule(profile: Profile) -> _Rule | None:
-    """The function of librdkafka that is exactly this rule, if there is one."""
+    """Return the function of librdkafka that is exactly this rule, if there is one."""
     try:
         import confluent_kafka  # noqa: PLC0415 - optional, slow to import
     except ImportError:
@@ -229,7 +229,7 @@ _first_keys = itertools.count()
 
 
 def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 50) -> int:
-    """Which partition of `__consumer_offsets` or `__transaction_state` keeps this id.
+    """Return which partition of `__consumer_offsets` or `__transaction_state` keeps this id.
 
     The broker that leads it is the coordinator of the group or transaction.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Rule(NamedTuple):
-    """How a keyed record is placed, but for the partition count."""
+    """Places a keyed record, but for the partition count."""
 
     hash: HashName
     sign: SignRule
@@ -25,7 +25,7 @@ class Rule(NamedTuple):
 # Without slots: PySpark 3.5 sends the table to executors by value, and loses what is in slots of a dataclass.
 @dataclass(frozen=True)
 class Profile:
-    """How one client, in one configuration, places a keyed record.
+    """Describes how one client, in one configuration, places a keyed record.
 
     Attributes:
         name: what `profile=` takes.
@@ -66,7 +66,7 @@ PROFILES = {profile.name: profile for profile in (Profile(**row) for row in _ROW
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of this name; UnknownStrategyError where there is none."""
+    """Return the profile of this name; UnknownStrategyError if there is none."""
     try:
         return PROFILES[name]
     except KeyError:

@@ -22,7 +22,7 @@ class RandomChoice(UnkeyedStrategy):
     random: RandomSource = unseeded
 
     def for_topic(self, topic: str) -> TopicRandomChoice:
-        """It remembers nothing."""
+        """Return a chooser that remembers nothing."""
         return TopicRandomChoice(self, self.random(topic))
 
 

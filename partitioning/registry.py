@@ -24,7 +24,7 @@ S = TypeVar("S")
 
 
 def call_plug_in(which: str, method: Callable[..., S], *arguments: object) -> S:
-    """What a plug-in's method returns; BrokenPluginError where it ends the process (`sys.exit`)."""
+    """Return what a plug-in's method returns; BrokenPluginError if it ends the process (`sys.exit`)."""
     try:
         return method(*arguments)
     except SystemExit as error:
@@ -43,7 +43,7 @@ class StrategyInfo:
         name: what to ask for.
         origin: "built-in", "built-in, of" somebody, "registered", or the distribution it comes from.
         summary: one line on what it does.
-        fault: why it cannot be used; None where it can.
+        fault: why it cannot be used; None if it can.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Registry(Generic[S]):
         return entry_points_of
 
     def get(self, name: str, **config: object) -> S:
-        """A new instance of the strategy.
+        """Return a new instance of the strategy.
 
         Raises:
             UnknownStrategyError: there is none of this name.
@@ -110,7 +110,7 @@ class Registry(Generic[S]):
             raise
         except (Exception, SystemExit) as error:
             raise BrokenPluginError(f"{self._kind} {name!r} cannot be made: {error!r}") from error
-        missing = [each for each in vars(self._interface) if each[0] != "_" and not hasattr(strategy, each)]
+        missing = [var for var in vars(self._interface) if var[0] != "_" and not hasattr(strategy, var)]
         if missing:
             raise BrokenPluginError(
                 f"{self._kind} {name!r} is {strategy!r}, which lacks {' and '.join(missing)}"
@@ -118,18 +118,18 @@ class Registry(Generic[S]):
         return strategy
 
     def register(self, name: str, factory: Callable[..., S]) -> None:
-        """Make a strategy known by name in this process; StrategyConflictError where the name is taken."""
+        """Make a strategy known by name in this process; StrategyConflictError if the name is taken."""
         if name in self._built_in or name in self._registered:
             owner = "built in" if name in self._built_in else "registered already"
             raise StrategyConflictError(f"{self._kind} {name!r} is {owner}; choose another name")
         self._registered[name] = factory
 
     def plug_ins(self) -> list[str]:
-        """The names of all that is not ours, whether it can be used or not; nothing is loaded."""
+        """Return the names of all that is not ours, whether it can be used or not; nothing is loaded."""
         return sorted({*self._registered, *self._installed} - self._built_in.keys())
 
     def infos(self) -> list[StrategyInfo]:
-        """Every strategy by name; a broken one with its fault."""
+        """List every strategy by name; a broken one with its fault."""
         infos = [
             StrategyInfo(name, self._origins.get(name, "built-in"), _summary(factory))
             for name, factory in self._built_in.items()
@@ -176,7 +176,7 @@ class Registry(Generic[S]):
 
 
 def _signature(factory: Callable[..., object]) -> inspect.Signature | None:
-    """What a factory takes; None where nobody knows, as of some that are written in C."""
+    """Return what a factory takes; None if nobody knows, as of some that are written in C."""
     try:
         return inspect.signature(factory)
     except ValueError:

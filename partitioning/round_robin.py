@@ -40,7 +40,7 @@ class RoundRobin(UnkeyedStrategy):
             raise InvalidConfigError(f"order is {self.order!r}; give 'metadata' or 'ascending'")
 
     def for_topic(self, topic: str) -> TopicRoundRobin:
-        """A topic's counter."""
+        """Return a topic's counter."""
         return (TopicRoundRobinAskedTwice if self.double_advance else TopicRoundRobin)(topic, self)
 
 
@@ -88,7 +88,7 @@ class TopicRoundRobinAskedTwice(TopicRoundRobin):
 
 @lru_cache(maxsize=256)
 def metadata_order(topic: str, partitions: int) -> NDArray[np.int32]:
-    """The order in which the Java client lists partitions where it knows no other topic, int32, read-only."""
+    """Return how a Java client that knows no other topic orders partitions, int32, read-only."""
     hashes = topic_partition_hashes(string_hash(topic), np.arange(partitions))
     order = hash_map_order(hashes, capacity=partitions).astype(np.int32)
     order.flags.writeable = False

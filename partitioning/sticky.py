@@ -46,7 +46,7 @@ class Sticky(UnkeyedStrategy):
             raise InvalidConfigError("client_rack is blank; give the producer's client.rack, or leave it out")
 
     def for_topic(self, topic: str) -> TopicSticky:
-        """A topic's current partition, and the bytes that went to it."""
+        """Return a topic's current partition, and the bytes that went to it."""
         return TopicSticky(self, self.random(topic))
 
 
@@ -70,7 +70,7 @@ class TopicSticky(UnkeyedTopic):
         self._load: _Load | None = None
 
     def peek(self, layout: TopicLayout) -> int:
-        """The partition that unkeyed records go to now."""
+        """Return the partition that unkeyed records go to now."""
         if self._current is None or self._current >= layout.partitions:
             self._move(layout)
         assert self._current is not None
@@ -144,7 +144,7 @@ class StickyPerBatch(UnkeyedStrategy):
         return "sticky-per-batch"
 
     def for_topic(self, topic: str) -> TopicStickyPerBatch:
-        """A topic's current partition."""
+        """Return a topic's current partition."""
         return TopicStickyPerBatch(self, self.random(topic))
 
 
@@ -203,7 +203,7 @@ class StickyByTime(UnkeyedStrategy):
             raise InvalidConfigError(f"linger_ms is {self.linger_ms}; give 0 or more")
 
     def for_topic(self, topic: str) -> TopicStickyByTime:
-        """A topic's current partition, and since when."""
+        """Return a topic's current partition, and since when."""
         return TopicStickyByTime(self, self.random(topic))
 
 
@@ -219,7 +219,7 @@ class TopicStickyByTime(UnkeyedTopic):
         self._since_ms = 0.0
 
     def advance(self, now_ms: float) -> None:
-        """The time of the records to come."""
+        """Take the time of the records to come."""
         self._now_ms = now_ms
 
     def _next(self, layout: TopicLayout) -> int:

@@ -1,4 +1,4 @@
-"""What our strategies share: keyed records are hashed under a profile, the others are placed in turn."""
+"""Our strategies hash keyed records under a profile and place the others in turn; this is what they share."""
 
 import random
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ RandomSource: TypeAlias = Callable[[str], Draw]
 
 
 def unseeded(topic: str) -> Draw:  # noqa: ARG001 - a RandomSource
-    """A source that nobody can repeat."""
+    """Return a source that nobody can repeat."""
     return partial(random.Random().getrandbits, 31)  # noqa: S311 - spreads load, guards nothing
 
 
@@ -70,7 +70,7 @@ class UnkeyedTopic(ABC):
         self._profile = profile
 
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
-        """The partition of one record."""
+        """Return the partition of one record."""
         if self._profile is not None:
             placed = partition_for_key(key, layout.partitions, profile=self._profile)
             if placed is not None:
@@ -80,7 +80,7 @@ class UnkeyedTopic(ABC):
         return self._next(layout)
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
-        """The partition of each record of a column: int32 of shape (n,)."""
+        """Return the partition of each record of a column: int32 of shape (n,)."""
         if self._profile is None:
             return self._next_batch(len(key_column(keys)), layout)
         partitions = partition_batch(keys, layout.partitions, profile=self._profile)
@@ -91,8 +91,8 @@ class UnkeyedTopic(ABC):
 
     @abstractmethod
     def _next(self, layout: TopicLayout) -> int:
-        """The partition of the next unkeyed record."""
+        """Return the partition of the next unkeyed record."""
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
-        """The partitions of the next unkeyed records, as so many calls of `_next` give them."""
+        """Return the partitions of the next unkeyed records, as so many calls of `_next` give them."""
         return np.fromiter((self._next(layout) for _ in range(count)), np.int32, count)

@@ -24,12 +24,18 @@ class TopicPartition(NamedTuple):
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether it is an integer of Python or NumPy, which registers its own; True and False are none here."""
+    """Return whether it is an integer of Python or NumPy, which registers its own.
+
+    True and False are none here.
+    """
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def checked_partition_count(num_partitions: SupportsIndex) -> int:
-    """The count as an int; InvalidPartitionCountError unless it is an integer within 1 .. 2**31 - 1."""
+    """Return the count as an int; InvalidPartitionCountError unless it is an integer within 1 ..
+
+    2**31 - 1.
+    """
     try:
         count = operator.index(num_partitions)
     except TypeError:

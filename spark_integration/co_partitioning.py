@@ -23,7 +23,7 @@ LONGEST = 64
 
 
 def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = None) -> JoinVerdict:
-    """Whether the same key is in the same partition of several topics, so that they join by partition.
+    """Return whether the same key is in the same partition of several topics, so that they join by partition.
 
     Every key of every row is compared, exactly and in the JVM: one shuffle of the distinct keys with their
     partitions, then sums. Whose rule placed them is found by the core of `audit`, in Python. Runs when it is
@@ -103,7 +103,7 @@ def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | No
 
 
 def _places(records: Sequence[DataFrame]) -> DataFrame:
-    """The lowest and the highest partition of each distinct key in each topic; one shuffle."""
+    """Return the lowest and the highest partition of each distinct key in each topic; one shuffle."""
     key = sf.when(
         sf.length("key") > LONGEST,
         sf.concat(sf.substring("key", 1, LONGEST), sf.unhex(sf.sha2("key", 256))),
@@ -120,7 +120,7 @@ def _places(records: Sequence[DataFrame]) -> DataFrame:
 
 
 def _sums(places: DataFrame, topics: int) -> DataFrame:
-    """One row that says how many keys are where."""
+    """Return one row that says how many keys are where."""
     keyed = sf.col("key").isNotNull()
     lows, highs = ([f"{name}{number}" for number in range(topics)] for name in ("low", "high"))
     having = reduce(lambda one, other: one + other, [sf.col(low).isNotNull().cast("int") for low in lows])
@@ -142,9 +142,9 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
             for number, (low, high) in enumerate(zip(lows, highs, strict=True))
         ),
         *(sf.max(high).alias(f"highest{number}") for number, high in enumerate(highs)),
-        sf.array(*(sf.min(sf.when(apart & (part == each), columns)) for each in range(EXAMPLES))).alias(
-            "examples"
-        ),
+        sf.array(
+            *(sf.min(sf.when(apart & (part == part_number), columns)) for part_number in range(EXAMPLES))
+        ).alias("examples"),
     )
 
 
@@ -162,13 +162,13 @@ def _proof(row: Row, topics: int) -> KeyProof:
 
 
 def _example(row: Row, topics: int) -> KeyApart:
-    """A key that is apart, at partitions that differ."""
+    """Return a key that is apart, at partitions that differ."""
     lows, highs = ([row[f"{name}{number}"] for number in range(topics)] for name in ("low", "high"))
     return KeyApart(bytes(row.key[:LONGEST]), differing_places(lows, highs))
 
 
 def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAudit]:
-    """Who wrote each topic, of so many partitions, found in one pass over all."""
+    """Return who wrote each topic, of so many partitions, found in one pass over all."""
     marked = [
         frame.withColumn("topic", sf.concat(sf.lit(f"{number} "), "topic"))
         for number, frame in enumerate(records)

@@ -35,7 +35,7 @@ def kafka_partition(
     nulls: Literal["spread", "error", "null"] = "spread",
     spread_by: tuple[Column | str, ...] = ("*",),
 ) -> Column:
-    """The partition a client puts each row's key into: an int column named `partition`.
+    """Return the partition a client puts each row's key into: an int column named `partition`.
 
     The result is lazy and works on classic Spark and on Connect. Its metadata holds count, profile and key:
     `route` and the sinks refuse another count, and `format("copartition")` a row in another partition than
@@ -96,7 +96,10 @@ def kafka_partition(
 
 
 def _partition_of(hashed: Column, count: int, sign: SignRule) -> Column:
-    """The columnar `hashing.modulo.partition_of`, in the JVM; `hashed` is a signed int, null stays null."""
+    """Return the columnar `hashing.modulo.partition_of`, in the JVM.
+
+    `hashed` is a signed int, null stays null.
+    """
     if sign == "mask":
         remainder = hashed.bitwiseAND(0x7FFFFFFF) % count
     elif sign == "unsigned":

@@ -1,4 +1,4 @@
-"""What can go wrong between Spark and Kafka; docs/errors.md draws the tree."""
+"""Errors between Spark and Kafka; docs/errors.md draws the tree."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
 _NO_BYTES = re.compile(r'resolve "(?:\w*CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY')
 _OF_A_ROW = re.compile(r"\bcopartition: (.+)")
-"""How the columns of this package begin what they raise in the JVM."""
+"""Beginning of the errors that the columns of this package raise in the JVM."""
 
 
 class SparkIntegrationError(CopartitionError):
@@ -80,7 +80,7 @@ class LedgerAheadError(ExactlyOnceError):
 
 
 class LedgerInUseError(ExactlyOnceError):
-    """Somebody else is in the ledger's group, or has committed to it."""
+    """Another application is in the ledger's group, or has committed to it."""
 
 
 class HalfWrittenError(ExactlyOnceError):
@@ -92,7 +92,7 @@ class RerunDiffersError(ExactlyOnceError):
 
 
 def typed_error(error: BaseException) -> CopartitionError | None:
-    """The error of these packages behind an error of Spark's; None if none of them raised it.
+    """Return the error of these packages behind an error of Spark's; None if none of them raised it.
 
     Spark turns what a task, a data source or a column raises into an exception of its own, with pages of
     traceback as its message. This gives the exception that was raised, whose message is one line: what is

@@ -25,7 +25,9 @@ ArrowFunction: TypeAlias = Callable[[pa.Array], pa.Array]
 def column_function(
     name: str, function: ArrowFunction, input_type: pa.DataType, output_type: pa.DataType, spark_type: str
 ) -> Callable[..., Any]:
-    """A function of Arrow arrays as one of columns: Arrow-native where Spark has that, else through pandas.
+    """Return a function of Arrow arrays as one of columns.
+
+    Arrow-native where Spark has that, else through pandas.
 
     The function must be nested in another: it then travels to executors by value, which need NumPy and
     PyArrow and not this project. `name` is what query plans call it; `spark_type` is `output_type` as Spark
@@ -51,7 +53,7 @@ Kernel = Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.int32]]
 
 
 def hash_column(function: HashName, key: Column) -> Column:
-    """The signed 32-bit hash (a name in `partitioning.hashing.HASHES`) of each binary key, null for null."""
+    """Hash each binary key, signed 32-bit, by a name in `partitioning.hashing.HASHES`; null for null."""
     if function == "crc32":
         # Spark gives the unsigned value as a bigint, which ANSI mode does not cast to int if it is too large.
         return sf.shiftright(sf.shiftleft(sf.crc32(key), 32), 32).cast("int")
@@ -62,7 +64,7 @@ def hash_column(function: HashName, key: Column) -> Column:
 
 
 def arrow_hash(kernel: Kernel) -> ArrowFunction:
-    """The hash of each key of a binary array, null where the key is null."""
+    """Return the hash of each key of a binary array, null where the key is null."""
 
     def hashes(keys: pa.Array) -> pa.Array:
         if not len(keys):
@@ -97,7 +99,7 @@ def murmur2_expression(key: Column) -> Column | None:
 
 
 def _through_expression(jvm: Any, java_column: Any) -> Any:
-    """The Java column of murmur2 over a Java column."""
+    """Return the Java column of murmur2 over a Java column."""
     sql = jvm.org.apache.spark.sql
     murmur2_class = jvm.org.apache.spark.util.Utils.classForName(KAFKA_UTILS, True, False)
     spark_4 = sql.classic.ExpressionUtils

@@ -1,4 +1,4 @@
-"""How a key column would fill a topic, before anything is written."""
+"""Profiles how a key column would fill a topic, before anything is written."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SUMS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionProfile:
-    """How rows would be spread over a topic's partitions; counts are estimates where rows were sampled.
+    """Says how rows would spread over a topic's partitions; counts are estimates if rows were sampled.
 
     >>> profile = partition_profile(df, "key", 12)
     >>> profile.rows, profile.keys, round(profile.imbalance, 2)
@@ -77,7 +77,7 @@ def partition_profile(
     top: int = 10,
     sample: float = 1.0,
 ) -> PartitionProfile:
-    """How the rows would be spread over the partitions, which keys are hottest, and what growing would move.
+    """Return how rows would spread over partitions, which keys are hottest, and what growing would move.
 
     One pass over `df` and one shuffle of its distinct keys. Tasks' sums are added up by one task; one row
     reaches the driver.
@@ -128,7 +128,7 @@ _MOST_ROWS = [("rows", "descending"), ("key", "ascending")]
 
 
 def _summing(num_partitions: int, grown: int, top: int) -> Batches:
-    """A row of sums over some of the keys."""
+    """Return a row of sums over some of the keys."""
     add_up = _adding_up(num_partitions, grown, top)
 
     def sums_of(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -151,7 +151,7 @@ def _summing(num_partitions: int, grown: int, top: int) -> Batches:
 
 
 def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
-    """The sum of such rows, whose keys are different ones."""
+    """Return the sum of such rows, whose keys are different ones."""
 
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sizes = {"old": np.zeros(num_partitions, np.int64), "new": np.zeros(grown, np.int64)}

@@ -27,7 +27,7 @@ _UNHASHED = re.compile(r"\bmap<|\bvariant\b")
 def route(
     df: DataFrame, num_partitions: int, *, by: str = "partition", lanes: int = 1, key: str = "key"
 ) -> DataFrame:
-    """The same rows, laid out so that Spark partition i holds exactly Kafka partition i.
+    """Lay the rows out so that Spark partition i holds exactly Kafka partition i.
 
     One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no
     particular order: follow with `sortWithinPartitions` where the order in the topic matters.
@@ -123,7 +123,7 @@ def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", 
 
 
 def _count_whole(rows: DataFrame) -> int:
-    """How many rows there are, by a plan from which Spark prunes no column of `row`."""
+    """Return how many rows there are, by a plan from which Spark prunes no column of `row`."""
     whole = sf.length(sf.col("row").cast("string"))
     counted: int = rows.agg(sf.count("*"), sf.max(whole)).collect()[0][0]
     return counted

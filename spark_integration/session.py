@@ -17,7 +17,7 @@ from partitioning.errors import InvalidConfigError, MissingDependencyError
 from spark_integration.errors import ConnectorError
 
 CONNECTOR_JARS = ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10", "kafka-clients", "commons-pool2")
-"""What the connector consists of, beside what Spark brings along."""
+"""Jars of the connector, beside what Spark brings along."""
 
 
 def configure_spark_with_kafka(
@@ -27,7 +27,7 @@ def configure_spark_with_kafka(
     jars: Sequence[str | Path] = (),
     packages: Sequence[str] = (),
 ) -> SparkSession.Builder:
-    """The builder, with `format("kafka")` available in the session it makes.
+    """Make `format("kafka")` available in the session that the builder makes; return the builder.
 
     Without `jars` Spark fetches the connector from Maven when the session starts: the one made for the Spark
     that is installed here. It sets `spark.jars.packages`, or with `jars` `spark.jars`, and so replaces an

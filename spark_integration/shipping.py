@@ -57,7 +57,7 @@ def ship(spark: SparkSession) -> None:
 
 @cache
 def _packed_once() -> Path:
-    """The zip, where it stays as long as this program: executors that join later fetch it from there.
+    """Return the zip, where it stays as long as this program: executors that join later fetch it from there.
 
     Spark takes it a second time under the same name and path only, and under a name that it knows no other
     content.
@@ -70,7 +70,7 @@ def _packed_once() -> Path:
 
 
 def _packed(file: Path) -> Path:
-    """A zip of the installed packages, the same bytes each time."""
+    """Return a zip of the installed packages, the same bytes each time."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for package in PACKAGES:
             spec = find_spec(package)

@@ -28,21 +28,21 @@ AXES = {
     "static": "boolean",
     **dict.fromkeys((*_LOAD, *_SETTINGS), "double"),
 }
-"""What a grid can vary, and the type of its column."""
+"""Axis that a grid can vary -> type of its column."""
 
 _TAKES = {"string": (str,), "bigint": (int,), "boolean": (bool,), "double": (int, float)}
 """The types of values of a column."""
 
 
 def _column(axis: str) -> str:
-    """The name of an axis' column: in a dot Spark would read a field of a struct."""
+    """Return the name of an axis' column: in a dot Spark would read a field of a struct."""
     return axis.replace(".", "_")
 
 
 def cells(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the grid's values, the last axis changing fastest.
+    """Return every combination of the grid's values, the last axis changing fastest.
 
-    ScenarioError where there is no such axis, or its values are none, given twice or of another type.
+    ScenarioError if there is no such axis, or its values are none, given twice or of another type.
     """
     if not isinstance(grid, Mapping):
         raise ScenarioError(f"the grid is {grid!r}; give a mapping of names to lists of values")
@@ -52,7 +52,7 @@ def cells(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 
 
 def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
-    """The scenario of a cell.
+    """Return the scenario of a cell.
 
     Raises:
         ScenarioError: there is no such scenario; the message names the cell.
@@ -76,7 +76,7 @@ def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
 
 
 def in_cell(error: object, cell: Mapping[str, Any]) -> ScenarioError:
-    """The error, with the cell it is about."""
+    """Return the error, with the cell it is about."""
     where = ", ".join(f"{name}={value!r}" for name, value in cell.items())
     return ScenarioError(f"the cell {where}: {error}" if where else str(error))
 
@@ -101,7 +101,7 @@ def _values(name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def _with_members(scenario: Scenario, members: int) -> Scenario:
-    """The first consumers of the scenario; where it has fewer, more of the kind of its last."""
+    """Return the first consumers of the scenario; where it has fewer, more of the kind of its last."""
     if members < 1:
         raise ScenarioError(f"members is {members}; give 1 or more")
     check_members(members, ScenarioError, "the group")
@@ -114,7 +114,7 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
 
 
 def _with_static(scenario: Scenario, static: bool) -> Scenario:
-    """Every consumer, also one that joins later, as a static member or as a dynamic one."""
+    """Return every consumer, also one that joins later, as a static member or as a dynamic one."""
     return replace(
         scenario,
         consumers=tuple(replace(consumer, static=static) for consumer in scenario.consumers),
@@ -133,7 +133,7 @@ FIGURES = {field.name: "bigint" if field.type is int else "double" for field in 
 def simulate_rebalances(
     spark: SparkSession, scenario: Scenario, runs: int, *, tasks: int | None = None
 ) -> DataFrame:
-    """A row for each run of a scenario: `run`, and the fields of `copartition.simulation.RunSummary`.
+    """Simulate a scenario many times; a row for each run: `run`, and the fields of `RunSummary`.
 
     It is `simulate_grid` with nothing to vary, where arguments and errors are described.
 
@@ -151,7 +151,9 @@ def simulate_grid(
     *,
     tasks: int | None = None,
 ) -> DataFrame:
-    """A row for each run of each combination of settings: its cell, `run`, and the fields of `RunSummary`.
+    """Simulate each combination of settings; a row for each run.
+
+    Its cell, `run`, and the fields of `RunSummary`.
 
     Run i of every cell has the seed `scenario.seed + i`, so cells meet the same luck, and the rows and their
     order are the same for any number of tasks, and when a task is run again. (Not so where the scenario's
@@ -232,9 +234,9 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
     """Look up all strategies of a cell, and make its first run."""
     scenario = scenario_of(whole, cell)
     strategies = {scenario.assignor}
-    for each in (*scenario.consumers, *scenario.events):
-        strategies |= set(getattr(getattr(each, "consumer", each), "assignors", None) or ())
-        strategies |= set(getattr(each, "assignors", None) or ())
+    for holder in (*scenario.consumers, *scenario.events):
+        strategies |= set(getattr(getattr(holder, "consumer", holder), "assignors", None) or ())
+        strategies |= set(getattr(holder, "assignors", None) or ())
     for name in sorted(strategies):
         get_assignor(name)
     try:
@@ -259,7 +261,7 @@ def _first_fault(
 
 
 def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The first fault of each task, or none; `pickled` is a task and what to attempt."""
+    """Return the first fault of each task, or none; `pickled` is a task and what to attempt."""
 
     def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pickle  # noqa: PLC0415 - on executors

@@ -23,7 +23,7 @@ class EagerOnlyError(AssignmentError, ValueError):
 
 
 def aiokafka_assignors(*assignors: Assignor | str) -> tuple[type[AbstractPartitionAssignor], ...]:
-    """The assignors of one aiokafka consumer, in order of preference, with one memory.
+    """Return the assignors of one aiokafka consumer, in order of preference, with one memory.
 
     `AIOKafkaConsumer(..., partition_assignment_strategy=aiokafka_assignors("sticky", "range"))`
 
@@ -38,13 +38,13 @@ def aiokafka_assignors(*assignors: Assignor | str) -> tuple[type[AbstractPartiti
         EagerOnlyError: a cooperative strategy, whose claims aiokafka cannot send, or one of a broker.
     """
     memory = Memory()
-    return tuple(aiokafka_assignor(each, memory=memory) for each in assignors)
+    return tuple(aiokafka_assignor(assignor, memory=memory) for assignor in assignors)
 
 
 def aiokafka_assignor(
     assignor: Assignor | str = "sticky", *, memory: Memory | None = None
 ) -> type[AbstractPartitionAssignor]:
-    """A class for `partition_assignment_strategy` of one aiokafka consumer, with a memory of its own.
+    """Return a class for `partition_assignment_strategy` of one aiokafka consumer, with a memory of its own.
 
     `AIOKafkaConsumer(..., partition_assignment_strategy=(aiokafka_assignor("sticky"),))`
 
@@ -104,7 +104,7 @@ def aiokafka_assignor(
 
 
 def _claimed(member: Member) -> int:
-    """The generation of a member's claim, -1 without one."""
+    """Return the generation of a member's claim, -1 without one."""
     if not member.user_data:
         return -1
     generation = decode_sticky_user_data(bytes(member.user_data))[1]
@@ -112,12 +112,12 @@ def _claimed(member: Member) -> int:
 
 
 def _after(generation: int) -> int:
-    """The next generation; the last that fits the field stays, or one claim of it would end every leader."""
+    """Return the next generation; the last that fits the field stays, or one claim would end every leader."""
     return min(max(generation, -1) + 1, 2**31 - 1)
 
 
 def _generation(user_data: bytes | None, before: int) -> int:
-    """The generation of an assignment, which aiokafka does not say: a leader of ours sends it along.
+    """Return the generation of an assignment, which aiokafka does not say: a leader of ours sends it along.
 
     It is above every claim. A leader of another client sends none, and then the next generation is taken.
     """

@@ -56,7 +56,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         return [TheirProtocol.COOPERATIVE if is_cooperative(self._assignor) else TheirProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this consumer sends when it joins."""
+        """Return what this consumer sends when it joins."""
         owned = self._memory.owned if is_cooperative(self._assignor) else NOTHING
         return ConsumerProtocolSubscription(
             version=_VERSION,
@@ -76,7 +76,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._memory.generation = generation
 
     def assign(self, cluster: Any, members: Iterable[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        """Who gets what, decided by this consumer as the group's leader."""
+        """Decide who gets which partitions, as this group's leader."""
         joined = [_member(member) for member in members]
         names = sorted({topic for member in joined for topic in member.topics})
         topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
@@ -88,7 +88,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
 
 def kafka_python_assignors(*assignors: Assignor | str, rack: str | None = None) -> list[KafkaPythonAssignor]:
-    """The assignors of one consumer, in order of preference, with one memory.
+    """Return the assignors of one consumer, in order of preference, with one memory.
 
     `KafkaConsumer(..., partition_assignment_strategy=kafka_python_assignors("cooperative-sticky", "range"))`
 
@@ -103,7 +103,7 @@ def kafka_python_assignors(*assignors: Assignor | str, rack: str | None = None) 
         UnknownStrategyError: there is no assignor of one of these names.
     """
     memory = Memory()
-    return [KafkaPythonAssignor(each, rack=rack, memory=memory) for each in assignors]
+    return [KafkaPythonAssignor(assignor, rack=rack, memory=memory) for assignor in assignors]
 
 
 def finish_rejoin(consumer: Any) -> None:

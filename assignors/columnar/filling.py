@@ -32,7 +32,10 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
 
 
 def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Whose turn it is, as often as each needs: all that still need some take turns, round after round."""
+    """Return whose turn it is, as often as each needs.
+
+    All that still need some take turns, round after round.
+    """
     parts = [np.empty(0, np.intp)]
     done = 0
     goals = np.sort(need)
@@ -43,7 +46,7 @@ def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def lightest(heap: list[int], size: Sequence[int]) -> int | None:
-    """The member with the fewest partitions, the lowest number first; None where the heap is empty.
+    """Return the member with the fewest partitions, the lowest number first; None if the heap is empty.
 
     The heap's keys are `size * members + member`. Keys behind sizes that grew are repaired here.
     """

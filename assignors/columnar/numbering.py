@@ -29,7 +29,7 @@ class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instea
 
 
 def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
-    """Positions of the members: static ones by instance id, then dynamic ones by member id.
+    """Return positions of the members: static ones by instance id, then dynamic ones by member id.
 
     Text compares as in Java, by UTF-16 code unit. Static members that share an instance id, which no
     coordinator lets happen, stay in the order of the leader's HashMap.
@@ -45,14 +45,14 @@ def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
 
 
 def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
-    """The rows, stably sorted by their names as Java's `String.compareTo` does."""
+    """Return the rows, stably sorted by their names as Java's `String.compareTo` does."""
     if "".join(names).isascii():
         return sorted(rows, key=names.__getitem__)
     return sorted(rows, key=lambda row: utf16_key(names[row]))
 
 
 def hash_order(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
-    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates.
+    """Return positions of member ids as a `HashMap` that was filled in this order iterates.
 
     `hashes` are their hash codes, where these are there already.
     """
@@ -72,7 +72,10 @@ class Subscriptions:
 
     @classmethod
     def of(cls, members: Sequence[Member], order: Iterable[int] | None = None) -> Subscriptions:
-        """The subscriptions of these members, in some order; OddGroup where one names a topic twice."""
+        """Return the subscriptions of these members, in some order.
+
+        OddGroup where one names a topic twice.
+        """
         topics: Sequence[Sequence[str]] = Carried.of(members).column("topics")
         if order is not None and topics.count(topics[0]) < len(topics):
             topics = [topics[row] for row in order]
@@ -83,7 +86,7 @@ class Subscriptions:
         return cls(lists=lists, of_member=of_member, are_equal=not any(map(ne, sets, sets[1:])))
 
     def audiences(self, topics: Sequence[str], order: NDArray[np.integer]) -> Audiences:
-        """The subscribers of these topics, of which each has some, with members listed in `order`."""
+        """Return the subscribers of these topics, of which each has some, with members listed in `order`."""
         if len(self.lists) == 1:
             return Audiences(of_topic=[0] * len(topics), members=[order], of_subscription=[[0]])
         readers: dict[str, list[int]] = {topic: [] for topic in topics}
@@ -115,7 +118,7 @@ class Audiences:
 
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
-    """The different ones of some lists, and which of them each list is."""
+    """Return the different ones of some lists, and which of them each list is."""
     if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
     codes: dict[tuple[str, ...], int] = {}
@@ -143,7 +146,7 @@ PartitionId: TypeAlias = "NDArray[np.integer]"
 
 @dataclass(frozen=True)
 class Numbering:
-    """What a strategy knows of a group besides who owns what.
+    """Numbers a group's members and topics: everything a strategy needs besides who owns which partition.
 
     A member is an index into `members`, a topic an index into `topics`. A partition is an id: partition p of
     topic t is `starts[t] + p`. `counts` is int64 of shape (len(topics),); `starts` is int64 of shape
@@ -160,7 +163,7 @@ class Numbering:
     def of(
         cls, members: Sequence[Member], subscriptions: Subscriptions, topics: Sequence[Topic]
     ) -> Numbering:
-        """The numbering of these members and topics."""
+        """Return the numbering of these members and topics."""
         counts = np.array([topic.partitions for topic in topics], np.int64)
         return cls(
             members=members,
@@ -172,7 +175,7 @@ class Numbering:
 
     @property
     def total(self) -> int:
-        """How many partitions there are."""
+        """The number of partitions."""
         return int(self.starts[-1])
 
     @cached_property
@@ -186,7 +189,7 @@ class Numbering:
         return Carried.of(self.members).column("id")
 
     def sort_by_id(self, members: JoinPosition) -> JoinPosition:
-        """These members in ascending order of member id, which breaks the sticky strategies' ties."""
+        """Return these members in ascending order of member id, which breaks the sticky strategies' ties."""
         return np.array(java_order(members.tolist(), self.ids), np.intp)
 
     @cached_property
@@ -224,7 +227,7 @@ class Numbering:
 
     @cached_property
     def subscribed(self) -> NDArray[np.bool_]:
-        """Whether a subscription has a topic that exists, bool of shape (subscriptions, topics)."""
+        """True if a subscription has a topic that exists: bool of shape (subscriptions, topics)."""
         subscribed = np.zeros((len(self.subscriptions.lists), len(self.topics)), np.bool_)
         for code, names in enumerate(self.subscriptions.lists):
             subscribed[code, [self.index[name] for name in names if name in self.index]] = True
@@ -232,12 +235,12 @@ class Numbering:
         return subscribed
 
     def assignment_by_owner(self, owner: JoinPosition) -> Assignment:
-        """The assignment in which every list has the topics in order, partitions ascending."""
+        """Return the assignment in which every list has the topics in order, partitions ascending."""
         return Outcome(owner, self.topic_of, self.number_of).assignment(self.ids, self.topics, self.counts)
 
 
 class Outcome(NamedTuple):
-    """Who gets what, one row a partition; the rows of a member are in its list order.
+    """Holds the owner of each partition, one row a partition; a member's rows are in its list order.
 
     Attributes:
         member: index of the member of each row.
@@ -260,7 +263,7 @@ class Outcome(NamedTuple):
         counts: NDArray[np.int64],
         certificate: Certificate | None = None,
     ) -> Assignment:
-        """The assignment of the members with these ids, of topics with so many partitions."""
+        """Return the assignment of the members with these ids, of topics with so many partitions."""
         member, topic, number, waits, _ = self
         transferring = None
         if waits is not None and waits.any():
@@ -283,13 +286,13 @@ class Outcome(NamedTuple):
 
 
 def topics_that_exist(group: Group, names: Iterable[str]) -> dict[str, Topic]:
-    """The topics of these names that have partitions, in the order of the cluster's metadata."""
+    """Return the topics of these names that have partitions, in the order of the cluster's metadata."""
     wanted = names if isinstance(names, (set, dict)) else set(names)
     return {topic.name: topic for topic in group.topics if topic.partitions and topic.name in wanted}
 
 
 def in_name_order(topics: Iterable[Topic]) -> list[Topic]:
-    """The topics, ordered by name as Java does."""
+    """Return the topics, ordered by name as Java does."""
     listed = list(topics)
     return [listed[row] for row in java_order(range(len(listed)), [topic.name for topic in listed])]
 
@@ -299,7 +302,7 @@ class Racks:
     """Racks of members and replicas, where they matter; a pattern is a set of racks that some partition has.
 
     Attributes:
-        member: rack of each member, -1 where it has none, int32 of shape (members,).
+        member: rack of each member, -1 if it has none, int32 of shape (members,).
         pattern: pattern of each partition id, int32 of shape (partitions,).
         inside: whether a pattern has a rack, bool of shape (patterns, racks).
     """
@@ -310,7 +313,7 @@ class Racks:
 
     @classmethod
     def of(cls, topics: Mapping[str, Topic], numbering: Numbering) -> Racks | None:
-        """The racks of a group with these topics, or None where they decide nothing.
+        """Return the racks of a group with these topics, or None if they decide nothing.
 
         Racks decide where some member's rack has a replica, unless all partitions have replicas in all racks.
         """
@@ -333,19 +336,22 @@ class Racks:
         return cls(member=np.array(member, np.int32), pattern=pattern, inside=inside)
 
     def mismatch(self, members: JoinPosition, ids: PartitionId) -> NDArray[np.bool_]:
-        """Where a member has a rack and the partition, paired with it, no replica there."""
+        """Return where a member has a rack and the partition, paired with it, no replica there."""
         rack = self.member[members]
         return (rack >= 0) & ~self.inside[self.pattern[ids], rack]
 
     def by_choice(self, ids: PartitionId) -> PartitionId:
-        """The partitions in ascending order of how many members are near them; ties stay as they are."""
+        """Return the partitions in ascending order of how many members are near them.
+
+        Ties stay as they are.
+        """
         members = np.bincount(self.member[self.member >= 0], minlength=self.inside.shape[1])
         near = self.inside @ members
         return ids[np.argsort(near[self.pattern[ids]], kind="stable")]
 
 
 def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[int]:
-    """The pattern of each partition, numbered by `patterns`, which new ones are added to."""
+    """Return the pattern of each partition, numbered by `patterns`, which new ones are added to."""
     if topic.racks is None:
         return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
     pattern_of: dict[Collection[str], int] = {}
@@ -377,7 +383,7 @@ class BrokerNumbering(Numbering):
         subscriptions: Subscriptions,
         targeted: Collection[str] = (),
     ) -> BrokerNumbering:
-        """The numbering of these members and of the topics they subscribe to or have in their targets."""
+        """Return the numbering of these members and of the topics in their subscriptions or targets."""
         wanted = set[str]().union(*subscriptions.lists, targeted)
         existing = [topic for topic in topics if topic.partitions and topic.name in wanted]
         names = [topic.name for topic in existing]
@@ -394,12 +400,12 @@ class BrokerNumbering(Numbering):
 
     @cached_property
     def has_subscriber(self) -> NDArray[np.bool_]:
-        """Which topics some member subscribes to, deleted topics included."""
+        """True for each topic that some member subscribes to, deleted topics included."""
         names = set[str]().union(*self.subscriptions.lists)
         return np.array([name in names for name in self.topics], np.bool_)
 
     def in_set_order(self, names: Sequence[str]) -> TopicRow:
-        """A subscription's topics that exist, in the order of the HashSet of its names."""
+        """Return a subscription's topics that exist, in the order of the HashSet of its names."""
         order = hash_map_order(string_hashes(names), capacity=hash_set_capacity(len(names)), keys=names)
         rows = np.array([self.index.get(name, -1) for name in names], np.intp)[order]
         rows = rows[rows >= 0]
@@ -410,7 +416,7 @@ class BrokerNumbering(Numbering):
         return self.in_map_order(self.in_set_order(names), hash_set_capacity(len(names)))
 
     def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:
-        """These topics in the order of a HashMap of this capacity that their ids are put into."""
+        """Return these topics in the order of a HashMap of this capacity that their ids are put into."""
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
 
     @cached_property

@@ -28,7 +28,7 @@ from partitioning.kit.columns import bounds, sort_positions
 
 
 def assign_range(group: Group) -> Assignment:
-    """The assignment; topics in the order of the JVM's HashMap or, where racks decide, by name."""
+    """Return the assignment; topics in the order of the JVM's HashMap or, where racks decide, by name."""
     members = group.members
     subscriptions = Subscriptions.of(members)
     subscribed = hash_map_keys(_subscribed_topics(members, subscriptions))
@@ -53,7 +53,7 @@ def assign_range(group: Group) -> Assignment:
 
 
 def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
-    """Every subscribed topic, in the order they are first seen in the HashMap of members."""
+    """Return every subscribed topic, in the order they are first seen in the HashMap of members."""
     if len(subscriptions.lists) == 1:
         return list(subscriptions.lists[0])
     visits = hash_order([member.id for member in members])
@@ -62,7 +62,10 @@ def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) 
 
 
 def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPosition:
-    """The member that gets each partition, topic after topic; audiences are in the order of their ranges."""
+    """Return the member that gets each partition, topic after topic.
+
+    Audiences are in the order of their ranges.
+    """
     cuts: dict[tuple[int, int], JoinPosition] = {}
     handed_out: list[JoinPosition] = [np.empty(0, np.intp)]
     for count, audience in zip(counts.tolist(), audiences.of_topic, strict=True):
@@ -74,7 +77,10 @@ def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPositio
 
 
 def _cut(count: int, members: JoinPosition) -> JoinPosition:
-    """The owners of one topic's partitions: ranges of one length, the first ones one longer where need be."""
+    """Return the owners of one topic's partitions.
+
+    Ranges of one length, the first ones one longer where need be.
+    """
     quota, extra = divmod(count, len(members))
     if quota == 0:
         return members[:extra]
@@ -86,7 +92,7 @@ class _CoPartitioned:
     """Co-partitioned topics, which are cut alike; their counts differ only where no member has a rack.
 
     A set of racks is an integer with one bit a rack. `members` are in the order in which they get their
-    ranges. `near` is the rack of each, 0 where it has none; `racks` are those of each topic's partitions.
+    ranges. `near` is the rack of each, 0 if it has none; `racks` are those of each topic's partitions.
     """
 
     members: list[int]
@@ -96,7 +102,7 @@ class _CoPartitioned:
 
     @property
     def needs_racks(self) -> bool:
-        """Whether some topic has a replica near some member, and not all its partitions in all racks."""
+        """True if some topic has a replica near some member, and not all its partitions in all racks."""
         members = reduce(or_, self.near)
         return any(
             members & (everywhere := reduce(or_, racks)) and any(where != everywhere for where in racks)
@@ -104,7 +110,7 @@ class _CoPartitioned:
         )
 
     def owners(self) -> Iterator[tuple[str, NDArray[np.intp]]]:
-        """Each topic with the members its partitions go to."""
+        """Yield each topic with the members its partitions go to."""
         members = np.array(self.members, np.intp)
         if not any(self.near):
             for topic in self.topics:
@@ -126,7 +132,7 @@ class _CoPartitioned:
 def _group_co_partitioned(
     topics: Sequence[Topic], members: Sequence[Member], subscriptions: Subscriptions, order: NDArray[np.intp]
 ) -> list[_CoPartitioned]:
-    """The groups of topics with the same members and, where some of those have a rack, the same count."""
+    """Return the groups of topics with the same members and, if some members have a rack, the same count."""
     bits: dict[str, int] = {}
     rack = [_bit(member.rack, bits) if member.rack else 0 for member in members]
     patterns: dict[frozenset[str], int] = {}
@@ -189,13 +195,16 @@ class _Ranges:
                 self._give(list(islice(choice[rack], room)), member)
 
     def _free_partitions(self, racks: Sequence[int], rack: int) -> Iterator[int]:
-        """Partitions near the rack that are free when they are asked for; without a rack all are near."""
+        """Yield partitions near the rack that are free when they are asked for.
+
+        Without a rack all are near.
+        """
         for partition, where in enumerate(racks):
             if self.owner[partition] < 0 and (not rack or rack & where):
                 yield partition
 
     def _room(self, member: int) -> int:
-        """How many partitions the member may still get; it never grows."""
+        """Return how many partitions the member may still get; it never grows."""
         return self._quota + (self._extra > 0) - self._assigned[member]
 
     def _give(self, partitions: Sequence[int], member: int) -> None:
@@ -211,7 +220,7 @@ def _bit(rack: str, bits: dict[str, int]) -> int:
 
 
 def assign_broker_range(group: Group) -> Assignment:
-    """The assignment, each member's list in the order of the broker's maps."""
+    """Return the assignment, each member's list in the order of the broker's maps."""
     members = group.members
     if not members:
         return Assignment.of({})
@@ -239,7 +248,7 @@ def assign_broker_range(group: Group) -> Assignment:
 
 
 def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: bool) -> NDArray[np.intp]:
-    """The place of each topic in the HashMap in which members with this subscription get their ranges.
+    """Return the place of each topic in the HashMap in which members with this subscription get their ranges.
 
     Where all subscriptions are equal, topics that do not exist do not count for the length of its table.
     """

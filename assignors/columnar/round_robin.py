@@ -19,7 +19,7 @@ from partitioning.kit.columns import inverse
 
 
 def assign_round_robin(group: Group) -> Assignment:
-    """The assignment; a member's list is sorted by topic and number."""
+    """Return the assignment; a member's list is sorted by topic and number."""
     members = group.members
     if not members:
         raise OddGroup
@@ -32,7 +32,7 @@ def assign_round_robin(group: Group) -> Assignment:
 
 
 def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
-    """The seat in the circle, an index into `order`, of who gets each partition, topic after topic."""
+    """Return the seat in the circle, an index into `order`, of who gets each partition, topic after topic."""
     if len(numbering.subscriptions.lists) == 1:
         return np.arange(numbering.total) % len(order)
     position = inverse(order)

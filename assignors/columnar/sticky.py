@@ -1,4 +1,4 @@
-"""What a leader of a "sticky" or "cooperative-sticky" group decides: who owns what, then who gets what."""
+"""A leader of a "sticky" or "cooperative-sticky" group decides who owns what, then who gets what."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from partitioning.kit.columns import bounds, inverse, join, ranges, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """The assignment of "sticky", and the highest generation that the leader has seen after it."""
+    """Return the assignment of "sticky", and the highest generation that the leader has seen after it."""
     numbering, claims, outcome = _decide(group, highest, recall_as_it_arrives)
     return outcome.assignment(numbering.ids, numbering.topics, numbering.counts), claims.highest
 
@@ -56,7 +56,7 @@ def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, i
 def _decide(
     group: Group, highest: int, recall: Callable[[Numbering], Memory]
 ) -> tuple[Numbering, Claims, Outcome]:
-    """Who gets what, and what that was decided from."""
+    """Return who gets what, and what that was decided from."""
     subscriptions = Subscriptions.of(group.members)
     if not group.members or (len(subscriptions.lists) > 1 and () in subscriptions.lists):
         raise OddGroup
@@ -72,13 +72,13 @@ def _recall_owned(numbering: Numbering) -> Memory:
 
 
 def recall_as_it_arrives(numbering: Numbering) -> Memory:
-    """What the members remember, in the order in which their leader reads it where that matters."""
+    """Return what the members remember, in the order in which their leader reads it where that matters."""
     memory = recall_user_data(numbering.members)
     if numbering.subscriptions.are_equal:
         return memory
     lists = PartitionList.parts(memory.partitions, bounds(memory.sizes).tolist())
     data = [member.user_data for member in numbering.members]
-    rows = [row for row, each in enumerate(data) if isinstance(each, StickyUserData)]
+    rows = [row for row, remembered in enumerate(data) if isinstance(remembered, StickyUserData)]
     if rows:
         for row, arrived in zip(rows, _as_they_arrive([lists[row] for row in rows]), strict=True):
             lists[row] = arrived
@@ -192,7 +192,7 @@ class Seats:
     exact: JoinPosition
 
     def round_robin(self) -> NDArray[np.int32]:
-        """Who gets the next partition, the one after it, and so on.
+        """Return who gets the next partition, the one after it, and so on.
 
         Members below the share take turns until all have it. Then members with it get an extra each: first
         `exact`, then the others in the order in which they reached it.
@@ -266,7 +266,10 @@ class _Circle:
             self._next[rack] = places
 
     def seek(self, racks: list[int], cursor: int) -> int | None:
-        """The first place from the cursor on, going round, with one of the racks; None if there is none."""
+        """Return the first place from the cursor on, going round, with one of the racks.
+
+        None if there is none.
+        """
         end = len(self._racks)
         for start in (cursor, 0):
             best = end

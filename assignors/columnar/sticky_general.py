@@ -30,7 +30,7 @@ Batches: TypeAlias = dict[int, PartitionId]
 def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
     """Assigns the partitions of members that subscribe to different topics.
 
-    Raises OddGroup where balancing meets a member that takes no part in it, or never ends.
+    Raises OddGroup if balancing meets a member that takes no part in it, or never ends.
     """
     readers = Readers.of(numbering)
     distribution = distribute(numbering, claims, racks, readers)
@@ -71,7 +71,7 @@ class Readers:
 
     @classmethod
     def of(cls, numbering: Numbering) -> Readers:
-        """The readers of a group."""
+        """Return the readers of a group."""
         subscriptions, index = numbering.subscriptions, numbering.index
         audiences = subscriptions.audiences(numbering.topics, numbering.by_id)
         members = [numbering.id_rank[subscribers] for subscribers in audiences.members]
@@ -104,7 +104,7 @@ class Distribution:
 
 
 def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, readers: Readers) -> Distribution:
-    """Members keep what they own; the rest goes to the subscriber with the fewest, near ones first."""
+    """Let members keep what they own; give the rest to the subscriber with the fewest, near ones first."""
     stays = numbering.subscribed[numbering.subscriptions.of_member[claims.member], claims.topic]
     if racks is not None:
         stays &= ~racks.mismatch(claims.member, claims.id)
@@ -139,7 +139,10 @@ def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, reader
 
 
 def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
-    """The member that gets each partition: that with the fewest, the lowest rank first; updates `size`."""
+    """Return the member that gets each partition: that with the fewest, the lowest rank first.
+
+    Updates `size`.
+    """
     have = size[members]
     order = np.argsort(have, kind="stable")
     in_rounds = [
@@ -157,7 +160,10 @@ def _hand_out_nearby(
     rack_of: NDArray[np.int32],
     size: NDArray[np.int64],
 ) -> tuple[IdRank, PartitionId, Batches]:
-    """Receivers near partitions or without a rack, what they get, and the batches left; updates `size`."""
+    """Return receivers near partitions or without a rack, what they get, and the batches left.
+
+    Updates `size`.
+    """
     members = len(size)
     sizes = size.tolist()
     near = [[-1, *np.flatnonzero(row).tolist()] for row in racks.inside]
@@ -192,7 +198,7 @@ _USUAL_LAPS = 8  # more than that are suspicious
 
 
 class Reassignment:
-    """Who has what while partitions move; members are ranks."""
+    """Owns the assignment while partitions move; a member is a rank, 0 to the number of members - 1."""
 
     def __init__(
         self, numbering: Numbering, claims: Claims, readers: Readers, distribution: Distribution
@@ -219,11 +225,11 @@ class Reassignment:
         self._balance = Balance(numbering, readers, self._load, self._owner, full.tolist())
 
     def imbalance(self) -> int:
-        """How far the assignment is from even sizes, as the JVM counts it."""
+        """Return how far the assignment is from even sizes, as the JVM counts it."""
         return self._load.imbalance()
 
     def rows(self) -> tuple[IdRank, PartitionId]:
-        """Members and partitions as they are now, rows as in `Distribution`."""
+        """Return members and partitions as they are now, rows as in `Distribution`."""
         sizes = [len(partitions) for partitions in self._lists]
         ids = np.fromiter(chain.from_iterable(self._lists), np.int64, sum(sizes))
         return np.repeat(np.arange(len(sizes)), sizes), ids
@@ -277,7 +283,10 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int) -> bool:
-        """Whether a former owner has at least two partitions less. Quirk: it need not subscribe any more."""
+        """Return whether a former owner has at least two partitions less. Quirk.
+
+        It need not subscribe any more.
+        """
         previous = self._previous.get(partition)
         if previous is None:
             return False
@@ -301,13 +310,13 @@ class Reassignment:
 
 
 def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
-    """The most partitions each member can have."""
+    """Return the most partitions each member can have."""
     full = [int(numbering.counts[topics].sum()) for topics in readers.topics]
     return np.array(full)[readers.subscription]
 
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
-    """Who claims each partition from a generation before the highest."""
+    """Return who claims each partition from a generation before the highest."""
     late = np.array([number < claims.highest for number in claims.generation])
     rows = np.flatnonzero(late[claims.member])
     ranks = numbering.id_rank[claims.member[rows]]
@@ -332,7 +341,7 @@ class Balance:
         self._searched = 0
 
     def is_balanced(self) -> bool:
-        """Whether no move would help."""
+        """Return whether no move would help."""
         load = self._load
         if load.most - load.least <= 1:
             return True
@@ -348,12 +357,12 @@ class Balance:
         return self._counter_example is None
 
     def limit(self, topic: int) -> int:
-        """The most partitions an owner may have so that no other subscriber of the topic has two less."""
+        """Return the most partitions an owner may have if no other subscriber may have two less."""
         lightest = self._load.lightest(self._readers.of_topic[topic])
         return self._load.most if lightest is None else self._load.size[lightest] + 1
 
     def count_move(self, topic: int, source: int, destination: int) -> None:
-        """A partition of the topic changed hands; sizes are up to date."""
+        """Note that a partition of the topic changed hands; sizes are up to date."""
         owners = self._owners[self._readers.of_topic[topic]]
         owners[destination] = owners.get(destination, 0) + 1
         owners[source] -= 1
@@ -361,7 +370,7 @@ class Balance:
             del owners[source]
 
     def _search(self) -> tuple[int, int, int] | None:
-        """A member, an audience it is in, and somebody it could take a partition of that audience from."""
+        """Return a member, an audience it is in, and a member it could take such a partition from."""
         size = self._load.size
         for _ in self._owners:
             audience = self._searched
@@ -374,7 +383,7 @@ class Balance:
         return None
 
     def _taker(self, audience: int) -> int | None:
-        """Who in the audience has the fewest partitions and may have more."""
+        """Return who in the audience has the fewest partitions and may have more."""
         lightest = self._load.lightest(audience)
         if lightest is None or self._load.size[lightest] != self._full[lightest]:
             return lightest
@@ -393,7 +402,7 @@ class Balance:
 def _owners(
     audience_of: NDArray[np.int64], owner: list[int], audiences: int, members: int
 ) -> list[dict[int, int]]:
-    """How many partitions of each audience's topics a member owns."""
+    """Return how many partitions of each audience's topics a member owns."""
     pairs, counts = np.unique(audience_of * members + np.array(owner), return_counts=True)
     owners: list[dict[int, int]] = [{} for _ in range(audiences)]
     for pair, number in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -425,11 +434,14 @@ class Load:
         self.most = max(self._members_of_size, default=0)
 
     def lightest(self, audience: int) -> int | None:
-        """Who in the audience has the fewest partitions, the lowest rank first; None if nobody takes part."""
+        """Return who in the audience has the fewest partitions, the lowest rank first.
+
+        None if nobody takes part.
+        """
         return lightest(self._heaps[audience], self.size)
 
     def move(self, source: int, destination: int) -> None:
-        """One partition goes from one member to another."""
+        """Move one partition from one member to another."""
         self._resize(destination, 1)
         self._resize(source, -1)
         key = self.size[source] * len(self.size) + source
@@ -437,7 +449,7 @@ class Load:
             heappush(self._heaps[audience], key)
 
     def imbalance(self) -> int:
-        """Sum of the differences of all pairs that take part, as the JVM's 32-bit integer has it."""
+        """Return sum of the differences of all pairs that take part, as the JVM's 32-bit integer has it."""
         return balance_score(compress(self.size, self.takes_part))
 
     def _resize(self, member: int, change: int) -> None:

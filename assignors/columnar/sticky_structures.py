@@ -1,4 +1,4 @@
-"""What the sticky strategies read, as columns: what members remember, and claim."""
+"""The sticky strategies read these columns: what members remember, and what they claim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from partitioning.kit.columns import join
 class Memory(NamedTuple):
     """The partitions that members say they had, one member after the other, how many each, and since when.
 
-    The generation is -1 where a member does not say.
+    The generation is -1 if a member does not say.
     """
 
     partitions: PartitionColumns
@@ -27,7 +27,7 @@ class Memory(NamedTuple):
 
 
 def recall_user_data(members: Sequence[Member]) -> Memory:
-    """What the members of an eager group remember."""
+    """Return what the members of an eager group remember."""
     carried = Carried.of(members)
     if carried.generation is None:  # they remember nothing
         carried = Carried.of([*members])
@@ -44,7 +44,7 @@ def recall_user_data(members: Sequence[Member]) -> Memory:
 
 
 def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
-    """What the members of a cooperative group own, `in_order` as they report it, else in any.
+    """Return what the members of a cooperative group own, `in_order` as they report it, else in any.
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
     """
@@ -57,7 +57,7 @@ def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
             generation = decode_cooperative_user_data(bytes(member.user_data))
         generations.append(-1 if generation is None else generation)
     owned = PartitionList(*(carried.owned if in_order else carried.received))
-    joined, sizes = join_lists([owned, *as_lists(each.owned for each in joining)])
+    joined, sizes = join_lists([owned, *as_lists(member.owned for member in joining)])
     return Memory(joined, join(carried.sizes, sizes[1:]), generations)
 
 
@@ -78,7 +78,7 @@ class Claims:
 
 
 def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
-    """The claims of a group; OddGroup where a claimed partition does not exist or is claimed twice."""
+    """Return the claims of a group; OddGroup if a claimed partition does not exist or is claimed twice."""
     columns, sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]

@@ -36,7 +36,7 @@ Call = tuple[int, int, bool]
 
 
 def assign_uniform(group: Group) -> Assignment:
-    """The assignment, each member's list in the order of the broker's maps."""
+    """Return the assignment, each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
     members = Carried.of(group.members)
@@ -62,7 +62,7 @@ class _Runs(NamedTuple):
 
 
 def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) -> Changes:
-    """Each member keeps what it has up to its quota and gets what it lacks, in the order of `topics`."""
+    """Let each member keep partitions up to its quota and get what it lacks, in the order of `topics`."""
     slots = targets.slots
     members = len(numbering.members)
     subscribed = np.zeros(len(numbering.topics), np.bool_)
@@ -93,7 +93,9 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
 
 
 def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
-    """Which members get one of the `extra` partitions over the quota; there are fewer of these than members.
+    """Return which members get one of the `extra` partitions over the quota.
+
+    There are fewer of these than members.
 
     Members that have more already keep one while extras last; the last members take the extras that are left.
     """
@@ -106,7 +108,7 @@ def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
 
 
 def _unassigned_runs(topics: TopicRow, numbering: BrokerNumbering, assigned: NDArray[np.bool_]) -> _Runs:
-    """The partitions nobody has, in the order of `topics`."""
+    """Return the partitions nobody has, in the order of `topics`."""
     if not assigned.any():
         counts = numbering.counts[topics]
         numbers = ranges(np.zeros(len(topics), np.int32), counts.astype(np.int32))
@@ -123,7 +125,7 @@ def _unassigned_runs(topics: TopicRow, numbering: BrokerNumbering, assigned: NDA
 
 
 def _revoked_runs(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.intp]) -> _Runs:
-    """The partitions of subscribed topics that members give up."""
+    """Return the partitions of subscribed topics that members give up."""
     losing = np.flatnonzero(staying < sizes)
     lost = (sizes - staying)[losing]
     numbers = slots.partition[ranges((slots.starts + staying)[losing], lost)]
@@ -147,7 +149,7 @@ def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
 def assign_targets(
     ids: tuple[str, ...], joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> Assignment:
-    """The new target assignment of a group of these members; `joined` is each one's position there."""
+    """Return the new target assignment of a group of these members; `joined` is each one's position there."""
     slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
     were_crowded = targets.slots.member[targets.crowded]
     called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
@@ -171,7 +173,7 @@ def assign_targets(
 def _slots_in_map_order(
     joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes
 ) -> tuple[Slots, Visit]:
-    """What stays and what was given, in map order, members as they joined the group.
+    """Return what stays and what was given, in map order, members as they joined the group.
 
     Also gives the members with a set that got something and is so crowded that its order may be another.
     """
@@ -218,7 +220,7 @@ def _slots_in_map_order(
 
 
 def _staying_slots(slots: Slots, changes: Changes) -> Slots:
-    """The slots with the rows that stay."""
+    """Return the slots with the rows that stay."""
     starts, sizes, partition = slots.starts, changes.staying, slots.partition
     if len(changes.gone):
         rows = ranges(starts, sizes)
@@ -235,7 +237,7 @@ def _staying_slots(slots: Slots, changes: Changes) -> Slots:
 def _common_slots(
     one: Slots, other: Slots, members: int, topics: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The positions in both of the slots with the same member and topic."""
+    """Return the positions in both of the slots with the same member and topic."""
     in_other = np.zeros(members, np.bool_)
     in_other[other.member] = True
     near = np.flatnonzero(in_other[one.member])
@@ -253,7 +255,7 @@ def _common_slots(
 def _map_lengths(
     members: int, old: Slots, kept: Slots, received: Slots, new: NDArray[np.intp], calls: Slots
 ) -> NDArray[np.int64]:
-    """Length of each member's map if it was copied, and then asked for the topic of each row it was given.
+    """Return each member's map length if it was copied, then asked for the topic of each row it was given.
 
     Asking makes the map grow before it adds what is missing, so that the topic which is new to the last call
     does not count. `new` are slots of `received` whose topics are new to their members; `calls` are the
@@ -300,7 +302,7 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
 def _replace_members(
     slots: Slots, joined: JoinPosition, targets: Mapping[int, Sequence[tuple[int, Sequence[int]]]]
 ) -> Slots:
-    """The slots with those of some members replaced by the topics and partition numbers given for them."""
+    """Return the slots with some members' replaced by the topics and partition numbers given for them."""
     stays = np.ones(len(joined), np.bool_)
     stays[list(targets)] = False
     others = np.flatnonzero(stays[slots.member])
@@ -321,7 +323,7 @@ def _replace_members(
 def called_targets(
     members: Collection[int], numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> dict[int, list[tuple[int, list[int]]]]:
-    """The topics of each member in the order of its map, each with its partition numbers in theirs."""
+    """Return the topics of each member in the order of its map, each with its partition numbers in theirs."""
     old = targets.slots
     crowded: dict[int, set[int]] = defaultdict(set)
     for slot in targets.crowded.tolist():
@@ -351,7 +353,7 @@ def _after(
     crowded: Collection[int],
     changes: Changes,
 ) -> list[tuple[int, list[int]]]:
-    """What a member that had these partitions of topics, some of them crowded, has after the calls."""
+    """Return what a member that had these partitions of topics, some of them crowded, has after the calls."""
     ids = numbering.uuids
     topic_of = {ids[topic]: topic for topic in had}
     # Only sets that are changed or crowded have to be built: a copy of another one has its order.
@@ -380,7 +382,7 @@ def _after(
 
 
 def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
-    """What goes and then what comes, all moves apart but those to members that only get."""
+    """Return what goes and then what comes, all moves apart but those to members that only get."""
     staying = changes.staying[_rows_of(member, old)].tolist()
     going = zip(_slots_of(member, old), staying, strict=True)
     coming = _slots_of(member, changes.received)
@@ -391,7 +393,7 @@ def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
 
 
 def _slots_of(member: int, slots: Slots) -> list[tuple[int, list[int]]]:
-    """The topic of each of a member's slots with its partition numbers, in order."""
+    """Return the topic of each of a member's slots with its partition numbers, in order."""
     mine = _rows_of(member, slots)
     topics, starts, sizes = (column[mine].tolist() for column in (slots.topic, slots.starts, slots.sizes))
     return [
@@ -401,5 +403,5 @@ def _slots_of(member: int, slots: Slots) -> list[tuple[int, list[int]]]:
 
 
 def _rows_of(member: int, slots: Slots) -> slice:
-    """Where a member's slots are; slots are grouped by member."""
+    """Return where a member's slots are; slots are grouped by member."""
     return slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())

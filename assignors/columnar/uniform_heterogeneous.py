@@ -1,4 +1,4 @@
-"""How "uniform" assigns when members subscribe to different topics (KIP-848, KAFKA-17710)."""
+"""Assigns as "uniform" does if members subscribe to different topics (KIP-848, KAFKA-17710)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partitioning.kit.columns import group_rows, ranges
 
 
 def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:
-    """Members keep what they subscribe to; what is free, and then surplus, goes to members with least."""
+    """Let members keep what they subscribe to; give free partitions, then surplus, to members with least."""
     topics = TopicTurns.of(numbering)
     slots = targets.slots
     members = len(numbering.members)
@@ -63,7 +63,7 @@ def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Change
 
 
 def _in_slots(member: Visit, ids: PartitionId, members: int, numbering: BrokerNumbering) -> Slots:
-    """Partitions in slots, grouped by member; those of a member stay in order."""
+    """Return partitions in slots, grouped by member; those of a member stay in order."""
     order, _ = group_rows(member, members)
     member, ids = member[order], ids[order]
     topic = numbering.topic_of[ids]
@@ -91,7 +91,7 @@ class TopicTurns:
 
     @classmethod
     def of(cls, numbering: BrokerNumbering) -> TopicTurns:
-        """Topics with most partitions a subscriber first, then with fewest subscribers, then by id."""
+        """Return topics with most partitions a subscriber first, then with fewest subscribers, then by id."""
         rows = np.flatnonzero(numbering.has_subscriber & (numbering.counts > 0))
         names = [numbering.topics[row] for row in rows.tolist()]
         audiences = numbering.subscriptions.audiences(names, np.arange(len(numbering.members)))
@@ -136,7 +136,7 @@ def hand_out(
 
 
 def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
-    """The subscribers that get so many partitions, one after the other, each time one of those with least."""
+    """Return the subscribers that get so many partitions, one by one, each time one with the fewest."""
     order = np.argsort(sizes, kind="stable")
     in_rounds = [
         np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)
@@ -145,7 +145,7 @@ def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
 
 
 def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> Iterator[list[int]]:
-    """The topics with free partitions, in turns that are given out one after the other, as `sizes` follow.
+    """Yield the topics with free partitions, in turns that are given out one by one, as `sizes` follow.
 
     Where subscribers have equal numbers of partitions, or the first ones one more, the next go to them in a
     circle. It goes on from topic to topic as long as they have no other topics and no topic passes the end of
@@ -173,7 +173,7 @@ def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> 
 
 
 def _seat(sizes: NDArray[np.intp]) -> int | None:
-    """How many members at the front have one more than the others; None where it is not like that."""
+    """Return how many members at the front have one more than the others; None if it is not like that."""
     if sizes[0] - sizes[-1] > 1 or (np.diff(sizes) > 0).any():
         return None
     return int(np.count_nonzero(sizes > sizes[-1]))
@@ -185,7 +185,7 @@ _MOST_SWEEPS = 16
 def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
     """Moves partitions, sweep after sweep over topics, until nothing moves; updates `owner` and `sizes`."""
     members: dict[int, list[int]] = {}
-    shared = [number for number, each in enumerate(topics.audience) if len(topics.members[each]) > 1]
+    shared = [number for number, audience in enumerate(topics.audience) if len(topics.members[audience]) > 1]
     even: set[int] = set()
     moves: list[Move] = []
     last = -1
@@ -247,6 +247,9 @@ def _even_out_topic(
 
 
 def _has_left(member: int, ends: dict[int, int], sorted_owners: Sequence[int]) -> bool:
-    """Whether the member still has one of the partitions it owned to begin with; notes where they end."""
+    """Return whether the member still has one of the partitions it owned to begin with.
+
+    Notes where they end.
+    """
     end = ends.setdefault(member, bisect_right(sorted_owners, member))
     return end > 0 and sorted_owners[end - 1] == member

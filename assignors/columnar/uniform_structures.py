@@ -23,7 +23,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 class Slots(NamedTuple):
-    """What each member has of a topic, one row or more, in slots; `starts` is a slot's first row.
+    """A slot is one (member, topic) pair; its partitions are rows `starts[i]` to `starts[i + 1]`.
 
     Members are in the order in which the coordinator visits them.
     """
@@ -35,7 +35,7 @@ class Slots(NamedTuple):
     partition: NDArray[np.int32]
 
     def per_row(self, values: NDArray[_T]) -> NDArray[_T]:
-        """A value a slot as one a row, slot after slot."""
+        """Return a value a slot as one a row, slot after slot."""
         return np.repeat(values, self.sizes)
 
     @classmethod
@@ -46,13 +46,13 @@ class Slots(NamedTuple):
         return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """These slots in another order, their rows one after the other."""
+        """Return these slots in another order, their rows one after the other."""
         sizes = self.sizes[order]
         partition = self.partition[ranges(self.starts[order], sizes)]
         return Slots.of(self.member[order], self.topic[order], sizes, partition)
 
     def merge_repeated(self) -> Slots:
-        """These rows with one slot for each member and topic, in the order in which they first occur."""
+        """Return these rows with one slot for each member and topic, in the order of their first rows."""
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         if (keys[1:] > keys[:-1]).all():
             return self
@@ -69,7 +69,7 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What the members have to consume by the last target assignment.
+    """Holds the partitions of each member in the last target assignment.
 
     Attributes:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
@@ -89,9 +89,9 @@ class Targets:
     def of(
         cls, recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
     ) -> Targets:
-        """The targets of members that own `sizes` partitions each, in the coordinator's order.
+        """Return the targets of members that own `sizes` partitions each, in the coordinator's order.
 
-        A member's partitions are `recorded` in the order of its record. Raises OddGroup where no broker made
+        A member's partitions are `recorded` in the order of its record. Raises OddGroup if no broker made
         these targets, or some member's map of topics is crowded.
         """
         slots, assigned = read_records(recorded, sizes, numbering)
@@ -106,10 +106,10 @@ class Targets:
 
 
 def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
-    """The numbers of slots as their HashSets give them, and of `Targets` the slots `crowded` and `unsettled`.
+    """Return slots' numbers in HashSet order, and the slots `crowded` and `unsettled` of `Targets`.
 
     A slot's numbers are given in the order of its record, in which they were put into its set. Raises
-    OddGroup where a crowded set lists a number twice.
+    OddGroup if a crowded set lists a number twice.
     """
     lengths = hash_set_lengths(slots.sizes)
     order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
@@ -135,7 +135,7 @@ def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
-    """The order of the slots in their members' maps of topics; None where they are in order."""
+    """Return the order of the slots in their members' maps of topics; None if they are in order."""
     first = run_starts(slots.member)
     if len(first) == len(slots.member):
         return None
@@ -149,14 +149,14 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
 
 
 def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColumns, NDArray[np.integer]]:
-    """What members own, one after the other in this order, and how many partitions each.
+    """Return what members own, one after the other in this order, and how many partitions each.
 
     A member's are in the order in which they were assigned: that of the coordinator's record.
     """
     recorded, sizes = members.received, members.sizes
     if members.generation is not None:
         owned = as_lists([member.owned for member in members])
-        recorded, sizes = join_lists([each.as_assigned for each in owned])
+        recorded, sizes = join_lists([partitions.as_assigned for partitions in owned])
     rows = ranges(bounds(sizes)[order], sizes[order])
     return PartitionColumns(recorded.names, recorded.topics[rows], recorded.partitions[rows]), sizes[order]
 
@@ -164,9 +164,9 @@ def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColu
 def read_records(
     recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> tuple[Slots, NDArray[np.bool_]]:
-    """What each member has in the order of its record, and which partition ids some member has.
+    """Return what each member has in the order of its record, and which partition ids some member has.
 
-    Raises OddGroup where a partition is listed twice or does not exist, as in no group that a broker made.
+    Raises OddGroup if a partition is listed twice or does not exist, as in no group that a broker made.
     """
     slots = _slots_of_records(recorded, sizes, numbering)
     assigned = np.zeros(numbering.total, np.bool_)
@@ -188,7 +188,7 @@ def read_records(
 def _slots_of_records(
     recorded: PartitionColumns, sizes: NDArray[np.integer], numbering: BrokerNumbering
 ) -> Slots:
-    """The slots of members, in the order in which the columns list them."""
+    """Return the slots of members, in the order in which the columns list them."""
     member = np.flatnonzero(sizes)
     if len(member) == 0:
         none = np.empty(0, np.intp)
@@ -218,7 +218,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the new target assignment comes about.
+    """Lists the calls that turn the last target assignment into the new one.
 
     Attributes:
         staying: for each slot of the old targets how many of its rows stay, the first ones.

@@ -27,7 +27,7 @@ class Decision(NamedTuple):
     certificate: Certificate | None = None
 
     def assignment(self, group: Group) -> Assignment:
-        """The answer; partitions that wait are held back."""
+        """Return the answer; partitions that wait are held back."""
         reading = self.reading
         ids = tuple(map(attrgetter("id"), group.members))
         rows = Outcome(reading.members[self.owner], *self._topics_and_numbers(), self.waits)
@@ -39,7 +39,7 @@ class Decision(NamedTuple):
         ids = [group.members[row].id for row in reading.members.tolist()]
         partitions = [
             TopicPartition(reading.topics[topic], number)
-            for topic, number in zip(*(each.tolist() for each in self._topics_and_numbers()), strict=True)
+            for topic, number in zip(*(number.tolist() for number in self._topics_and_numbers()), strict=True)
         ]
         contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
         for member, row in zip(*(column.tolist() for column in reading.claims), strict=True):
@@ -62,14 +62,14 @@ class Decision(NamedTuple):
                 record(partitions[row], Reason.HELD_BACK, ids[owner])
 
     def _topics_and_numbers(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The topic of each partition, and its number in that."""
+        """Return the topic of each partition, and its number in that."""
         topic = self.reading.topic_of
         number = np.arange(len(topic)) - self.reading.starts[topic]
         return topic.astype(np.int32), number.astype(np.int32)
 
 
 def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Whether each partition has to wait: a member claims it that does not get it.
+    """Return whether each partition has to wait: a member claims it that does not get it.
 
     Only the member whose claim counts need not wait for others to give it up.
     """
@@ -84,7 +84,7 @@ class Deciding(ABC):
     """An assignor whose answers are made of a `Decision`."""
 
     def assign(self, group: Group) -> Assignment:
-        """Who gets what: every partition that somebody subscribes to has an owner, or one it waits for."""
+        """Decide who gets what: every partition with a subscriber has an owner, or waits for its next one."""
         return self._decide(group).assignment(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -95,11 +95,11 @@ class Deciding(ABC):
 
     @abstractmethod
     def _decide(self, group: Group) -> Decision:
-        """Who gets what, and what waits."""
+        """Return who gets what, and what waits."""
 
 
 class _Optimal(Deciding):
-    """What both assignors share.
+    """Shares between both assignors everything but the protocol.
 
     Args:
         spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and

@@ -1,4 +1,4 @@
-"""Who gets what: the best loads, then the fewest moves, then what these members would get from nothing."""
+"""Decides who gets what: best loads first, then fewest moves, then what an empty group would get."""
 
 from typing import Literal, NamedTuple
 
@@ -34,7 +34,7 @@ class Pairs(NamedTuple):
 
 
 def spread_topics(pairs: Pairs) -> NDArray[np.int64]:
-    """How many partitions each pair gets.
+    """Return how many partitions each pair gets.
 
     The n-th partition of a topic at a member costs `2 n - 1`, so that together they cost its square, and much
     less if it stays there, or with `before_moves` a little less. Topics first go where they are cheapest,
@@ -51,7 +51,7 @@ def spread_topics(pairs: Pairs) -> NDArray[np.int64]:
 
 
 def _evenly(pairs: Pairs) -> NDArray[np.int64]:
-    """What each pair gets if loads do not matter; what it had for certain, but with `before_moves`."""
+    """Return what each pair gets if loads do not matter; what it had for certain, but with `before_moves`."""
     size, topics = pairs.size, len(pairs.size)
     certain = np.zeros_like(pairs.held) if pairs.before_moves else pairs.held
     least, most = np.zeros(topics, np.int64), size + 1
@@ -67,7 +67,7 @@ def _evenly(pairs: Pairs) -> NDArray[np.int64]:
 
 
 def _flow(pairs: Pairs, start: NDArray[np.int64], window: int) -> tuple[NDArray[np.int64], bool]:
-    """How many partitions each pair gets, and whether there were arcs enough for that."""
+    """Return how many partitions each pair gets, and whether there were arcs enough for that."""
     size, low, high = pairs.size, pairs.low, pairs.high
     topics, members = len(size), len(low)
     # On a way through all nodes what was its own counts less than evenness, and that less than one move; or
@@ -129,7 +129,7 @@ class Task:
     partitions. Where racks matter, everything here that is said of topics is done with kinds, and parts with
     members that can be far from a partition are open, too.
 
-    `near` says who is far from what, None where racks do not matter; `near_first`: fewer far partitions are
+    `near` says who is far from what, None if racks do not matter; `near_first`: fewer far partitions are
     worth more moves. `spread` has no effect where racks matter or there are too many pairs; "before-moves"
     raises InvalidGroupError then.
     """
@@ -177,7 +177,7 @@ class Task:
             )
 
     def decide(self) -> NDArray[np.intp]:
-        """The member that gets each partition."""
+        """Return the member that gets each partition."""
         holder = self._holder
         if len(self._levels.complete) > 1:
             holder = np.where((holder >= 0) & (self._part_of_member[holder] == self._part), holder, -1)
@@ -196,21 +196,21 @@ class Task:
         return self._give(holder, self._from_nothing())
 
     def _from_nothing(self) -> NDArray[np.intp]:
-        """The member that gets each partition if nobody had any."""
+        """Return the member that gets each partition if nobody had any."""
         nobody = np.full(len(self._holder), -1, np.intp)
         if self._spread or not self._levels.complete.all():
             return self._give(nobody, nobody)
         return self._fill(self._part, nobody, np.zeros(len(self._low), np.intp))
 
     def _can_be_nearer(self) -> bool:
-        """Whether moves are worth it although loads are the best, because owners are far."""
+        """Return whether moves are worth it although loads are the best, because owners are far."""
         return self._near is not None and self._near_first and bool(self._near.far_from(self._holder).any())
 
     def _loads(self, owner: NDArray[np.intp]) -> NDArray[np.intp]:
         return np.bincount(owner + 1, minlength=len(self._low) + 1)[1:]
 
     def _give(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The member that gets each partition.
+        """Return the member that gets each partition.
 
         `holder` had it and may keep it, `fresh` would get it from nothing; -1 for nobody.
         """
@@ -227,7 +227,7 @@ class Task:
     def _keep_in_parts(
         self, holder: NDArray[np.intp], fresh: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Who keeps what it has, or gets what would be its own from nothing, and the clubs of the others."""
+        """Return who keeps what it has or gets its share of an empty group, and the clubs of the others."""
         owner, club = np.full(len(holder), -1, np.intp), self._part.copy()
         is_open = ~self._levels.complete[self._part]
         rows = np.flatnonzero(~is_open)
@@ -238,7 +238,7 @@ class Task:
         return owner, club
 
     def _spread_out(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The member that gets each partition, topics being spread as evenly as can be."""
+        """Return the member that gets each partition, topics being spread as evenly as can be."""
         readers, topic, members = self._levels.readers, self._topic, len(self._low)
         of_class = np.argsort(readers.of_member, kind="stable")
         sizes = readers.members[readers.kind]
@@ -265,7 +265,10 @@ class Task:
         return owner
 
     def _keep_by_counting(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Who keeps what it has, or gets what nobody has and would be its own from nothing; -1 for nobody."""
+        """Return who keeps what it has, or gets what nobody has and would be its own from nothing.
+
+        -1 for nobody.
+        """
         has = self._loads(holder)
         back = self._loads(fresh[holder < 0])
         # Greater loads go first to those who would lose one more, then to those who would get one less back.
@@ -281,7 +284,7 @@ class Task:
     def _keep_by_flow(
         self, rows: NDArray[np.intp], holder: NDArray[np.intp], fresh: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Who keeps or gets back what in open parts, and the clubs that the other partitions of these go to.
+        """Return who keeps or gets back what in open parts, and the clubs that other partitions go to.
 
         A move costs more than all that could be gained for it by giving back what nobody has. An owner that
         is far costs more than that, too, and less than a move, or more than all moves.
@@ -328,7 +331,7 @@ class Task:
         fresh: NDArray[np.intp],
         placed: NDArray[np.int64],
     ) -> NDArray[np.intp]:
-        """The club of each partition of a pool, first that of the member that would get it from nothing."""
+        """Return each pool partition's club, first of the member that would get it in an empty group."""
         kind, readers = self._readers.of_member, self._readers
         chosen = np.full(len(topic), -1, np.intp)
         wished = pool[fresh[pool] >= 0]
@@ -345,7 +348,7 @@ class Task:
     def _fill(
         self, club: NDArray[np.intp], fresh: NDArray[np.intp], load: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        """The members of their clubs that get the partitions that nobody keeps, the `fresh` ones first."""
+        """Return the members of their clubs that get the partitions nobody keeps, the `fresh` ones first."""
         wishes = np.flatnonzero(fresh >= 0)
         wishes = wishes[self._club[fresh[wishes]] == club[wishes]]
         wished = self._loads(fresh[wishes])
@@ -374,7 +377,7 @@ def _grant(
     gets: tuple[NDArray[np.intp], NDArray[np.int64]],
     short: NDArray[np.bool_],
 ) -> NDArray[np.intp]:
-    """Who keeps what it has, or gets what would be its own from nothing and nobody has; -1 for nobody.
+    """Return who keeps what it has, or gets what would be its own from nothing and nobody has; -1 for nobody.
 
     A member gives up last what would be its own from nothing, and first what would be of one that is short.
 

@@ -1,4 +1,4 @@
-"""Who keeps what: the fewest moves within bounds on loads."""
+"""Decides who keeps what: the fewest moves within bounds on loads."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from partitioning.kit.columns import sums
 
 
 class Claims(NamedTuple):
-    """What members would rather not lose: partitions of a topic, in rows of equal ones.
+    """Lists what members would rather not lose: a row is a number of a topic's partitions that are alike.
 
     `amount` is how many of the topic's partitions; `cost` is what it costs to take one of them away, whoever
     gets it; `heir` is the member for whom it costs one less, -1 for nobody.
@@ -26,7 +26,7 @@ class Claims(NamedTuple):
 
 
 class Keeping(NamedTuple):
-    """How much of each claim stays, how much of each goes to its heir (`inherited`), and where the rest goes.
+    """Says how much of each claim stays, how much its heir gets (`inherited`), and where the rest goes.
 
     `placed` is how many of the other partitions go to each row of the readers: a topic's to a class.
     """
@@ -37,11 +37,11 @@ class Keeping(NamedTuple):
 
 
 class KeepingProblem:
-    """Whose partitions stay, as a flow from topics through classes to members and on to the sink.
+    """Models whose partitions stay as a flow from topics through classes to members and on to the sink.
 
     Topics with partitions have readers. Members may get all that they claim, and claim no more of a topic
     than its size. Loads are from `low` to `high`. `giving` is what it costs that members of a class have a
-    partition of a topic, for each row of the readers; None where it costs nothing.
+    partition of a topic, for each row of the readers; None if it costs nothing.
 
     The sink is the sum of all loads. Members that claim nothing and are no heirs stay a part of their class:
     their arcs go from its node right to the sink. Claims with an heir pass a node of their own, from which
@@ -76,7 +76,7 @@ class KeepingProblem:
         self._claim_node[self._bequests] = self._bequest_node
 
     def _costs(self) -> tuple[Ints, Ints]:
-        """What it costs to take a partition of a claim away, and to give one of a bequest to its heir."""
+        """Return the cost of taking a claim's partition away, and of giving a bequest's one to its heir."""
         claims, readers = self._claims, self._readers
         cost = claims.cost - (claims.heir >= 0)
         if self._giving is None:
@@ -86,7 +86,7 @@ class KeepingProblem:
         return cost, self._giving[to_heir]
 
     def _network(self) -> Network:
-        """The network, which starts with every claim granted that is not cheaper to take away."""
+        """Return the network, which starts with every claim granted that is not cheaper to take away."""
         claims, readers = self._claims, self._readers
         flow = np.where(self._cost < 0, claims.amount, 0)
         granted = claims.amount - flow
@@ -126,7 +126,10 @@ class KeepingProblem:
         )
 
     def solve(self) -> Keeping | None:
-        """What stays where as little as can be is taken away; None where no assignment has such loads."""
+        """Return what stays where as little as can be is taken away.
+
+        None if no assignment has such loads.
+        """
         network = self._network()
         network.flow()
         if network.excess.any():
@@ -142,7 +145,9 @@ class KeepingProblem:
 def most_kept(
     topic: Ints, holder: Ints, subscriptions: Sequence[Collection[int] | Ints], low: int, high: int
 ) -> int | None:
-    """The most partitions that can stay with their holder (-1: nobody) in an assignment with these loads.
+    """Return the most partitions that can stay with their holder (-1.
+
+    Nobody) in an assignment with these loads.
 
     Every partition that some member subscribes to has to be assigned to one of its subscribers. None where
     there is no such assignment.

@@ -11,7 +11,7 @@ from partitioning.kit.columns import sums
 
 
 class Levels(NamedTuple):
-    """How the best loads part a group.
+    """Parts a group by its best loads.
 
     The members of a class get `of_kind` partitions, or one less. Topics go to readers of one part only, as
     far as loads allow. A part is complete if all its classes read all of its topics.
@@ -25,7 +25,7 @@ class Levels(NamedTuple):
 
 
 def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
-    """The levels of the best loads.
+    """Return the levels of the best loads.
 
     Topics that no reader connects, directly or through other topics, are in different parts from the start. A
     part of the group whose members would have `mean` partitions each, rounded up, is on that level if a
@@ -79,7 +79,7 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
 def _connected(
     kind: NDArray[np.intp], topic: NDArray[np.intp], topics: int, classes: int
 ) -> NDArray[np.intp]:
-    """A number for each topic, the same for topics that readers connect, counted from 0."""
+    """Return a number for each topic, the same for topics that readers connect, counted from 0."""
     least = np.arange(topics)  # a topic that is connected with each
     while True:
         of_kind = np.full(classes, topics)
@@ -95,7 +95,7 @@ def _connected(
 def _complete(
     kind: NDArray[np.intp], of_topic: NDArray[np.intp], of_kind: NDArray[np.intp], parts: int
 ) -> NDArray[np.bool_]:
-    """Whether all classes of a part read all of its topics."""
+    """Return whether all classes of a part read all of its topics."""
     possible = np.bincount(of_topic, minlength=parts) * np.bincount(of_kind, minlength=parts)
     complete: NDArray[np.bool_] = np.bincount(of_kind[kind], minlength=parts) == possible
     return complete

@@ -44,7 +44,7 @@ class Network:
     used, so the flow is a cheapest one of its size at any time. Each wave goes down the layers of a
     breadth-first search from the nodes that have too little. Before it flows, nodes ask for as much as can go
     on from them, so nothing gets stuck half way and every wave brings something home. By the given
-    `potential`, no arc is cheaper than the difference between its ends; None where no arc costs less than
+    `potential`, no arc is cheaper than the difference between its ends; None if no arc costs less than
     nothing.
     """
 
@@ -74,7 +74,7 @@ class Network:
             self._cost += potential[self._head] - potential[self._tail]
 
     def flow_by_arc(self) -> NDArray[np.int64]:
-        """How much of each arc can be taken back, in the order of the arcs given."""
+        """Return how much of each arc can be taken back, in the order of the arcs given."""
         return self._left[self._undo]
 
     def flow(self) -> NDArray[np.bool_]:
@@ -89,7 +89,9 @@ class Network:
                 self._wave(layers)
 
     def _layers(self) -> tuple[list[NDArray[np.intp]], NDArray[np.bool_]]:
-        """The arcs of each layer, nearest first, and the nodes reached; potentials are brought up to date.
+        """Return the arcs of each layer, nearest first, and the nodes reached.
+
+        Potentials are brought up to date.
 
         The search ends as soon as all nodes with too much are reached. The arcs of a layer come from nodes
         that no layer before has, go to nodes that one has, and lie on cheapest ways; those to the same node
@@ -154,7 +156,7 @@ class Network:
         self.excess = np.minimum(self.excess, 0) + supply
 
     def _thin_wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """A wave arc by arc, where layers are so thin that this is quicker."""
+        """Send a wave arc by arc, which is quicker if layers are thin."""
         rows = np.concatenate(layers)
         tails, heads, limits = (column[rows].tolist() for column in (self._tail, self._head, self._left))
         supply, wanted = (np.maximum(amount, 0).tolist() for amount in (self.excess, -self.excess))
@@ -184,12 +186,12 @@ class _Dearer:
         self._serial = 0
 
     def add(self, rows: NDArray[np.intp], cost: NDArray[np.int64], so_far: int) -> None:
-        """Some arcs into nodes from which the way costs `so_far`; not all of them cost nothing."""
+        """Add arcs into nodes from which the way costs `so_far`; not all of them cost nothing."""
         later = cost > 0
         self._push(rows.compress(later), cost.compress(later) + so_far)
 
     def take(self) -> tuple[NDArray[np.intp], int]:
-        """Those of them that come next, and what the way from their tails costs."""
+        """Return those of them that come next, and what the way from their tails costs."""
         least = self.waiting[0][0]
         edges = []
         while self.waiting and self.waiting[0][0] == least:
@@ -206,7 +208,7 @@ class _Dearer:
 
 
 def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
-    """The different ones of some nodes, which may be few of many, in order."""
+    """Return the different ones of some nodes, which may be few of many, in order."""
     if len(node) * 8 < nodes:
         return distinct(node)
     present = np.zeros(nodes, np.bool_)
@@ -215,7 +217,7 @@ def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
 
 
 def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What each row gets of the amount at its node, in proportion to its limit; taken from `amount`.
+    """Return what each row gets of the amount at its node, in proportion to its limit; taken from `amount`.
 
     The rows of a node are next to each other. Limits are above 0, and no row gets more than its own.
     """

@@ -1,4 +1,4 @@
-"""How good an assignment is, against the best there is."""
+"""Measures an assignment against the best possible one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ class AssignmentQuality:
             the share is its partitions over its subscribers, rounded up.
         topic_fullest: how many partitions of that topic this member has.
         best_topic_fullest: how many it has where that topic is spread best.
-        far: partitions whose owner has a rack without a replica of theirs; None where no member can be far
+        far: partitions whose owner has a rack without a replica of theirs; None if no member can be far
             from a partition that it reads.
         fewest_far: of all assignments with the best loads and the fewest moves the fewest far partitions;
             likewise.
         unassigned: partitions that somebody subscribes to and nobody who does gets.
-        certificate: the peak by weights and capacities and what no answer can beat; None where neither is
+        certificate: the peak by weights and capacities and what no answer can beat; None if neither is
             given.
     """
 
@@ -60,7 +60,7 @@ class AssignmentQuality:
 
     @property
     def avoidable_moves(self) -> int:
-        """How many moves less would do for the best loads; negative where worse loads saved some."""
+        """The moves above the fewest that best loads need; negative if worse loads saved some."""
         return self.moves - self.fewest_moves
 
 
@@ -71,7 +71,7 @@ def quality(
     weights: GivenWeights | None = None,
     capacities: Mapping[str, float] | None = None,
 ) -> AssignmentQuality:
-    """How good an assignment is.
+    """Measure an assignment's balance and moves against the best possible.
 
     What members had is what they say they own, or where none of them owns anything what "sticky" user data
     remembers.
@@ -114,9 +114,9 @@ def quality(
 
 
 def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certificate:
-    """The peak of an assignment by weights, and what no assignment can beat.
+    """Return the peak of an assignment by weights, and what no assignment can beat.
 
-    Raises InvalidGroupError where the assignment gives a partition twice, or one that nobody can have.
+    Raises InvalidGroupError if the assignment gives a partition twice, or one that nobody can have.
     """
     reading = read_group(group, recall_owned_or_user_data(group.members))
     return _certificate(group, reading, _owners(group, reading, assignment), weights, Capacities({}))
@@ -131,7 +131,7 @@ def _certificate(
 
 
 def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[np.intp]:
-    """The member that gets each partition of a reading, -1 where nobody does."""
+    """Return the member that gets each partition of a reading, -1 if nobody does."""
     place = {group.members[row].id: number for number, row in enumerate(reading.members.tolist())}
     topics = {name: row for row, name in enumerate(reading.topics)}
     owner = np.full(len(reading.topic_of), -1, np.intp)
@@ -170,7 +170,7 @@ def _moves(reading: Reading, owner: NDArray[np.intp]) -> int:
 
 
 def _worst_topic(reading: Reading, owner: NDArray[np.intp]) -> tuple[int, int]:
-    """The most partitions of one topic on one member, and that topic's fair share, where they differ most."""
+    """Return the most partitions of one topic on one member, and its fair share, for the worst such topic."""
     topics = len(reading.topics)
     assigned = owner >= 0
     pairs, amount = np.unique(owner[assigned] * topics + reading.topic_of[assigned], return_counts=True)

@@ -20,7 +20,7 @@ class Kinds(NamedTuple):
     Attributes:
         readers: who may get what: kinds in place of topics, and members are alike if they have the same rack,
             too.
-        rack: the rack of each class, -1 where it has none.
+        rack: the rack of each class, -1 if it has none.
         elsewhere: whether a kind is far from a rack; the last column stands for none.
     """
 
@@ -31,12 +31,12 @@ class Kinds(NamedTuple):
     elsewhere: NDArray[np.bool_]
 
     def far(self, kind: Ints, readers: Ints) -> NDArray[np.bool_]:
-        """Whether partitions of a kind are far from members of the class in the same row."""
+        """Return whether partitions of a kind are far from members of the class in the same row."""
         far: NDArray[np.bool_] = self.elsewhere[kind, self.rack[readers]]
         return far
 
     def far_from(self, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether each partition is far from its owner; from nobody, -1, it is not."""
+        """Return whether each partition is far from its owner; from nobody, -1, it is not."""
         far = np.zeros(len(owner), np.bool_)
         assigned = np.flatnonzero(owner >= 0)
         far[assigned] = self.far(self.of_partition[assigned], self.readers.of_member[owner[assigned]])
@@ -44,7 +44,7 @@ class Kinds(NamedTuple):
 
 
 def find_kinds(group: Group, reading: Reading) -> Kinds | None:
-    """The kinds of a group's partitions; None where no member can be far from anything it reads."""
+    """Return the kinds of a group's partitions; None if no member can be far from anything it reads."""
     racks: dict[str, int] = {}
     members = [group.members[row].rack for row in reading.members.tolist()]
     rack = np.array([racks.setdefault(name, len(racks)) if name else -1 for name in members], np.intp)
@@ -80,8 +80,8 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
         np.searchsorted(reading.readers.kind, np.arange(1, len(reading.readers.members))),
     )
     lists = [
-        np.concatenate([np.empty(0, np.intp), *(by_topic[topic] for topic in of_class[each].tolist())])
-        for each in subscription.tolist()
+        np.concatenate([np.empty(0, np.intp), *(by_topic[topic] for topic in of_class[kind].tolist())])
+        for kind in subscription.tolist()
     ]
     readers = Readers.of_classes(of_member, lists, len(pairs))
     kinds = Kinds(of_partition, size.astype(np.int64), readers, rack_of - 1, elsewhere)

@@ -1,4 +1,4 @@
-"""What a group asks for and what its members had, as numbers that do not depend on any order."""
+"""Reads what a group asks for and what its members had, as numbers that do not depend on any order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partitioning.kit.columns import bounds, distinct, inverse, locate
 
 
 class Readers(NamedTuple):
-    """Who reads what; members with equal subscriptions are one class.
+    """Says who reads which topics; members with equal subscriptions are one class.
 
     Attributes:
         of_member: the class of each member.
@@ -34,7 +34,10 @@ class Readers(NamedTuple):
 
     @classmethod
     def of(cls, subscriptions: Sequence[Collection[int] | Ints], topics: int) -> Readers:
-        """The classes of these subscriptions; topics from the number `topics` on have no partitions."""
+        """Return the classes of these subscriptions.
+
+        Topics from the number `topics` on have no partitions.
+        """
         index: dict[frozenset[int] | bytes, int] = {}
         lists: list[Ints] = []
         of_member = np.empty(len(subscriptions), np.intp)
@@ -50,19 +53,19 @@ class Readers(NamedTuple):
 
     @classmethod
     def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> Readers:
-        """The classes with these topics, each in ascending order."""
-        kind = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
+        """Return the classes with these topics, each in ascending order."""
+        kind = np.repeat(np.arange(len(lists)), [len(partitions) for partitions in lists])
         topic = np.concatenate([np.empty(0, np.intp), *lists])
         real = topic < topics
         members = np.bincount(of_member, minlength=len(lists))
         return cls(topics, of_member, members, kind[real], topic[real])
 
     def rows(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.intp]:
-        """The row of each class and the topic beside it, which it reads."""
+        """Return the row of each class and the topic beside it, which it reads."""
         return np.searchsorted(self.kind * self.topics + self.topic, kind * self.topics + topic)
 
     def has(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.bool_]:
-        """Whether each of these classes reads the topic in the same row."""
+        """Return whether each of these classes reads the topic in the same row."""
         _, present = locate(self.kind * self.topics + self.topic, kind * self.topics + topic)
         return present
 
@@ -73,7 +76,7 @@ def rightful_members(
     generation: NDArray[np.integer],
     partitions: int,
 ) -> NDArray[np.intp]:
-    """The member whose claim counts for each partition, -1 where none does; one claim a row.
+    """Return the member whose claim counts for each partition, -1 if none does; one claim a row.
 
     Claims of the latest generation count, and none where that has two.
     """
@@ -90,7 +93,7 @@ def rightful_members(
 
 
 class Owned(NamedTuple):
-    """Who says to have what, one claim a row."""
+    """Lists the members' claims, one claim a row."""
 
     member: NDArray[np.intp]
     partition: NDArray[np.intp]
@@ -123,7 +126,7 @@ class Reading(NamedTuple):
 
 
 def read_group(group: Group, memory: Memory) -> Reading:
-    """A group in numbers; `memory` is in the order of the group."""
+    """Return a group in numbers; `memory` is in the order of the group."""
     lists, of_member = distinct_lists([member.topics for member in group.members])
     existing = topics_that_exist(group, set(chain.from_iterable(lists)))
     topics = tuple(sorted(existing))
@@ -152,7 +155,10 @@ def read_group(group: Group, memory: Memory) -> Reading:
 def _classes(
     lists: Sequence[Sequence[str]], row: dict[str, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """The class of each of these lists, and every class beside each of its topics; both are in order."""
+    """Return the class of each of these lists, and every class beside each of its topics.
+
+    Both are in order.
+    """
     number = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.intp, len(lists)))
     topic = np.fromiter(map(row.get, chain.from_iterable(lists), repeat(-1)), np.intp, len(number))
     pairs = distinct((number * len(row) + topic)[topic >= 0])
@@ -160,16 +166,16 @@ def _classes(
     text = topic.astype(">u4").tobytes()  # which compares as the topics do
     ends = (4 * bounds(np.bincount(number, minlength=len(lists)))).tolist()
     texts = [text[start:end] for start, end in pairwise(ends)]
-    code = {each: place for place, each in enumerate(sorted(set(texts)))}
+    code = {text: place for place, text in enumerate(sorted(set(texts)))}
     of_list = np.fromiter(map(code.__getitem__, texts), np.intp, len(lists))
-    kind = np.repeat(np.arange(len(code)), [len(each) // 4 for each in code])
+    kind = np.repeat(np.arange(len(code)), [len(text) // 4 for text in code])
     return of_list, kind, np.frombuffer(b"".join(code), ">u4").astype(np.intp)
 
 
 def _claims(
     memory: Memory, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> tuple[Owned, NDArray[np.int64]]:
-    """What members claim, by member and partition, and the generation of each claim."""
+    """Return what members claim, by member and partition, and the generation of each claim."""
     (names, column, number), sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes)), sizes)
     topic = np.array([row.get(name, -1) for name in names], np.intp)[column]
@@ -186,7 +192,7 @@ def _claims(
 
 
 def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned) -> NDArray[np.intp]:
-    """The members in an order that does not depend on the one they come in."""
+    """Return the members in an order that does not depend on the one they come in."""
     clients = [name_in(member.id) for member in members]
     times = Counter(clients)
     owned = claims.partition.astype(">u4").tobytes()
@@ -205,6 +211,6 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
 
 
 def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:
-    """What the members own, or where none owns anything what they remember."""
+    """Return what the members own, or where none owns anything what they remember."""
     memory = recall_owned(members)
     return memory if memory.sizes.any() else recall_user_data(members)

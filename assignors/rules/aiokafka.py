@@ -1,4 +1,4 @@
-"""How aiokafka's own assignors decide: as those of kafka-python 2, which it was made from.
+"""aiokafka's own assignors decide as those of kafka-python 2, from which aiokafka was made.
 
 aiokafka 0.14, `aiokafka.coordinator.assignors`. Instance ids and racks are nothing to them, so members are in
 the order of their ids. Otherwise they decide as kafka-python's (`assignors.rules.kafka_python`), but for what
@@ -17,24 +17,24 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Each topic is cut into ranges, one a subscriber; the first ones are longer where it does not divide."""
+    """Cut each topic into ranges, one a subscriber; the first ones are longer if it does not divide."""
     members = [replace(member, instance_id=None) for member in group.members]
     return kafka_python.assign_range(Group(group.topics, members), record)
 
 
 def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Partitions are handed out in a circle of members; whoever does not subscribe is passed over."""
+    """Hand out partitions in a circle of members; whoever does not subscribe is passed over."""
     lists: Lists = {member.id: [] for member in group.members}
     circle = cycle(sorted(group.members, key=lambda member: member.id))
     for partition in kafka_python.in_turn(group):
-        member = next(each for each in circle if partition.topic in each.topics)
+        member = next(candidate for candidate in circle if partition.topic in candidate.topics)
         lists[member.id].append(partition)
         record(partition, Reason.TURN, member.id)
     return Assignment.for_group(group, lists)
 
 
 def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """The assignment by what members remember in user data.
+    """Return the assignment by what members remember in user data.
 
     Quirk: aiokafka gives its assignor no generation: nothing calls `on_generation_assignment`. So members
     send -1, as what is not bytes yet does here, and of two claims the first in order of JoinGroup counts.

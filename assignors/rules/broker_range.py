@@ -15,7 +15,7 @@ from partitioning.java.hash_map import HashMap
 
 
 def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """The assignment (`assign`), each member's list in the order of its map of topic ids."""
+    """Return the assignment (`assign`), each member's list in the order of its map of topic ids."""
     spec = GroupSpec(group)
     member_ids = [member.id for member in sorted_members(group)]
 
@@ -52,7 +52,7 @@ class _TopicMetadata:
         self.next_range = 0
 
     def take_range(self) -> range:
-        """The range of the next subscriber (`addPartitionsToAssignment`)."""
+        """Return the range of the next subscriber (`addPartitionsToAssignment`)."""
         quota = self.min_quota
         if self.extra_partitions > 0:
             quota += 1

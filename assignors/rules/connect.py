@@ -22,7 +22,7 @@ from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet
 from partitioning.topic_partition import TopicPartition
 
 CONNECTOR = "connector:"
-"""What the topic of a connector's own instance is called, before the connector's name."""
+"""Prefix, before the connector's name, of the topic that stands for a connector's own instance."""
 
 INSTANCE = -1
 """The task number that stands for the connector itself in Connect's protocol."""
@@ -32,7 +32,7 @@ BACKOFF_FACTOR = 40
 
 
 class ConnectRound(NamedTuple):
-    """What the leader of a Connect cluster answers in one rebalance.
+    """Decides what the leader of a Connect cluster answers in one rebalance.
 
     >>> cluster = Group([Topic("connector:jdbc", 1), Topic("jdbc", 2)], [Member("w1", []), Member("w2", [])])
     >>> answer = get_assignor("connect-incremental").assign_at(cluster, now_ms=1)
@@ -53,7 +53,7 @@ class ConnectRound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConnectMemory:
-    """What an `IncrementalCooperativeAssignor` remembers between rebalances; a new leader knows nothing.
+    """Remembers an `IncrementalCooperativeAssignor` between rebalances; a new leader knows nothing.
 
     Attributes:
         previous_assignment: what ran somewhere after the last round, or was lost and waits.
@@ -76,25 +76,25 @@ class ConnectMemory:
 
 
 def assign_connect_eager(group: Group) -> Assignment:
-    """Who runs what (`EagerAssignor.performTaskAssignment`): everything stops and starts again.
+    """Return who runs what (`EagerAssignor.performTaskAssignment`): everything stops and starts again.
 
     Connectors go to the workers in a circle, then the tasks go on in the same circle.
     """
     configured = _configured(group)
     workers = cycle(sorted((member.id for member in group.members), key=utf16_key))
     loads: dict[str, list[TaskId]] = {member.id: [] for member in group.members}
-    connectors = [each for each in configured if each.number == INSTANCE]
-    tasks = [each for each in configured if each.number != INSTANCE]
+    connectors = [unit for unit in configured if unit.number == INSTANCE]
+    tasks = [unit for unit in configured if unit.number != INSTANCE]
     if loads:
-        for each in (*connectors, *tasks):
-            loads[next(workers)].append(each)
+        for unit in (*connectors, *tasks):
+            loads[next(workers)].append(unit)
     return _assignment(group, {worker: _as_sent(held) for worker, held in loads.items()})
 
 
 def assign_connect_incremental(
     group: Group, memory: ConnectMemory, now_ms: int, max_delay_ms: int, generation: int
 ) -> tuple[ConnectRound, ConnectMemory]:
-    """One round of `IncrementalCooperativeAssignor.performTaskAssignment` (KIP-415).
+    """Decide one round of `IncrementalCooperativeAssignor.performTaskAssignment` (KIP-415).
 
     The group's generation is the last one that the leader completed, `generation` that of this round; the
     delay is `scheduled.rebalance.max.delay.ms`.
@@ -113,16 +113,16 @@ class _Worker:
     tasks: dict[TaskId, None] = field(default_factory=dict)
 
     def part(self, *, instances: bool) -> dict[TaskId, None]:
-        """Its connectors, or its tasks."""
+        """Return its connectors, or its tasks."""
         return self.connectors if instances else self.tasks
 
     def run(self, what: Iterable[TaskId]) -> None:
-        for each in what:
-            self.part(instances=each.number == INSTANCE)[each] = None
+        for unit in what:
+            self.part(instances=unit.number == INSTANCE)[unit] = None
 
     def stop(self, what: Collection[TaskId]) -> None:
-        for each in what:
-            self.part(instances=each.number == INSTANCE).pop(each, None)
+        for unit in what:
+            self.part(instances=unit.number == INSTANCE).pop(unit, None)
 
     def all(self) -> list[TaskId]:
         return [*self.connectors, *self.tasks]
@@ -148,9 +148,9 @@ class _Round:
         self._revoked: dict[str, dict[TaskId, None]] = {worker.id: {} for worker in self._workers}
 
     def run(self) -> tuple[ConnectRound, ConnectMemory]:
-        """The answer, and what the leader knows afterwards."""
+        """Return the answer, and what the leader knows afterwards."""
         memory = self._memory
-        active = {each for held in self._before.values() for each in held}
+        active = {unit for held in self._before.values() for unit in held}
 
         # 1. A leader whose last round did not reach itself does not trust what it knows (KAFKA-9848).
         previous = memory.previous_assignment
@@ -164,9 +164,9 @@ class _Round:
         # 3. What is gone, what runs twice, what is lost, what is new.
         deleted = previous.difference(self._configured)
         holders = Counter(chain.from_iterable(dict.fromkeys(held) for held in self._before.values()))
-        duplicated = {each for each, count in holders.items() if count > 1}
-        lost = [each for each in self._configured if each in previous and each not in active]
-        created = [each for each in self._configured if each not in previous and each not in active]
+        duplicated = {unit for unit, count in holders.items() if count > 1}
+        lost = [unit for unit in self._configured if unit in previous and unit not in active]
+        created = [unit for unit in self._configured if unit not in previous and unit not in active]
 
         # 4. Stop what is gone, and what runs twice everywhere.
         for unwanted in (deleted, duplicated):
@@ -210,13 +210,13 @@ class _Round:
             candidates = [by_id[name] for name in memory.candidates if name in by_id]
             if candidates:
                 for is_instance in (True, False):
-                    some = [each for each in lost if (each.number == INSTANCE) is is_instance]
-                    for each, worker in zip(some, cycle(candidates), strict=False):
-                        worker.run([each])
+                    some = [unit for unit in lost if (unit.number == INSTANCE) is is_instance]
+                    for unit, worker in zip(some, cycle(candidates), strict=False):
+                        worker.run([unit])
             self._reset_delay()
             self._memory = replace(self._memory, revoked_in_previous=False)
             return [] if candidates else lost
-        empty = HashSet([each.id for each in self._workers if not each.all()], capacity=DEFAULT_LENGTH)
+        empty = HashSet([worker.id for worker in self._workers if not worker.all()], capacity=DEFAULT_LENGTH)
         delay_ms = self._max_delay_ms
         if self._now_ms < scheduled_ms:
             delay_ms = min(scheduled_ms - self._now_ms, self._max_delay_ms)
@@ -254,16 +254,16 @@ class _Round:
     def _load_balancing_revocations(self) -> list[tuple[_Worker, list[TaskId]]]:
         if not self._configured or not any(worker.all() for worker in self._workers):
             return []
-        instances = sum(each.number == INSTANCE for each in self._configured)
+        instances = sum(unit.number == INSTANCE for unit in self._configured)
         return [
             *_too_much(self._workers, instances, instances=True),
             *_too_much(self._workers, len(self._configured) - instances, instances=False),
         ]
 
     def _answer(self, lost: list[TaskId]) -> tuple[ConnectRound, ConnectMemory]:
-        """The answer (`fillAssignments`), and what is remembered (`computePreviousAssignment`)."""
-        revoked = {each for some in self._revoked.values() for each in some}
-        running = {each for worker in self._workers for each in worker.all()}
+        """Return the answer (`fillAssignments`), and what is remembered (`computePreviousAssignment`)."""
+        revoked = {unit for some in self._revoked.values() for unit in some}
+        running = {unit for worker in self._workers for unit in worker.all()}
         memory = replace(
             self._memory,
             previous_assignment=frozenset(running - revoked).union(lost),
@@ -275,8 +275,8 @@ class _Round:
         members = {member.id: member for member in self._group.members}
         for worker in self._workers:
             stopped, before = self._revoked[worker.id], set(self._before[worker.id])
-            started = [each for each in worker.all() if each not in before]
-            kept = [each for each in _reported_tasks(members[worker.id]) if each not in stopped]
+            started = [unit for unit in worker.all() if unit not in before]
+            kept = [task for task in _reported_tasks(members[worker.id]) if task not in stopped]
             lists[worker.id] = _connectors_first([*_as_sent(started), *kept])
         stops = {
             worker: PartitionList.of(map(_partition, _as_sent(some, sort_instances=False)))
@@ -287,7 +287,10 @@ class _Round:
 
 
 def _configured(group: Group) -> list[TaskId]:
-    """Every connector and task there is to run: connectors by name, then tasks by connector and number."""
+    """Return every connector and task there is to run.
+
+    Connectors by name, then tasks by connector and number.
+    """
     names = sorted(
         (topic.name for topic in group.topics if not topic.name.startswith(CONNECTOR)), key=utf16_key
     )
@@ -305,7 +308,7 @@ def _configured(group: Group) -> list[TaskId]:
 
 
 def _reported_tasks(member: Member) -> list[TaskId]:
-    """What a worker runs, in the order in which it knows it."""
+    """Return what a worker runs, in the order in which it knows it."""
     return _connectors_first(
         TaskId(topic[len(CONNECTOR) :], INSTANCE) if topic.startswith(CONNECTOR) else TaskId(topic, number)
         for topic, number in PartitionList.of(member.owned).as_assigned
@@ -313,21 +316,21 @@ def _reported_tasks(member: Member) -> list[TaskId]:
 
 
 def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
-    return sorted(held, key=lambda each: each.number != INSTANCE)
+    return sorted(held, key=lambda unit: unit.number != INSTANCE)
 
 
 def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[TaskId]:
-    """What a worker runs as it arrives, in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
+    """Return what a worker runs, as in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
 
     Quirk: connectors come in the order of a HashSet, and bring their tasks with them.
     """
-    instances = [each.group for each in held if each.number == INSTANCE]
+    instances = [unit.group for unit in held if unit.number == INSTANCE]
     by_connector: dict[str, list[TaskId]] = {
         name: [] for name in (HashSet(instances) if sort_instances else instances)
     }
-    for each in held:
-        if each.number != INSTANCE:
-            by_connector.setdefault(each.group, []).append(each)
+    for unit in held:
+        if unit.number != INSTANCE:
+            by_connector.setdefault(unit.group, []).append(unit)
     named = set(instances)
     return [
         *(TaskId(name, INSTANCE) for name in by_connector if name in named),
@@ -336,17 +339,23 @@ def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[T
 
 
 def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list[TaskId]:
-    """Those of `some` that a worker has (`intersection`): connectors and tasks through a HashSet each."""
-    if not any(each in some for each in held):
+    """Return those of `some` that a worker has (`intersection`).
+
+    Connectors and tasks through a HashSet each.
+    """
+    if not any(unit in some for unit in held):
         return []
-    instances = HashSet([each.group for each in held if each.number == INSTANCE])
-    tasks = HashSet([each for each in held if each.number != INSTANCE])
+    instances = HashSet([unit.group for unit in held if unit.number == INSTANCE])
+    tasks = HashSet([unit for unit in held if unit.number != INSTANCE])
     ordered = [*(TaskId(name, INSTANCE) for name in instances), *tasks]
-    return [each for each in ordered if each in some]
+    return [unit for unit in ordered if unit in some]
 
 
 def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tuple[_Worker, list[TaskId]]]:
-    """What workers have above their share (`loadBalancingRevocations`): the first of their collection."""
+    """Return what workers have above their share (`loadBalancingRevocations`).
+
+    The first of their collection.
+    """
     least, extras = divmod(total, len(workers))
     sizes = [len(worker.part(instances=instances)) for worker in workers]
     if sizes.count(least + 1) == extras and sizes.count(least) + extras == len(workers):
@@ -370,16 +379,16 @@ def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) ->
     Quirk: workers are sorted once; each turn serves all up to the first that has more than the first worker.
     """
     workers.sort(key=lambda worker: (len(worker.part(instances=instances)), utf16_key(worker.id)))
-    left = iter([each for each in what if (each.number == INSTANCE) is instances])
+    left = iter([unit for unit in what if (unit.number == INSTANCE) is instances])
     parts = [worker.part(instances=instances) for worker in workers]
     while True:
         first_load = len(parts[0])
         more = (row for row, part in enumerate(parts) if len(part) > first_load)
         for part in parts[: next(more, len(parts))]:
-            each = next(left, None)
-            if each is None:
+            unit = next(left, None)
+            if unit is None:
                 return
-            part[each] = None
+            part[unit] = None
 
 
 def _backoff_ms(attempts: int, max_delay_ms: int) -> int:
@@ -395,7 +404,7 @@ def _partition(task: TaskId) -> TopicPartition:
 
 
 def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignment:
-    """An answer in which everything configured can be seen, also what runs nowhere."""
+    """Return an answer in which everything configured can be seen, also what runs nowhere."""
     names = [topic.name for topic in group.topics]
     connectors = [name for name in names if not name.startswith(CONNECTOR)]
     missing = [CONNECTOR + name for name in connectors if CONNECTOR + name not in set(names)]

@@ -1,4 +1,4 @@
-"""How "cooperative-sticky" decides: as "sticky", but what moves waits until it is given up (KIP-429).
+"""Decides as "sticky" does, but a partition that moves waits until it is given up (KIP-429).
 
 Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
 
@@ -23,7 +23,10 @@ from partitioning.topic_partition import TopicPartition
 def assign_cooperative_sticky(
     group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
 ) -> tuple[Assignment, int]:
-    """The assignment and the leader's next `maxGeneration`; AssignorError if the JVM throws or never ends."""
+    """Return the assignment and the leader's next `maxGeneration`.
+
+    AssignorError if the JVM throws or never ends.
+    """
     assignment, transferring, max_generation = assign_partitions(group, member_data, highest, record)
     if transferring is None:
         transferring = compute_partitions_transferring_ownership(group, assignment)

@@ -1,4 +1,4 @@
-"""What the coordinator tells its assignors about a group, targets included (KIP-848).
+"""The coordinator tells its assignors this about a group, targets included (KIP-848).
 
 Kafka 4.4.0, as 4.1 to 4.4.
 """
@@ -16,12 +16,12 @@ from partitioning.topic_partition import TopicPartition
 
 
 def members_by_id(group: Group) -> HashMap[str, Member]:
-    """The members in a `HashMap`, as the leader and the coordinator have them, put in JoinGroup order."""
+    """Return the members in a `HashMap`, as leader and coordinator have them, put in JoinGroup order."""
     return HashMap({member.id: member for member in group.members}, capacity=DEFAULT_LENGTH)
 
 
 def sorted_members(group: Group) -> list[Member]:
-    """The members in the order in which range and roundrobin serve them.
+    """Return the members in the order in which range and roundrobin serve them.
 
     Static members come first, by instance id (KIP-345), then dynamic ones by member id. Two that share an
     instance id, which no coordinator lets happen, stay in the order of the `HashMap`. In Kafka it is
@@ -38,7 +38,7 @@ def _member_info(member: Member) -> tuple[bool, bytes]:
 
 
 def partitions_per_topic(group: Group) -> HashMap[str, int]:
-    """How many partitions each subscribed topic with metadata has (`AbstractPartitionAssignor.assign`).
+    """Count the partitions of each subscribed topic with metadata (`AbstractPartitionAssignor.assign`).
 
     The order of the map decides the order of lists.
     """
@@ -54,7 +54,7 @@ def partitions_per_topic(group: Group) -> HashMap[str, int]:
 
 
 def racks_of_partitions(topic: Topic) -> list[frozenset[str]]:
-    """The racks of each partition's replicas; a replica without one does not count."""
+    """Return the racks of each partition's replicas; a replica without one does not count."""
     racks = [()] * topic.partitions if topic.racks is None else topic.racks
     return [frozenset(names).difference((None,)) for names in racks]
 
@@ -62,7 +62,7 @@ def racks_of_partitions(topic: Topic) -> list[frozenset[str]]:
 def use_rack_aware_assignment(
     consumer_racks: Iterable[str], racks_per_partition: Iterable[frozenset[str]]
 ) -> bool:
-    """Whether racks decide (`AbstractPartitionAssignor.useRackAwareAssignment`, KIP-881).
+    """Return whether racks decide (`AbstractPartitionAssignor.useRackAwareAssignment`, KIP-881).
 
     They do if some replica is in a consumer's rack, but not every partition has one in every rack.
     """
@@ -78,19 +78,25 @@ TargetAssignment = HashMap[uuid.UUID, HashSet[int]]
 
 
 def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment:
-    """A target read back from the coordinator's log (`modern.Assignment.fromRecord`)."""
+    """Return a target read back from the coordinator's log (`modern.Assignment.fromRecord`)."""
     target = {topic: HashSet(partitions) for topic, partitions in record.items()}
     return HashMap(target, capacity=DEFAULT_LENGTH)
 
 
 def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
-    """A copy (`AssignorHelpers.deepCopyAssignment`). Quirk: tables are sized anew, so order may differ."""
+    """Return a copy (`AssignorHelpers.deepCopyAssignment`). Quirk.
+
+    Tables are sized anew, so order may differ.
+    """
     copy = {topic: HashSet(partitions) for topic, partitions in assignment.items()}
     return HashMap(copy, capacity=len(copy))
 
 
 def is_settled(assignment: TargetAssignment) -> bool:
-    """Whether a copy has the same order; crowded sets, such as of 0, 16, 32 and so on, can have another."""
+    """Return whether a copy has the same order.
+
+    Crowded sets, such as of 0, 16, 32 and so on, can have another.
+    """
     return all(list(HashSet(partitions)) == list(partitions) for partitions in assignment.values())
 
 
@@ -146,21 +152,24 @@ class GroupSpec:
         return {member.id: from_record(self._record(member.owned)) for member in self._members.values()}
 
     def _record(self, owned: Sequence[TopicPartition]) -> dict[uuid.UUID, list[int]]:
-        """A member's record in the coordinator's log: numbers by topic, in the order they were assigned."""
+        """Return a member's record in the coordinator's log.
+
+        Numbers by topic, in the order they were assigned.
+        """
         record: dict[uuid.UUID, list[int]] = {}
         for topic, partition in PartitionList.of(owned).as_assigned:
             record.setdefault(self._id_of(topic), []).append(partition)
         return record
 
     def _id_of(self, topic: str) -> uuid.UUID:
-        """The id of a topic, also of one that is gone."""
+        """Return the id of a topic, also of one that is gone."""
         if topic not in self._ids:
             self._ids[topic] = uuid.UUID(bytes=made_id(topic))
             self._names[self._ids[topic]] = topic
         return self._ids[topic]
 
     def beyond_count(self, member: str, topic: uuid.UUID, partition: int) -> str | None:
-        """In words that a member's target has a partition which does not exist; None where it exists."""
+        """In words that a member's target has a partition which does not exist; None if it exists."""
         count = self.num_partitions[topic]
         if 0 <= partition < count:
             return None
@@ -170,13 +179,13 @@ class GroupSpec:
         )
 
     def topic_partition(self, topic: uuid.UUID, partition: int) -> TopicPartition:
-        """A partition by its topic's name."""
+        """Return a partition by its topic's name."""
         return TopicPartition(self._names[topic], partition)
 
     def partition_lists(
         self, assignment: Mapping[str, Mapping[uuid.UUID, Iterable[int]]]
     ) -> dict[str, list[TopicPartition]]:
-        """The partitions of each member, in the order of its maps."""
+        """Return the partitions of each member, in the order of its maps."""
         return {
             member: [
                 self.topic_partition(topic, number) for topic, numbers in target.items() for number in numbers
@@ -194,13 +203,13 @@ class Targets:
         self._new: dict[int, TargetAssignment] = {}
 
     def result(self) -> dict[str, TargetAssignment]:
-        """Each member's target: the old one where it did not change."""
+        """Return each member's target: the old one where it did not change."""
         return {
             member: self._new.get(index, self.old[index]) for index, member in enumerate(self._member_ids)
         }
 
     def changeable(self, member: int) -> TargetAssignment:
-        """The member's target, copied before its first change.
+        """Return the member's target, copied before its first change.
 
         Quirk: a copy can have another order, and one is made now and then although nothing changes.
         """

@@ -1,4 +1,4 @@
-"""How kafka-python's own assignors decide: otherwise than Java's, under the same names.
+"""kafka-python's own assignors decide otherwise than Java's, under the same names.
 
 kafka-python 3.0.12, `kafka.coordinator.assignors`. Racks are nothing to them, texts are compared by code
 point, and lists are sorted.
@@ -31,7 +31,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Each topic is cut into ranges, one a subscriber; the first ones are longer where it does not divide."""
+    """Cut each topic into ranges, one a subscriber; the first ones are longer if it does not divide."""
     subscribers: dict[str, list[Member]] = defaultdict(list)
     for member in group.members:
         for topic_name in dict.fromkeys(member.topics):
@@ -50,7 +50,7 @@ def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
 
 
 def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Partitions are handed out one by one, topic after topic, to the members in a circle.
+    """Hand out partitions one by one, topic after topic, to the members in a circle.
 
     Quirk: it fails where the member whose turn it is does not subscribe to the topic (KeyError).
     """
@@ -68,7 +68,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
 
 
 def in_turn(group: Group) -> Iterator[TopicPartition]:
-    """The partitions of all topics that somebody reads, in the order in which "roundrobin" deals them."""
+    """Yield the partitions of all topics with a reader, in the order in which "roundrobin" deals them."""
     read = {topic for member in group.members for topic in member.topics}
     for topic in sorted(group.topics, key=attrgetter("name")):
         for number in range(topic.partitions if topic.name in read else 0):
@@ -87,18 +87,20 @@ def _in_order(members: Iterable[Member]) -> list[Member]:
 
 
 def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """The assignment by what members remember in user data."""
+    """Return the assignment by what members remember in user data."""
     return decide(Leader(group, record, [recall(member) for member in group.members]), group)
 
 
 def decide(leader: Leader, group: Group) -> Assignment:
-    """What an eager leader answers."""
+    """Return what an eager leader answers."""
     leader.decide()
     return Assignment.for_group(group, {name: sorted(mine) for name, mine in leader.current.items()})
 
 
 def assign_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """This round's assignment by what members own; what waits for the next one is in its `transferring`.
+    """Return this round's assignment by what members own.
+
+    What waits for the next one is in its `transferring`.
 
     Quirk: who claims a partition last in the order of JoinGroup owns it, in whatever generation.
     """
@@ -110,7 +112,7 @@ def assign_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> As
 
 
 def recall(member: Member) -> Member:
-    """The member as if it owned what it remembers in user data.
+    """Return the member as if it owned what it remembers in user data.
 
     Quirk: two bytes with a version come before what other clients send, so what those remember is lost.
     """

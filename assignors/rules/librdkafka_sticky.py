@@ -1,4 +1,4 @@
-"""How librdkafka's "cooperative-sticky" decides: another algorithm than Java's, under the same name.
+"""librdkafka's "cooperative-sticky" is another algorithm than Java's under the same name.
 
 librdkafka 2.14 to 2.16, so confluent-kafka, and the clients for Go, .NET, Node and others that stand on it:
 `rdkafka_sticky_assignor.c`, and for step 5 `rdkafka_cgrp.c`. It follows the Java clients before 2.4, so that
@@ -31,7 +31,7 @@ Lists = dict[str, list[TopicPartition]]
 
 
 def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """This round's assignment; what waits for the next one is in its `transferring`.
+    """Return this round's assignment; what waits for the next one is in its `transferring`.
 
     The group's topics are in the order in which the broker lists them to the leader, which decides. Quirk: a
     member that subscribes to nothing is left out by the leader, what it owns included. Raises AssignorError
@@ -113,7 +113,10 @@ class Leader:
                 self._record(partition, Reason.OUTDATED, name)
 
     def _claims(self) -> dict[TopicPartition, list[tuple[int, str]]]:
-        """Who claims each partition in which generation; librdkafka's maps give back first what came last."""
+        """Return who claims each partition in which generation.
+
+        Librdkafka's maps give back first what came last.
+        """
         claims: dict[TopicPartition, list[tuple[int, str]]] = {}
         for name, member in self.members.items():
             generation = -1 if member.generation is None else member.generation
@@ -168,7 +171,7 @@ class Leader:
     # 3. Assign -----------------------------------------------------------------------------------------
 
     def keep_valid(self, order: Sequence[TopicPartition]) -> tuple[list[TopicPartition], bool]:
-        """What nobody keeps, in this order, and whether anybody has to give up what it could have had."""
+        """Return what no member keeps, in this order, and whether a member gives up what it could keep."""
         unassigned = dict.fromkeys(order)
         revocation_required = False
         for name, partitions in self.current.items():
@@ -272,7 +275,9 @@ class Leader:
                 if not any(self._has_fewer(other, size) for other in subscribers):
                     continue
                 # Quirk: whoever has fewer, near or not, the first one in order gets it.
-                target = next(each for _, _, each in self._order if partition.topic in self._topics_of[each])
+                target = next(
+                    consumer for _, _, consumer in self._order if partition.topic in self._topics_of[consumer]
+                )
                 reason = Reason.BALANCED
             # librdkafka asks before it looks at any partition; but one that does not move changes nothing,
             # and that a subscriber has fewer says the same.
@@ -291,11 +296,11 @@ class Leader:
         return modified
 
     def _has_fewer(self, other: str, size: int) -> bool:
-        """Whether another one has at least two partitions less; one that takes no part counts so."""
+        """Return whether another one has at least two partitions less; one that takes no part counts so."""
         return other not in self.current or len(self.current[other]) + 1 < size
 
     def _is_balanced(self) -> bool:
-        """Whether nobody who can have more could take a partition from somebody with more (`isBalanced`)."""
+        """Return whether no member could take a partition from a member with more (`isBalanced`)."""
         if self._order[0][0] >= self._order[-1][0] - 1:
             return True
         owners = {partition: name for name in reversed(self.current) for partition in self.current[name]}
@@ -324,7 +329,7 @@ class Leader:
 
 
 class _Movements:
-    """Where partitions moved from and to (`PartitionMovements`), with what librdkafka does wrong about it."""
+    """Notes from where to where partitions moved (`PartitionMovements`), with librdkafka's faults."""
 
     def __init__(self) -> None:
         self.of: dict[TopicPartition, _Way] = {}
@@ -410,7 +415,7 @@ def _key(partition: TopicPartition) -> tuple[bytes, int]:
 
 
 def hand_over(leader: Leader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
-    """What each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
+    """Return what each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
 
     Each list has what the member keeps, then what nobody owns, then what it owns and nobody was assigned.
     Quirk: so partitions of a topic that is gone, or that nobody subscribes to any more, stay where they are.

@@ -22,7 +22,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """The assignment (`assignPartitions`); `record` is called with the reason of each partition."""
+    """Return the assignment (`assignPartitions`); `record` is called with the reason of each partition."""
     # 1. Each subscribed topic with its consumers and what they may get of it.
     topics = {topic.name: topic for topic in group.topics}
     consumers_per_topic = _consumers_per_topic(group)
@@ -52,7 +52,7 @@ class _TopicAssignmentState:
     """A topic while its partitions are assigned; its consumers are in order, with their racks (or None).
 
     Attributes:
-        partition_racks: the racks of each partition's replicas; empty where no consumer has a rack.
+        partition_racks: the racks of each partition's replicas; empty if no consumer has a rack.
         num_partitions_per_consumer: how many each consumer gets at least.
         remaining_consumers_with_extra_partition: how many consumers may still get one more than that.
     """
@@ -71,17 +71,20 @@ class _TopicAssignmentState:
         self.needs_rack_aware_assignment = use_rack_aware_assignment(all_consumer_racks, self.partition_racks)
 
     def racks_match(self, rack: str | None, partition: int) -> bool:
-        """Whether the partition has a replica in the consumer's rack. Quirk: no rack is near everything."""
+        """Return whether the partition has a replica in the consumer's rack. Quirk.
+
+        No rack is near everything.
+        """
         return rack is None or rack in self.partition_racks[partition]
 
     def unassigned_near(self, rack: str | None) -> Iterator[int]:
-        """The partitions near a rack that are unassigned when they are asked for, in order."""
+        """Yield the partitions near a rack that are unassigned when they are asked for, in order."""
         for partition in range(self.num_partitions):
             if partition in self.unassigned_partitions and self.racks_match(rack, partition):
                 yield partition
 
     def max_assignable(self, consumer: str) -> int:
-        """How many partitions the consumer may still get. It never grows."""
+        """Return how many partitions the consumer may still get. It never grows."""
         extra = self.remaining_consumers_with_extra_partition > 0
         assigned = self.num_assigned_by_consumer[consumer]
         return max(0, self.num_partitions_per_consumer + extra - assigned)
@@ -161,7 +164,7 @@ class _Ranges:
 
 
 def _consumers_per_topic(group: Group) -> dict[str, dict[str, str | None]]:
-    """Each topic's subscribers in order, each with its rack; "" is no rack."""
+    """Return each topic's subscribers in order, each with its rack; "" is no rack."""
     consumers: dict[str, dict[str, str | None]] = defaultdict(dict)
     for member in sorted_members(group):
         for topic in member.topics:

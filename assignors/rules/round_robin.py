@@ -16,7 +16,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """The assignment (`assign`); AssignorError where the group has no members."""
+    """Return the assignment (`assign`); AssignorError if the group has no members."""
     # 1. The circle; Java's CircularIterator refuses an empty one.
     if not group.members:
         raise AssignorError(

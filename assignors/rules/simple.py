@@ -83,7 +83,7 @@ class SimpleAssignor:
     name: ClassVar[str] = "simple"
 
     def assign(self, group: Group) -> ShareAssignment:
-        """Who shares what.
+        """Decide who shares which partitions.
 
         Raises:
             AssignorError: where the JVM throws.
@@ -95,9 +95,9 @@ K = TypeVar("K", bound=int | TopicIdPartition)
 
 
 def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
-    """The partitions of each member, each list in the order of its map of topic ids.
+    """Return the partitions of each member, each list in the order of its map of topic ids.
 
-    What a member owns is its target assignment so far. Raises AssignorError where the JVM throws.
+    What a member owns is its target assignment so far. Raises AssignorError if the JVM throws.
     """
     spec = GroupSpec(group)
     if not spec.member_ids:
@@ -146,7 +146,9 @@ class _Pool(Generic[K]):
                 self._take(partition, member)
         for partition in self._partitions:
             self._by_partition.compute_if_absent(partition, HashSet)
-        unfilled = {each for each in self._members if len(self._by_member.get(each, ())) < self.desired[each]}
+        unfilled = {
+            member for member in self._members if len(self._by_member.get(member, ())) < self.desired[member]
+        }
         _assign_remaining(self._by_partition.items(), self._sharing, unfilled, self._give)
 
     def _take(self, partition: K, member: int) -> None:
@@ -214,7 +216,7 @@ def _assign_heterogeneous(spec: GroupSpec, targets: Targets) -> dict[str, Target
 
 
 def _desired_counts(total: int, members: int) -> list[int]:
-    """How many partitions each member should have. Quirk: in doubles, which can round a count up."""
+    """Return how many partitions each member should have. Quirk: in doubles, which can round a count up."""
     precise = total / members
     return [math.ceil(precise * (index + 1)) - math.ceil(precise * index) for index in range(members)]
 

@@ -1,4 +1,4 @@
-"""How "sticky" decides: balanced as far as subscriptions allow, with few moves (KIP-54).
+"""Decides as "sticky" does: balanced as far as subscriptions allow, with few moves (KIP-54).
 
 Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4). `assign_partitions` is
 the table of contents; the parts follow in its order:
@@ -37,11 +37,11 @@ DEFAULT_GENERATION = -1
 
 
 class Decision(NamedTuple):
-    """What both sticky strategies decide.
+    """Holds what both sticky strategies decide.
 
     Attributes:
         partitions_transferring_ownership: partitions that another member has to give up first, with the
-            member that gets them; None where that is not known yet, because subscriptions differ.
+            member that gets them; None if that is not known yet, because subscriptions differ.
         max_generation: the highest generation the leader has seen, this rebalance included.
     """
 
@@ -53,7 +53,10 @@ class Decision(NamedTuple):
 def assign_sticky(
     group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
 ) -> tuple[Assignment, int]:
-    """The assignment and the leader's next `maxGeneration`; AssignorError if the JVM throws or never ends."""
+    """Return the assignment and the leader's next `maxGeneration`.
+
+    AssignorError if the JVM throws or never ends.
+    """
     decision = assign_partitions(group, member_data, highest, record)
     return Assignment.for_group(group, decision.assignment), decision.max_generation
 
@@ -63,7 +66,7 @@ def assign_partitions(
 ) -> Decision:
     """`assignPartitions`, for both sticky strategies, which `recall` (`memberData`) from different places.
 
-    `highest` is the highest generation that the leader has seen. AssignorError where the JVM throws or never
+    `highest` is the highest generation that the leader has seen. AssignorError if the JVM throws or never
     ends.
     """
     sticky_group = StickyGroup(group, record)
@@ -91,14 +94,14 @@ def assign_partitions(
 
 
 class MemberData(NamedTuple):
-    """The partitions a member remembers, and since which generation; None where it does not say."""
+    """The partitions a member remembers, and since which generation; None if it does not say."""
 
     partitions: Sequence[TopicPartition]
     generation: int | None
 
 
 def member_data(member: Member) -> MemberData:
-    """What a member of a "sticky" group remembers, which is in its user data (KIP-341)."""
+    """Return what a member of a "sticky" group remembers, which is in its user data (KIP-341)."""
     data = member.user_data
     if isinstance(data, StickyUserData):
         return MemberData(as_it_travels(data.partitions), data.generation)
@@ -111,7 +114,7 @@ def max_generation_of(memories: Iterable[MemberData], highest: int) -> int:
 
 
 def previous_assignment(memories: Mapping[str, MemberData], max_generation: int) -> dict[TopicPartition, str]:
-    """Who had a partition in the latest generation before `max_generation` (`prepopulateCurrentAssignments`).
+    """Return each partition's owner in the latest generation before `max_generation`.
 
     Reassigning gives a partition back to that member first. Without this, a member that missed a rebalance
     would lose for good what it had before. Memories are in the order of Java's map: of two with the same
@@ -129,7 +132,7 @@ def previous_assignment(memories: Mapping[str, MemberData], max_generation: int)
 
 
 def subscription_generation(subscription: Member) -> int:
-    """The generation in a member's subscription (KIP-792), -1 where it has none."""
+    """Return the generation in a member's subscription (KIP-792), -1 if it has none."""
     generation = subscription.generation
     return DEFAULT_GENERATION if generation is None or generation < 0 else generation
 
@@ -142,7 +145,7 @@ def _generation(data: MemberData) -> int:
 
 
 def all_subscriptions_equal(subscriptions: HashMap[str, Member]) -> bool:
-    """Whether Java takes all subscriptions for equal.
+    """Return whether Java takes all subscriptions for equal.
 
     Quirk: members without topics do not count if they come before all others in Java's order.
     Quirk: lists are compared by length, so that a topic named twice can stand for two.
@@ -158,7 +161,7 @@ def all_subscriptions_equal(subscriptions: HashMap[str, Member]) -> bool:
 
 
 def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> OwnedPartitions:
-    """Who may keep what.
+    """Return who may keep what.
 
     Members claim in the order of Java's map. Without this step, a member that missed a rebalance would keep
     what another one has got since, and two members would consume the same partition.
@@ -175,7 +178,7 @@ def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> Own
 
 
 class OwnedPartitions:
-    """Who may keep what after the claims so far; a claim is held against the latest one that counted.
+    """Decides who may keep what after the claims so far; a claim meets the latest one that counted.
 
     `consumer_to_owned_partitions` is in the order of claims; `partitions_with_multiple_previous_owners` is
     what several members claimed in the same generation.
@@ -188,7 +191,7 @@ class OwnedPartitions:
         self.partitions_with_multiple_previous_owners: set[TopicPartition] = set()
 
     def claim(self, partition: TopicPartition, consumer: str, generation: int) -> None:
-        """One claim: it counts, or a claim of a later generation does, or none of two of the same one."""
+        """Take in one claim: it counts, or one of a later generation does, or none of two of the same one."""
         owned, record = self.consumer_to_owned_partitions, self._group.record
         other = self._previous_owner.get(partition)
         if other is None:
@@ -217,7 +220,7 @@ class OwnedPartitions:
 
 
 def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[TopicPartition]:
-    """The partitions of all topics, topic by topic in this order."""
+    """Return the partitions of all topics, topic by topic in this order."""
     counts = group.partitions_per_topic
     return [partition for topic in sorted(counts, key=key) for partition in counts[topic]]
 
@@ -225,7 +228,7 @@ def all_topic_partitions(group: StickyGroup, key: Callable[[str], Any]) -> list[
 def unassigned_partitions(
     sorted_all_partitions: Iterable[TopicPartition], sorted_assigned_partitions: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """The partitions that nobody has, by walking all partitions and the assigned ones side by side.
+    """Return the partitions that nobody has, by walking all partitions and the assigned ones side by side.
 
     Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
     every partition after it passes for unassigned, and partitions that a member keeps are assigned once more.
@@ -248,7 +251,7 @@ class ConstrainedAssignmentBuilder:
     """Builds the assignment of members that all subscribe to the same topics.
 
     Every member gets min_quota partitions, and some get one more, which is max_quota. Members that can have
-    more are unfilled. Raises AssignorError where there are no members (ArithmeticException).
+    more are unfilled. Raises AssignorError if there are no members (ArithmeticException).
 
     Attributes:
         partitions_transferring_ownership: partitions that another member has to give up first, with the
@@ -282,7 +285,7 @@ class ConstrainedAssignmentBuilder:
         self.partitions_transferring_ownership: dict[TopicPartition, str] = {}
 
     def build(self) -> dict[str, list[TopicPartition]]:
-        """The assignment; AssignorError where quotas do not come out even (IllegalStateException)."""
+        """Return the assignment; AssignorError if quotas do not come out even (IllegalStateException)."""
         # 3.1 Members keep what they own up to their quota; with racks, only what has a replica in their rack.
         assigned_partitions = self._assign_owned_partitions()
         # 3.2 What nobody keeps is unassigned; with racks, what the fewest members are near comes first, or
@@ -315,7 +318,7 @@ class ConstrainedAssignmentBuilder:
         return assigned_partitions
 
     def _owned_partitions(self, consumer: str) -> list[TopicPartition]:
-        """What the consumer owns that is neither far nor contested, by number and then topic.
+        """Return what the consumer owns that is neither far nor contested, by number and then topic.
 
         Sorted by topic first, a member would keep whole topics and give up others, and a busy topic would
         stay with few members (KAFKA-16277).
@@ -333,7 +336,10 @@ class ConstrainedAssignmentBuilder:
         return sorted(owned, key=lambda partition: (partition.partition, utf16_key(partition.topic)))
 
     def _quota(self, consumer: str, owned: int) -> int:
-        """How many of the partitions that it owns a consumer keeps; unfilled consumers are written down."""
+        """Return how many of the partitions that it owns a consumer keeps.
+
+        Unfilled consumers are written down.
+        """
         if owned < self._min_quota:
             self._unfilled_under_min_quota.append(consumer)
             return owned
@@ -345,11 +351,11 @@ class ConstrainedAssignmentBuilder:
         return self._min_quota
 
     def _some_get_more(self) -> bool:
-        """Whether fewer members than expected have more than min_quota so far."""
+        """Return whether fewer members than expected have more than min_quota so far."""
         return self._current_over_min_quota < self._expected_over_min_quota
 
     def _count_over_min_quota(self) -> None:
-        """One more member has max_quota; once enough have, those with min_quota are filled."""
+        """Count one more member with max_quota; once enough have, members with min_quota are filled."""
         self._current_over_min_quota += 1
         if self._current_over_min_quota == self._expected_over_min_quota:
             self._unfilled_exactly_min_quota.clear()
@@ -459,9 +465,9 @@ class GeneralAssignmentBuilder:
         self._current = CurrentAssignment(claims.consumer_to_owned_partitions)
 
     def build(self, prev_assignment: Mapping[TopicPartition, str]) -> HashMap[str, list[TopicPartition]]:
-        """The assignment; who had a partition in an earlier generation would get it back first.
+        """Return the assignment; who had a partition in an earlier generation would get it back first.
 
-        AssignorError where balancing meets a member that takes no part in it (NullPointerException), or never
+        AssignorError if balancing meets a member that takes no part in it (NullPointerException), or never
         ends, as in the JVM.
         """
         # 4.1 Members keep what they own and still subscribe to; with racks, only what is not far.
@@ -495,7 +501,7 @@ class GeneralAssignmentBuilder:
         return self._current.partitions
 
     def _topic_key(self, topic: str) -> tuple[int, bytes]:
-        """Topics with the fewest potential consumers come first."""
+        """Return a sort key that puts topics with the fewest potential consumers first."""
         return len(self._potential.topic_to_all_potential_consumers[topic]), utf16_key(topic)
 
     def _assign_owned_partitions(self) -> list[TopicPartition]:
@@ -548,7 +554,7 @@ class GeneralAssignmentBuilder:
         return fixed_assignments
 
     def _that_can_move(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Those whose topic has two potential consumers, so that they can move between them."""
+        """Return the partitions whose topic has two potential consumers, between whom they can move."""
         return list(filter(self._potential.can_participate, partitions))
 
     def _undo(self, reassignment: Reassignment, before: CurrentAssignment) -> None:
@@ -630,7 +636,7 @@ class Reassignment:
         return modified
 
     def _has_fewer(self, other: str, consumer: str, partition: TopicPartition) -> bool:
-        """Whether another consumer has at least two partitions less than the partition's consumer.
+        """Return whether another consumer has at least two partitions less than the partition's consumer.
 
         With one less, the two would only change places, and the partition would move back and forth.
         """
@@ -643,7 +649,7 @@ class Reassignment:
         return self._current.size(other) + 1 < self._current.size(consumer)
 
     def _somebody_has_fewer(self, consumer: str, partition: TopicPartition) -> bool:
-        """Whether any potential consumer has at least two partitions less than the partition's consumer.
+        """Return whether any potential consumer has at least two partitions less than the partition's own.
 
         Java asks those near the partition first if the partition's consumer is near it, and then all. The
         first one in order can answer for them, unless asking one of them fails before another one says yes.
@@ -658,7 +664,7 @@ class Reassignment:
         return any(self._has_fewer(other, consumer, partition) for other in candidates)
 
     def _is_balanced(self) -> bool:
-        """Whether no member that can have more could take a partition from one that has at least two more.
+        """Return whether no member that can have more could take a partition from one with at least two more.
 
         A counter-example is remembered, so that not all partitions need be looked at again while it holds.
         """
@@ -674,7 +680,7 @@ class Reassignment:
         return self._counter_example is None
 
     def _find_counter_example(self) -> tuple[str, TopicPartition, str] | None:
-        """A member, a partition that it could take, and who from; None where all are balanced.
+        """Return a member, a partition that it could take, and who from; None if all are balanced.
 
         Any will do. The last partition of a topic will move last, so it stays one for longest.
         Quirk: of two members that have a partition, Java looks at the one that its HashMap visits last.

@@ -1,4 +1,4 @@
-"""What the sticky rule keeps in hand, each with one owner.
+"""The sticky rule keeps its state in these structures, each with one owner.
 
 `StickyGroup`, `RackInfo` and `PotentialConsumers` do not change while partitions are assigned;
 `CurrentAssignment` with its `SortedSubscriptions`, and `PartitionMovements`, do.
@@ -34,7 +34,7 @@ Heap = list[Entry]
 
 
 class StickyGroup:
-    """What a leader knows of its group, which no step changes."""
+    """Holds what a leader knows of its group; no step changes it."""
 
     def __init__(self, group: Group, record: Recorder) -> None:
         self.record = record
@@ -48,7 +48,7 @@ class StickyGroup:
 
 
 class RackInfo:
-    """Which consumers are near which partitions (KIP-881); where racks decide nothing, it knows of no rack.
+    """Knows which consumers are near which partitions (KIP-881); no rack at all if racks decide nothing.
 
     Java's `RackInfo`. Consumers without a rack are not
     in `consumer_racks`; `partition_racks` are those of a partition's replicas.
@@ -68,16 +68,16 @@ class RackInfo:
         self._consumers_in_rack = Counter(self.consumer_racks.values())
 
     def is_near(self, consumer: str, partition: TopicPartition) -> bool:
-        """Whether the consumer has a rack and the partition has a replica there."""
+        """Return whether the consumer has a rack and the partition has a replica there."""
         rack = self.consumer_racks.get(consumer)
         return rack is not None and rack in self.partition_racks.get(partition, NO_RACKS)
 
     def racks_mismatch(self, consumer: str, partition: TopicPartition) -> bool:
-        """Whether the consumer has a rack but the partition has no replica there."""
+        """Return whether the consumer has a rack but the partition has no replica there."""
         return consumer in self.consumer_racks and not self.is_near(consumer, partition)
 
     def sort_partitions_by_rack_consumers(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """The partitions that the fewest consumers are near first; ties stay as they are."""
+        """Return the partitions that the fewest consumers are near first; ties stay as they are."""
 
         def num_consumers(partition: TopicPartition) -> int:
             racks = self.partition_racks.get(partition, NO_RACKS)
@@ -88,7 +88,7 @@ class RackInfo:
     def next_rack_consumer(
         self, partition: TopicPartition, consumers: Sequence[str], first_index: int
     ) -> int | None:
-        """The position of the first consumer near the partition, going round the list from `first_index`."""
+        """Return the position of the first consumer near the partition, going round from `first_index`."""
         for i in range(len(consumers)):
             index = (first_index + i) % len(consumers)
             if self.is_near(consumers[index], partition):
@@ -97,7 +97,7 @@ class RackInfo:
 
 
 class PotentialConsumers:
-    """Who can get what, where members subscribe to different topics; no step changes it.
+    """Knows who can get what if members subscribe to different topics; no step changes it.
 
     `max_assignment_size` is the most partitions each consumer can have. Topics that do not exist are left
     out. Quirk: a topic that a member names twice counts twice in both maps.
@@ -122,7 +122,7 @@ class PotentialConsumers:
         }
 
     def can_participate(self, partition: TopicPartition) -> bool:
-        """Whether the partition's topic has two potential consumers, so that it can move between them."""
+        """Return whether the partition's topic has two potential consumers, between whom it can move."""
         return len(self.topic_to_all_potential_consumers[partition.topic]) >= 2
 
     def _get_max_assignment_size(self, all_subscribed_topics: Sequence[str]) -> int:
@@ -133,7 +133,7 @@ class PotentialConsumers:
 
 
 class CurrentAssignment:
-    """Who has what while partitions are given away and move; the one owner of that state.
+    """Owns the assignment while partitions are given away and move.
 
     Attributes:
         partitions: the partitions of each consumer, at first what it may keep. Java's order decides who a
@@ -149,15 +149,15 @@ class CurrentAssignment:
         self.consumer_of: dict[TopicPartition, str] = {}
 
     def size(self, consumer: str) -> int:
-        """How many partitions the consumer has."""
+        """Return how many partitions the consumer has."""
         return len(self.partitions[consumer])
 
     def count(self) -> int:
-        """How many partitions all consumers have."""
+        """Return how many partitions all consumers have."""
         return sum(map(len, self.partitions.values()))
 
     def keep(self, consumer: str, kept: list[TopicPartition]) -> None:
-        """The consumer has these of its partitions, and gives up the others."""
+        """Let the consumer keep these of its partitions and give up the others."""
         self.partitions[consumer][:] = kept
         self.consumer_of.update(dict.fromkeys(kept, consumer))
 
@@ -189,7 +189,7 @@ class CurrentAssignment:
         return balance_score(map(len, self.partitions.values()))
 
     def copy(self) -> CurrentAssignment:
-        """A copy that later moves do not change."""
+        """Return a copy that later moves do not change."""
         lists = {consumer: list(partitions) for consumer, partitions in self.partitions.items()}
         copy = CurrentAssignment(HashMap(lists, capacity=DEFAULT_LENGTH))
         copy.consumer_of = dict(self.consumer_of)
@@ -236,15 +236,15 @@ class SortedSubscriptions:
 
     @property
     def difference(self) -> int:
-        """How many partitions more the last one has than the first one."""
+        """The partitions that the last consumer has more than the first."""
         return self._sizes[-1] - self._sizes[0]
 
     def ascending(self) -> list[str]:
-        """The consumers in this order."""
+        """Return the consumers in this order."""
         return sorted(self._consumers, key=lambda consumer: len(self._current_assignment[consumer]))
 
     def first(self, topic: str, racks: Container[str] | None = None) -> str | None:
-        """The first subscriber of the topic; with racks, of those in one of them or without a rack."""
+        """Return the first subscriber of the topic; with racks, of those in one of them or without a rack."""
         entries = [
             self._first(heap)
             for rack, heap in self._heaps[topic]
@@ -278,7 +278,10 @@ class SortedSubscriptions:
         return len(self._current_assignment[consumer]), self._places[consumer]
 
     def _first(self, heap: Heap) -> Entry:
-        """The least entry of a heap. What is out of date is brought up to date when it comes to the top."""
+        """Return the least entry of a heap.
+
+        What is out of date is brought up to date when it comes to the top.
+        """
         while True:
             entry = self._entry(self._consumers[heap[0][1]])
             if heap[0] == entry:
@@ -287,7 +290,7 @@ class SortedSubscriptions:
 
 
 def balance_score(sizes: Iterable[int]) -> int:
-    """The sum of the differences in size of all pairs of consumers.
+    """Return the sum of the differences in size of all pairs of consumers.
 
     In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs with
     those after it. Quirk: Java counts in 32 bits.
@@ -332,7 +335,7 @@ class PartitionMovements:
     def actual_partition_to_be_moved(
         self, partition: TopicPartition, old_consumer: Consumer, new_consumer: Consumer
     ) -> TopicPartition:
-        """This partition, or one of its topic that has moved the opposite way and can go back instead.
+        """Return this partition, or one of its topic that has moved the opposite way and can go back instead.
 
         Quirk: for a partition that moved before, the opposite way starts where it was first. So the partition
         that goes back can be one that `old_consumer` does not have.
@@ -344,7 +347,7 @@ class PartitionMovements:
         return next(iter(moves[reverse_pair])) if reverse_pair in moves else partition
 
     def state(self) -> Hashable:
-        """All that later answers depend on."""
+        """Return all that later answers depend on."""
         return frozenset(
             (topic, pair, partitions.state())
             for topic, moves in self._partition_movements_by_topic.items()

@@ -21,7 +21,7 @@ _UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class ProcessAssignment(NamedTuple):
-    """Which process runs what, and stands by for what or warms it up: its tasks in order.
+    """Says which process runs, stands by for, or warms up which tasks, in order.
 
     >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
     >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
@@ -33,7 +33,7 @@ class ProcessAssignment(NamedTuple):
     active: Mapping[str, PartitionList]
     standby: Mapping[str, PartitionList]
     probing_rebalance: bool
-    """Whether the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
+    """True if the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
 
 
 @dataclass(slots=True)
@@ -51,19 +51,19 @@ class Process:
 
     @property
     def threads(self) -> int:
-        """How many members it has."""
+        """The number of its members."""
         return len(self.racks)
 
     def load(self, more: int = 0) -> float:
-        """Tasks per thread, with so many more."""
+        """Return tasks per thread, with so many more."""
         return (len(self.active) + len(self.standby) + more) / self.threads
 
     def has(self, task: int) -> bool:
-        """Whether it runs the task or stands by for it."""
+        """Return whether it runs the task or stands by for it."""
         return task in self.active or task in self.standby
 
     def should_give_to(self, other: "Process") -> bool:
-        """Whether a task less here and one more there makes loads more even."""
+        """Return whether a task less here and one more there makes loads more even."""
         skew = self.load() - other.load()
         return skew > 0 and 0 <= self.load(-1) - other.load(1) < skew
 
@@ -82,12 +82,14 @@ class Application:
         for member in group.members:
             if not re.fullmatch(_UUID, member.process_id):
                 raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
-        self.subtopologies = sorted(group.subtopologies, key=lambda each: int(each.id))
+        self.subtopologies = sorted(group.subtopologies, key=lambda subtopology: int(subtopology.id))
         self.tasks = [
-            TopicPartition(each.id, number) for each in self.subtopologies for number in range(each.tasks)
+            TopicPartition(subtopology.id, number)
+            for subtopology in self.subtopologies
+            for number in range(subtopology.tasks)
         ]
         numbers = {task: number for number, task in enumerate(self.tasks)}
-        stateful = {each.id for each in self.subtopologies if each.stateful}
+        stateful = {subtopology.id for subtopology in self.subtopologies if subtopology.stateful}
         self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
         self.stateless = [number for task, number in numbers.items() if task.topic not in stateful]
         in_turn: dict[uuid.UUID, Process] = {}
@@ -98,13 +100,13 @@ class Application:
             offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
             # Quirk: of two members that report a task the later one counts.
             process.offsets |= {numbers[task]: offsets[task] for task in offsets.keys() & numbers.keys()}
-        self.processes = sorted(in_turn.values(), key=lambda each: rank(each.id))
-        places = {each.id: place for place, each in enumerate(self.processes)}
+        self.processes = sorted(in_turn.values(), key=lambda process: rank(process.id))
+        places = {process.id: place for place, process in enumerate(self.processes)}
         self.in_turn = tuple(places[key] for key in in_turn)
         """The places of processes in the order in which the leader meets them."""
 
     def task_set(self, tasks: Iterable[int], capacity: int = DEFAULT_LENGTH) -> HashTable[int]:
-        """These in a HashSet, or as the keys of a HashMap."""
+        """Return these in a HashSet, or as the keys of a HashMap."""
         # `TaskId.hashCode` is that of two integers and null.
         codes = [31 * (31 * (31 + int(task.topic)) + task.partition) for task in self.tasks]
         table: HashTable[int] = HashTable(
@@ -115,10 +117,10 @@ class Application:
         return table
 
     def answer(self, *, probing_rebalance: bool = False) -> ProcessAssignment:
-        """What the processes have now."""
+        """Return what the processes have now."""
         return ProcessAssignment(
-            {str(each.id): self._list_of(each.active) for each in self.processes},
-            {str(each.id): self._list_of(each.standby) for each in self.processes},
+            {str(process.id): self._list_of(process.active) for process in self.processes},
+            {str(process.id): self._list_of(process.standby) for process in self.processes},
             probing_rebalance=probing_rebalance,
         )
 
@@ -127,12 +129,12 @@ class Application:
 
 
 def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
-    """The order of a HashMap or HashSet that some processes were put into, one after the other."""
+    """Return the order of a HashMap or HashSet that some processes were put into, one after the other."""
 
     @lru_cache(maxsize=1 << 12)
     def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> tuple[int, ...]:
         place_of = {processes[place].id: place for place in some}
-        return tuple(place_of[each] for each in HashSet(place_of, capacity=capacity))
+        return tuple(place_of[process] for process in HashSet(place_of, capacity=capacity))
 
     return order_of
 

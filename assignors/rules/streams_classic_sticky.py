@@ -33,7 +33,7 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
     def assign(
         self, group: StreamsGroup, *, standby_order: Sequence[TopicPartition] | None = None
     ) -> ProcessAssignment:
-        """Who gets what; every process is in both maps, in the order of their ids.
+        """Decide who gets which tasks; every process is in both maps, in the order of their ids.
 
         A process has the offsets and active tasks of all its members, which are its threads. Tasks that the
         application does not have are passed over.
@@ -85,9 +85,9 @@ class _Plan(RackAwareApplication):
         self._previous_active: dict[int, int] = {}
         previous_state: dict[int, list[int]] = defaultdict(list)
         for process in self.order:
-            each = self.processes[process]
-            for task, offset in sorted(each.offsets.items()):
-                if offset == RUNNING or (str(each.id), self.tasks[task]) in owned:
+            client = self.processes[process]
+            for task, offset in sorted(client.offsets.items()):
+                if offset == RUNNING or (str(client.id), self.tasks[task]) in owned:
                     # Quirk: of two processes that run a task the later one counts.
                     self._previous_active[task] = process
                 else:
@@ -95,7 +95,7 @@ class _Plan(RackAwareApplication):
         self._previous_state = {task: self._order(tuple(some)) for task, some in previous_state.items()}
 
     def assign_active(self) -> None:
-        per_thread = len(self.tasks) // sum(each.threads for each in self.processes)
+        per_thread = len(self.tasks) // sum(process.threads for process in self.processes)
         # 1. A task goes back to the process that ran it, as long as that has no more than its share.
         unassigned = self._all_tasks()
         for task in self.task_set(self._previous_active):
@@ -116,30 +116,32 @@ class _Plan(RackAwareApplication):
 
     def exchange_active(self) -> None:
         """Stateful tasks, then stateless ones; changelogs count here too."""
-        self._before = [set(each.active) for each in self.processes]
-        crossings = self.crossings(lambda each: (*each.source_topics, *each.changelog_topics))
+        self._before = [set(process.active) for process in self.processes]
+        crossings = self.crossings(
+            lambda subtopology: (*subtopology.source_topics, *subtopology.changelog_topics)
+        )
         self.exchange_tasks(list(self.stateful.values()), crossings, self.costs)
         self.exchange_tasks(self.stateless, crossings, STATELESS)
-        for process, each in enumerate(self.processes):
-            for task in each.active:
+        for process, client in enumerate(self.processes):
+            for task in client.active:
                 self._holders[task] = [process]
 
     def exchange_standby(self) -> None:
-        """Whatever their tags are: Kafka Streams compares those of a process with themselves."""
-        crossings = self.crossings(lambda each: each.changelog_topics)
+        """Return True whatever the tags are: Kafka Streams compares a process's tags with themselves."""
+        crossings = self.crossings(lambda subtopology: subtopology.changelog_topics)
         self.exchange_standby_tasks(self.strategy, crossings)
 
     def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
         """4. Standby tasks as active ones in step 3, among the processes without the task."""
         for task in map(self.stateful.__getitem__, order):
             for _ in range(replicas):
-                others = tuple(each for each in self.order if each not in self._holders[task])
+                others = tuple(process for process in self.order if process not in self._holders[task])
                 if not others:
                     break
                 self._give(task, self._best(task, self._order(others)), is_standby=True)
 
     def _all_tasks(self) -> HashTable[int]:
-        """All tasks as a HashSet, whose order follows from that of the maps before it."""
+        """Return all tasks as a HashSet, whose order follows from that of the maps before it."""
         # A subtopology is where an integer would be that is its hash code.
         codes = [31 * (31 + int(task.topic)) for task in self.tasks]
         place_of = {code: place for place, code in enumerate(HashSet(codes, capacity=DEFAULT_LENGTH))}
@@ -149,24 +151,24 @@ class _Plan(RackAwareApplication):
 
     def _give_if_room(self, task: int, processes: Iterable[int], per_thread: int) -> bool:
         for process in processes:
-            each = self.processes[process]
-            if len(each.active) < each.threads * per_thread:
+            client = self.processes[process]
+            if len(client.active) < client.threads * per_thread:
                 self._give(task, process)
                 return True
         return False
 
     def _give(self, task: int, process: int, *, is_standby: bool = False) -> None:
-        each = self.processes[process]
-        (each.standby if is_standby else each.active).add(task)
+        client = self.processes[process]
+        (client.standby if is_standby else client.active).add(task)
         self._holders[task].append(process)
-        self._loads[process] = each.load()
+        self._loads[process] = client.load()
 
     def _best(self, task: int, candidates: Sequence[int]) -> int:
         """Among all processes without the task (`findBestClientForTask`)."""
         holders = self._holders[task]
         previous = self._previous_state.get(task, ())
         copied = self._order(previous, hash_set_capacity(len(previous)))
-        with_state = self._least_loaded(task, [each for each in copied if each not in holders])
+        with_state = self._least_loaded(task, [process for process in copied if process not in holders])
         for process in (self._previous_active.get(task), with_state):
             if process is None or process in holders:
                 continue
@@ -178,22 +180,27 @@ class _Plan(RackAwareApplication):
         return best
 
     def _least_loaded(self, task: int, processes: Sequence[int]) -> int | None:
-        """The first one, if it has nothing, else of those whose tasks did not all meet this one already."""
+        """Return the first one if it has nothing, else one whose tasks did not all meet this task already."""
         load_of = self._loads.__getitem__
         best = min(processes, key=load_of, default=None)
         if best is None or not load_of(best) or self._is_new_pair(task, best):
             return best
-        return min((each for each in processes if self._is_new_pair(task, each)), key=load_of, default=best)
+        return min(
+            (process for process in processes if self._is_new_pair(task, process)), key=load_of, default=best
+        )
 
     def _is_new_pair(self, task: int, process: int) -> bool:
-        """Whether it has a task that was nowhere together with this one when the later of both came.
+        """Return whether it has a task that was nowhere together with this one when the later of both came.
 
         Quirk: whom racks brought together, or parted, does not count.
         """
-        holders = [self.processes[each] for each in self._holders[task]]
+        holders = [self.processes[holder] for holder in self._holders[task]]
         met = set[int]().union(
             *(some for some in self._before if task in some),
-            *(each.standby if task in each.active else each.active | each.standby for each in holders),
+            *(
+                holder.standby if task in holder.active else holder.active | holder.standby
+                for holder in holders
+            ),
         )
-        each = self.processes[process]
-        return not met >= each.active | each.standby
+        client = self.processes[process]
+        return not met >= client.active | client.standby

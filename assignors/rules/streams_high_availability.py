@@ -80,7 +80,7 @@ class StreamsHighAvailabilityAssignor(RackAwareAssignor):
         self._tags = frozenset(rack_aware_assignment_tags)
 
     def assign(self, group: StreamsGroup) -> ProcessAssignment:
-        """Who gets what; every process is in both maps, in the order of their ids.
+        """Decide who gets which tasks; every process is in both maps, in the order of their ids.
 
         A process has the offsets and active tasks of all its members, which are its threads.
 
@@ -124,9 +124,9 @@ class _Plan(RackAwareApplication):
         # A process without any state of a task lags by all of it; the others have a lag of their own.
         self._ends = {number: group.end_offsets[task] for task, number in self.stateful.items()}
         self._lags: dict[int, dict[int, int]] = {number: {} for number in self._ends}
-        for process, each in enumerate(self.processes):
-            for task in each.offsets.keys() & self._ends.keys():
-                offset, end = each.offsets[task], self._ends[task]
+        for process, client in enumerate(self.processes):
+            for task in client.offsets.keys() & self._ends.keys():
+                offset, end = client.offsets[task], self._ends[task]
                 if end < 0 or (offset < 0 and offset not in {RUNNING, _UNKNOWN}):
                     raise InvalidGroupError(
                         f"offset {offset} or end offset {end} of task {name_of(self.tasks[task])}: give 0 or "
@@ -135,11 +135,11 @@ class _Plan(RackAwareApplication):
                 # Quirk: state ahead of its changelog counts as none.
                 self._lags[task][process] = offset if offset < 0 else end - offset if offset <= end else end
 
-        sources = self.crossings(lambda each: each.source_topics)
-        changelogs = self.crossings(lambda each: each.changelog_topics)
+        sources = self.crossings(lambda subtopology: subtopology.source_topics)
+        changelogs = self.crossings(lambda subtopology: subtopology.changelog_topics)
         # Without racks of changelogs no active task moves either, where there are standby tasks.
         is_known = sources is not None and (changelogs is not None or not group.standby_replicas)
-        is_on = is_known and all(len(set(each.racks)) == 1 for each in self.processes)
+        is_on = is_known and all(len(set(process.racks)) == 1 for process in self.processes)
         self._sources, self._changelogs = (sources, changelogs) if is_on else (None, None)
 
     def assign_stateful(self) -> None:
@@ -169,11 +169,11 @@ class _Plan(RackAwareApplication):
         Returns how many replicas of which tasks are left. Quirk: in the order of a HashMap that had all.
         """
         with_tag: dict[tuple[str, str], set[int]] = defaultdict(set)
-        for process, each in enumerate(self.processes):
-            for tag in each.tags.items():
+        for process, client in enumerate(self.processes):
+            for tag in client.tags.items():
                 with_tag[tag].add(process)
         value_count = Counter(key for key, _ in with_tag)
-        runs = {task: process for process, each in enumerate(self.processes) for task in each.active}
+        runs = {task: process for process, client in enumerate(self.processes) for task in client.active}
         left = dict.fromkeys(self._ends, replicas)
         missing = self.task_set(left)
         for task in left:
@@ -196,9 +196,9 @@ class _Plan(RackAwareApplication):
     def _least_loaded_without(self, task: int, excluded: Collection[int] = ()) -> int | None:
         """Kafka's `ConstrainedPrioritySet` where no load changes in it."""
         loads = (
-            (each.load(), process)
-            for process, each in enumerate(self.processes)
-            if not each.has(task) and process not in excluded
+            (client.load(), process)
+            for process, client in enumerate(self.processes)
+            if not client.has(task) and process not in excluded
         )
         return min(loads, default=(0, None))[1]
 
@@ -208,11 +208,13 @@ class _Plan(RackAwareApplication):
         movements = sorted(self._movements(_active))
         for _, task, destination in movements:
             caught_up = self._caught_up(task)
-            source = queue.poll([each for each in caught_up if task in self.processes[each].standby])
+            source = queue.poll(
+                [candidate for candidate in caught_up if task in self.processes[candidate].standby]
+            )
             if source is None:
                 source = queue.poll(caught_up)
             if source is None:
-                source = min(self._lags[task], key=lambda each: (self._lag(task, each), each))
+                source = min(self._lags[task], key=lambda candidate: (self._lag(task, candidate), candidate))
             before, after = self.processes[destination], self.processes[source]
             before.active.remove(task)
             if task in after.standby:
@@ -239,8 +241,8 @@ class _Plan(RackAwareApplication):
                 [process for process in self._caught_up(task) if not self.processes[process].has(task)]
             )
             if source is None:
-                others = (each for each, process in enumerate(self.processes) if not process.has(task))
-                best = min(((self._lag(task, each), each) for each in others), default=None)
+                others = (place for place, process in enumerate(self.processes) if not process.has(task))
+                best = min(((self._lag(task, other), other) for other in others), default=None)
                 if best is None or best > (self._lag(task, destination), destination):
                     continue
                 source = best[1]
@@ -255,7 +257,7 @@ class _Plan(RackAwareApplication):
     def assign_stateless(self) -> None:
         """5. Each to the process with the fewest active tasks per thread."""
         for task in self.stateless:
-            min(self.processes, key=lambda each: len(each.active) / each.threads).active.add(task)
+            min(self.processes, key=lambda process: len(process.active) / process.threads).active.add(task)
         self.exchange_tasks(self.stateless, self._sources, STATELESS)
 
     def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
@@ -280,19 +282,22 @@ class _Plan(RackAwareApplication):
                         moved = True
 
     def _keeps_tags(self, source: Process, to: Process, task: int) -> bool:
-        """Whether a standby task's processes have as many values of tags if it goes from one to the other."""
-        others = [each for each in self.processes if each.has(task) and each is not source]
+        """Return whether a standby task keeps as many values of tags if it changes its process."""
+        others = [process for process in self.processes if process.has(task) and process is not source]
         before, after = (
-            {tag for each in [*others, last] for tag in each.tags.items()} for last in (source, to)
+            {tag for other in [*others, last] for tag in other.tags.items()} for last in (source, to)
         )
         return len(after) >= len(before)
 
     def _movements(self, tasks_of: Callable[[Process], set[int]]) -> list[tuple[int, int, int]]:
-        """Tasks with a better prepared process elsewhere: how many are caught up, the task, where it is."""
+        """Return tasks with a better prepared process elsewhere.
+
+        How many are caught up, the task, where it is.
+        """
         return [
             (len(self._caught_up(task)), task, process)
-            for process, each in enumerate(self.processes)
-            for task in sorted(tasks_of(each))
+            for process, client in enumerate(self.processes)
+            for task in sorted(tasks_of(client))
             if (process, task) not in self._warmups
             and not self._is_caught_up(lag := self._lag(task, process))
             and min(self._lags[task].values(), default=lag) < lag
@@ -305,7 +310,7 @@ class _Plan(RackAwareApplication):
         return lag == RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
 
     def _caught_up(self, task: int) -> list[int]:
-        """Who is caught up on a task that not everybody is caught up on."""
+        """Return who is caught up on a task that not everybody is caught up on."""
         return [process for process, lag in self._lags[task].items() if self._is_caught_up(lag)]
 
 
@@ -315,11 +320,11 @@ class _Queue:
     def __init__(self, processes: Sequence[Process]) -> None:
         self._processes = processes
         self._order = hash_order(processes)
-        entries = [(each.load(), process) for process, each in enumerate(processes)]
+        entries = [(client.load(), process) for process, client in enumerate(processes)]
         self._queue: PriorityQueue[tuple[float, int]] = PriorityQueue(lambda entry: entry, entries)
 
     def poll(self, eligible: Collection[int]) -> int | None:
-        """The first of these in the queue, out of it; None where there are none."""
+        """Return the first of these in the queue, out of it; None if there are none."""
         heap = self._queue.heap
         # Where all are in order, as no two are equal, Python's heap is Java's, and faster.
         parents = (heap[place >> 1] for place in range(len(heap) - 1))
@@ -337,7 +342,7 @@ class _Queue:
         return chosen
 
     def offer_again(self, *changed: int) -> None:
-        """Both processes of a movement come to their new places, one after the other."""
+        """Put both processes of a movement at their new places, one after the other."""
         heap = self._queue.heap
         entries = {process: (self._processes[process].load(), process) for process in changed}
         heap[:] = [entries.get(entry[1], entry) for entry in heap]

@@ -78,24 +78,30 @@ class RackAwareApplication(Application):
         self.strategy, self.costs = strategy, costs
         self.order: Sequence[int] = range(len(self.processes))
         """The places of processes in the order of Java's graph."""
-        for each in self.subtopologies if strategy != "none" else ():
-            for name, topics in ("source", each.source_topics), ("changelog", each.changelog_topics):
+        for subtopology in self.subtopologies if strategy != "none" else ():
+            for name, topics in (
+                ("source", subtopology.source_topics),
+                ("changelog", subtopology.changelog_topics),
+            ):
                 most = max((topic.partitions for topic in topics), default=0)
-                if most < each.tasks and (each.stateful or name == "source"):
+                if most < subtopology.tasks and (subtopology.stateful or name == "source"):
                     raise InvalidGroupError(
-                        f"subtopology {each.id!r} has {each.tasks} tasks; give {name}_topics with as many "
-                        "partitions, whose racks decide"
+                        f"subtopology {subtopology.id!r} has {subtopology.tasks} tasks; give {name}_topics "
+                        "with as many partitions, whose racks decide"
                     )
 
     def crossings(self, topics_of: Callable[[Subtopology], Iterable[Topic]]) -> Crossings:
-        """How many partitions of a task are in no rack of a process: of shape (tasks, processes).
+        """Return how many partitions of a task are in no rack of a process: of shape (tasks, processes).
 
-        None where a process, or any partition of these topics, has no rack, so that nothing is exchanged.
+        None if a process, or any partition of these topics, has no rack, so that nothing is exchanged.
         """
-        if self.strategy == "none" or not all(each.racks[0] for each in self.processes):
+        if self.strategy == "none" or not all(process.racks[0] for process in self.processes):
             return None
         rows = []
-        topics = {each.id: {topic.name: topic for topic in topics_of(each)} for each in self.subtopologies}
+        topics = {
+            subtopology.id: {topic.name: topic for topic in topics_of(subtopology)}
+            for subtopology in self.subtopologies
+        }
         for name, number in self.tasks:
             partitions = [
                 topic.racks[number] if topic.racks else ()
@@ -104,11 +110,13 @@ class RackAwareApplication(Application):
             ]
             if not all(partitions):
                 return None
-            rows.append([sum(each.racks[0] not in some for some in partitions) for each in self.processes])
+            rows.append(
+                [sum(process.racks[0] not in some for some in partitions) for process in self.processes]
+            )
         return np.array(rows, np.int64)
 
     def exchange_tasks(self, tasks: Sequence[int], crossings: Crossings, costs: Costs) -> None:
-        """These tasks go from process to process, all at once (`optimizeActiveTasks`)."""
+        """Move these tasks from process to process, all at once (`optimizeActiveTasks`)."""
         if tasks and crossings is not None:
             sets = [self.processes[place].active for place in self.order]
             self._exchange(self.strategy, tasks, crossings[:, self.order], costs, sets)
@@ -119,7 +127,7 @@ class RackAwareApplication(Application):
         crossings: Crossings,
         can_move: Callable[[Process, Process, int], bool] = lambda *_: True,
     ) -> None:
-        """Two processes in other racks at a time exchange standby tasks (`optimizeStandbyTasks`)."""
+        """Exchange standby tasks between two processes in other racks at a time (`optimizeStandbyTasks`)."""
         for _ in range(4):  # `STANDBY_OPTIMIZER_MAX_ITERATION`
             moved = False
             for pair in combinations(self.order, 2):
@@ -145,7 +153,7 @@ class RackAwareApplication(Application):
         costs: Costs,
         sets: Sequence[set[int]],
     ) -> bool:
-        """The tasks of these sets come to the cheapest of them; whether one moves."""
+        """Give the tasks of these sets to the cheapest of the processes; return whether one moves."""
         traffic, elsewhere = costs
         owners = {task: number for number, mine in enumerate(sets) for task in mine}
         before = [owners[task] for task in tasks]
@@ -184,7 +192,7 @@ class _Graph:
         """The node after each task, 0 as long as there is none."""
 
     def cheapest(self) -> list[int]:
-        """The process of each task in the flow that Java ends with."""
+        """Return the process of each task in the flow that Java ends with."""
         while 0 in self._at:
             self._follow(self._shortest_way())
         while cycle := self._negative_cycle():
@@ -192,17 +200,19 @@ class _Graph:
         return [node - first for node, first in zip(self._at, self._first, strict=True)]
 
     def _follow(self, nodes: Sequence[int]) -> None:
-        """One unit on this way."""
+        """Send one unit along this way."""
         for tail, head in pairwise(nodes):
             if 0 < tail <= len(self._at) < head:
                 self._at[tail - 1] = head
 
     def _arcs(self) -> Mapping[int, list[tuple[int, int]]]:
-        """The residual graph: by node the arcs that have room, with head and cost, in Java's order."""
+        """Return the residual graph: by node the arcs that have room, with head and cost, in Java's order."""
         arcs: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for task, (at, first, cost) in enumerate(zip(self._at, self._first, self._cost, strict=True), 1):
             arcs[task if at else 0].append((0 if at else task, 0))
-            arcs[task] += [(node, each) for node, each in enumerate(cost, first) if node != at]
+            arcs[task] += [
+                (node, process_cost) for node, process_cost in enumerate(cost, first) if node != at
+            ]
             if at:
                 arcs[at].append((task, -cost[at - first]))
         loads = Counter(at - first for at, first in zip(self._at, self._first, strict=True) if at)
@@ -219,7 +229,7 @@ class _Graph:
         return arcs
 
     def _shortest_way(self) -> list[int]:
-        """From source to sink, for the greatest flow as Edmonds and Karp's algorithm makes it."""
+        """Return the shortest way from source to sink (Edmonds and Karp's algorithm)."""
         arcs = self._arcs()
         ways = {0: [0]}
         queue = deque(ways)
@@ -232,7 +242,7 @@ class _Graph:
         return ways[self._sink]
 
     def _negative_cycle(self) -> list[int]:
-        """The cycle that Java comes upon: Bellman and Ford's algorithm, for one round too long.
+        """Return the cycle that Java comes upon: Bellman and Ford's algorithm, for one round too long.
 
         In a layer of nodes no head is a tail, so one step for all its arcs does what Java does one by one.
         """

@@ -56,7 +56,7 @@ class StreamsMember:
         active: tasks it runs, as the coordinator gave them.
         standby: tasks it stands by for.
         offsets: the sum of changelog offsets that it reports, by task: state that it has on disk; in a
-            classic group -3 where it does not know the sum, and -2 where it runs the task.
+            classic group -3 where it does not know the sum, and -2 if it runs the task.
         tags: `client.tag.*`, which count in classic groups.
         rack: `client.rack`, which counts there too.
     """
@@ -72,7 +72,7 @@ class StreamsMember:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroup:
-    """What the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
+    """Carries what the coordinator, or in a classic group the leader, tells a strategy of Kafka Streams.
 
     >>> group = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", "app"), StreamsMember("b", "app")])
     >>> StreamsStickyAssignor().assign(group).active
@@ -94,10 +94,13 @@ class StreamsGroup:
     end_offsets: Mapping[TopicPartition, int] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_partitions(sum(each.tasks for each in self.subtopologies), InvalidGroupError, "the group")
+        check_partitions(
+            sum(subtopology.tasks for subtopology in self.subtopologies), InvalidGroupError, "the group"
+        )
         check_members(len(self.members), InvalidGroupError, "the group")
         check_ids(
-            subtopology=[each.id for each in self.subtopologies], member=[each.id for each in self.members]
+            subtopology=[subtopology.id for subtopology in self.subtopologies],
+            member=[member.id for member in self.members],
         )
 
 
@@ -107,7 +110,7 @@ def members_in_turn(members: Sequence[StreamsMember]) -> HashMap[str, StreamsMem
 
 
 class StreamsAssignment(NamedTuple):
-    """Who runs what, and who stands by for what: for each member its tasks, by subtopology and number.
+    """Says who runs and who stands by for what: each member's tasks, by subtopology and number.
 
     >>> group = StreamsGroup([Subtopology("0", 1)], [StreamsMember("a", "app-1")])
     >>> StreamsStickyAssignor().assign(group)
@@ -133,7 +136,7 @@ class StreamsStickyAssignor:
     name: ClassVar[str] = "sticky"
 
     def assign(self, group: StreamsGroup) -> StreamsAssignment:
-        """Who gets what; every member is in both maps.
+        """Decide who gets which tasks; every member is in both maps.
 
         Raises:
             AssignorError: there are tasks, but no members, where the JVM throws.
@@ -143,7 +146,7 @@ class StreamsStickyAssignor:
 
 @dataclass(slots=True)
 class _Quota:
-    """How many tasks each member may have; computed anew when a member has that many (`maybeUpdate`)."""
+    """Bounds the tasks of each member; computed anew when a member has that many (`maybeUpdate`)."""
 
     total: int
     members: int
@@ -153,7 +156,7 @@ class _Quota:
         return -(-self.total // self.members) if self.members else 0
 
     def note(self, tasks: int) -> None:
-        """A member has so many tasks now."""
+        """Note that a member has so many tasks now."""
         if tasks == self.per_member:
             self.members -= 1
             self.total -= tasks
@@ -203,11 +206,13 @@ class _Process:
 class _Sticky:
     def __init__(self, group: StreamsGroup) -> None:
         self._group = group
-        subtopologies = sorted(group.subtopologies, key=lambda each: utf16_key(each.id))
+        subtopologies = sorted(group.subtopologies, key=lambda subtopology: utf16_key(subtopology.id))
         self._tasks = [
-            TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
+            TopicPartition(subtopology.id, number)
+            for subtopology in subtopologies
+            for number in range(subtopology.tasks)
         ]
-        stateful = {each.id for each in subtopologies if each.stateful}
+        stateful = {subtopology.id for subtopology in subtopologies if subtopology.stateful}
         self._stateful = [task for task in self._tasks if task.topic in stateful]
         count = len(group.members)
         self._active_quota = _Quota(len(self._tasks), count)
@@ -227,7 +232,7 @@ class _Sticky:
             for task in member.offsets.keys() - set(member.standby):
                 candidates[task].append((True, -member.offsets[task], member.id))
         self._previous_standby = {
-            task: [member for *_, member in sorted(ranked, key=lambda each: each[:2])]
+            task: [member for *_, member in sorted(ranked, key=lambda entry: entry[:2])]
             for task, ranked in candidates.items()
         }
         self._active: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
@@ -314,7 +319,7 @@ class _Sticky:
 
         # 2. What is left goes to the processes with the least load that do not have the task.
         queue = self._by_load()
-        for task, count in sorted(missing, key=lambda each: _by_subtopology(each[0]), reverse=True):
+        for task, count in sorted(missing, key=lambda entry: _by_subtopology(entry[0]), reverse=True):
             for _ in range(count):
                 if not self._assign_standby_to_least_loaded(queue, task):
                     break
@@ -322,7 +327,7 @@ class _Sticky:
     def _try_standby(self, task: TopicPartition) -> bool:
         for find in (
             self._previous_active.get,
-            lambda each: self._least_loaded_previous(each, is_standby=True),
+            lambda task: self._least_loaded_previous(task, is_standby=True),
         ):
             member = find(task)
             if member is not None:
@@ -341,8 +346,8 @@ class _Sticky:
                 member, count = process.add_to_least_loaded(task)
                 self._note_standby(member, task, count)
                 break
-        for each in reversed(passed):
-            queue.add(each)
+        for candidate in reversed(passed):
+            queue.add(candidate)
         return process is not None
 
     def _note_standby(self, member: str, task: TopicPartition, count: int) -> None:

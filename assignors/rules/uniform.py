@@ -49,11 +49,11 @@ class MemberAssignmentBalancer:
         self._next_most_loaded_member = len(self._sorted_members) - 1
 
     def is_balanced(self) -> bool:
-        """Whether what both ranges have come to differs by one at most."""
+        """Return whether what both ranges have come to differs by one at most."""
         return self._most_loaded_range_partition_count - self._least_loaded_range_partition_count <= 1
 
     def next_least_loaded_member(self) -> int:
-        """The member that gets the next partition."""
+        """Return the member that gets the next partition."""
         if self._next_least_loaded_member >= self._least_loaded_range_end:
             # All of the range have got one, so now they have as many as the next ones.
             self._least_loaded_range_partition_count += 1
@@ -68,7 +68,7 @@ class MemberAssignmentBalancer:
         return member
 
     def next_most_loaded_member(self) -> int | None:
-        """The member that gives up the next partition; None where all were excluded."""
+        """Return the member that gives up the next partition; None if all were excluded."""
         if self._next_most_loaded_member < self._most_loaded_range_start:
             is_empty = self._most_loaded_range_end <= self._most_loaded_range_start
             if is_empty and self._most_loaded_range_start > 0:
@@ -101,9 +101,9 @@ class MemberAssignmentBalancer:
 
 
 def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """The assignment (`assign`), each member's list in the order of the broker's maps.
+    """Return the assignment (`assign`), each member's list in the order of the broker's maps.
 
-    A member's `owned` is its target assignment so far. Raises AssignorError where some member owns a
+    A member's `owned` is its target assignment so far. Raises AssignorError if some member owns a
     partition that does not exist or that another one owns, and the JVM throws.
     """
     if not group.members:
@@ -145,9 +145,9 @@ class UniformHomogeneousAssignmentBuilder:
         self._targets = Targets(spec)
 
     def build(self) -> dict[str, TargetAssignment]:
-        """The new target of each member.
+        """Return the new target of each member.
 
-        Raises AssignorError where targets hold partitions that do not exist, or one twice: others find no
+        Raises AssignorError if targets hold partitions that do not exist, or one twice: others find no
         room.
         """
         # 1. List the partitions that are in nobody's target.
@@ -223,7 +223,10 @@ class UniformHomogeneousAssignmentBuilder:
             )
 
     def _fault(self) -> str:
-        """What the targets have that no group a broker made has: a partition too many, or one twice."""
+        """Return what the targets have that no group a broker made has.
+
+        A partition too many, or one twice.
+        """
         owners: dict[tuple[uuid.UUID, int], str] = {}
         twice = ""
         for member in self._spec.member_ids:
@@ -240,7 +243,7 @@ class UniformHomogeneousAssignmentBuilder:
 
 
 MAX_ITERATION_COUNT = 16
-"""How many sweeps over the topics are made at most."""
+"""The most sweeps over the topics."""
 
 
 class UniformHeterogeneousAssignmentBuilder:
@@ -267,7 +270,10 @@ class UniformHeterogeneousAssignmentBuilder:
         }
 
     def build(self) -> dict[str, TargetAssignment]:
-        """The new target of each member; AssignorError where an old one has a partition its topic lacks."""
+        """Return the new target of each member.
+
+        AssignorError if an old one has a partition its topic lacks.
+        """
         # 1. Members keep what they have of topics they subscribe to.
         self._maybe_revoke_partitions()
         # 2. What nobody has goes to the members with fewest.

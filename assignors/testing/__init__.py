@@ -1,4 +1,4 @@
-"""What a test of code that assigns partitions needs: the rules that every assignor keeps."""
+"""Tests of code that assigns partitions find here the rules that every assignor keeps."""
 
 from assignors.testing.conformance import check_assignor
 

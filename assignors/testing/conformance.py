@@ -1,4 +1,4 @@
-"""What every assignor must do, ours and a stranger's: call `check_assignor` in a test of yours."""
+"""Every assignor, ours or a stranger's, must keep these rules: call `check_assignor` in a test of yours."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -48,12 +48,12 @@ def _is_an_assignor(assignor: object) -> None:
     assert isinstance(assignor, Assignor), f"{assignor!r} lacks `name`, `protocols` or `assign`"
     assert isinstance(assignor.name, str), f"{assignor!r} has the name {assignor.name!r}, which is no text"
     assert assignor.name, f"{assignor!r} has no name"
-    all_known = all(isinstance(each, RebalanceProtocol) for each in assignor.protocols)
+    all_known = all(isinstance(protocol, RebalanceProtocol) for protocol in assignor.protocols)
     assert all_known, f"`protocols` of {assignor.name!r} holds something else than RebalanceProtocol"
 
 
 def _tell(assignor: Assignor, story: Story) -> _Answers:
-    """The answers to a story; after its last event the group comes to rest."""
+    """Return the answers to a story; after its last event the group comes to rest."""
     what, group = story.first()
     answers = [_answer(assignor, group, what)]
     for _ in range(REBALANCES):
@@ -104,7 +104,7 @@ def _same(one: _Answers, other: _Answers, fault: str) -> None:
 
 
 def _keep_apart(factory: Callable[[], Assignor]) -> None:
-    """Two instances lead two groups in turns, and answer as each does alone."""
+    """Check that two instances that lead two groups in turns answer as each does alone."""
     for first, second in ((0, 1), (2, 3), (4, 5)):
         alone = [_tell(factory(), Story(seed)) for seed in (first, second)]
         leaders = [(factory(), Story(seed)) for seed in (first, second)]

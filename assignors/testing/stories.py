@@ -13,14 +13,14 @@ FORMS = ("as it was given", "none", "empty", "of another strategy")
 
 
 class Story:
-    """What happens to one group; the same seed tells the same story to assignors that answer alike."""
+    """Tells what happens to one group; the same seed gives the same story to assignors that answer alike."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - test data
         self._ever = 0
 
     def first(self) -> tuple[str, Group]:
-        """What the group is called at its beginning, and the group."""
+        """Return what the group is called at its beginning, and the group."""
         topics = [
             self._topic(f"topic-{number}", self._random.randint(0, 7))
             for number in range(self._random.randint(1, 4))
@@ -29,7 +29,7 @@ class Story:
         return "a new group", _fresh(Group(topics, members))
 
     def next(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        """What happens, and the group at the rebalance that follows."""
+        """Return what happens, and the group at the rebalance that follows."""
         happens: Callable[[Group, Assignment], tuple[str, Group]] = self._random.choice(
             [self._join, self._leave, self._restart, self._grow, self._delete, self._subscribe, self._forget]
         )
@@ -76,12 +76,12 @@ class Story:
 
     def _grow(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
         grown = [
-            self._topic(each.name, each.partitions + self._random.randint(0, 4)) for each in group.topics
+            self._topic(topic.name, topic.partitions + self._random.randint(0, 4)) for topic in group.topics
         ]
         return "topics grow", group.next(assignment, topics=grown)
 
     def _delete(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
-        left = [each for each in group.topics if self._random.random() < 0.6]
+        left = [topic for topic in group.topics if self._random.random() < 0.6]
         return "a topic is deleted", group.next(assignment, topics=left or group.topics)
 
     def _subscribe(self, group: Group, assignment: Assignment) -> tuple[str, Group]:
@@ -100,18 +100,18 @@ class Story:
         }
         after = group.next(assignment)
         if form in data:
-            members = [replace(each, user_data=data[form]) for each in after.members]
+            members = [replace(member, user_data=data[form]) for member in after.members]
             after = replace(after, members=members)
         return f"members send user data {form}", after
 
 
 def _fresh(group: Group) -> Group:
-    """The same group in lists of its own, which a strategy could change if it dared."""
+    """Return the same group in lists of its own, which a strategy could change if it dared."""
     return replace(
         group,
         topics=list(group.topics),
         members=[
-            replace(each, topics=list(each.topics), owned=list(PartitionList.of(each.owned)))
-            for each in group.members
+            replace(member, topics=list(member.topics), owned=list(PartitionList.of(member.owned)))
+            for member in group.members
         ],
     )

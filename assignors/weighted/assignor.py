@@ -29,13 +29,13 @@ from assignors.weighted.weights import (
 from partitioning.kit.columns import inverse
 
 _ATTEMPTS = 16
-"""How often a cooperative answer takes what the next round would, before it takes nothing at all."""
+"""Attempts of a cooperative answer at what the next round would take, before it takes nothing at all."""
 _WORTH = 0.99
-"""What part of the peak cooperative moves have to leave at most; smaller gains lead from round to round."""
+"""Greatest part of the peak that cooperative moves may leave; smaller gains lead from round to round."""
 
 
 class _Weighted(Deciding):
-    """What both assignors share.
+    """Shares between both assignors everything but the protocol.
 
     Args:
         weights: what partitions weigh, by topic (each of its partitions) or by topic and partition, or a file
@@ -94,7 +94,7 @@ class WeightedAssignor(_Weighted, EagerMemory):
         return Decision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What "sticky" sends, nothing before the first assignment, and rates behind it."""
+        """Return what "sticky" sends, nothing before the first assignment, and rates behind it."""
         return self._sent(super().user_data(owned, generation))
 
 
@@ -139,5 +139,5 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         return decide(problem, Limits(moves, gain, _WORTH))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What "cooperative-sticky" sends, the generation of the claim beside it, and rates behind it."""
+        """Return what "cooperative-sticky" sends, its claim's generation beside it, and rates behind it."""
         return self._sent(super().user_data(owned, generation))

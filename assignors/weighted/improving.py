@@ -19,17 +19,17 @@ CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""
 
 _LIGHTEST = 32
-"""How many members a step looks at first."""
+"""Number of members that a step looks at first."""
 _FEW = 32
 """With so few partitions, a member's are not searched for equal ones."""
 _SAMPLE = 64
-"""How many partitions of a member a step looks at first."""
+"""Number of a member's partitions that a step looks at first."""
 _CELLS = 1 << 22
-"""How many pairs of partitions a step looks at at most."""
+"""Greatest number of pairs of partitions that a step looks at."""
 
 
 class Limits(NamedTuple):
-    """What moves are allowed.
+    """Bounds the moves that are allowed.
 
     Attributes:
         moves: how many at most; None for any number.
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, max_moves: int | None, min_gain: float) -> Limits:
-        """The limits that two settings say; InvalidConfigError where they make no sense."""
+        """Return the limits that two settings say; InvalidConfigError if they make no sense."""
         if max_moves is not None and (type(max_moves) is not int or max_moves < 0):
             raise InvalidConfigError(f"max_moves is {max_moves!r}; give a whole number from 0 on, or None")
         if type(min_gain) not in (int, float) or not 0 <= min_gain < inf:
@@ -116,7 +116,7 @@ class _Search:
             self._owner[row] = member
 
     def _cost(self, changes: Sequence[tuple[int, int]]) -> int:
-        """How many more partitions are not with their holder."""
+        """Return how many more partitions are not with their holder."""
         return sum(
             int(self._owner[row] == self._holder[row]) - int(member == self._holder[row])
             for row, member in changes
@@ -127,15 +127,18 @@ class _Search:
         for row, member in changes:
             before = int(self._owner[row])
             self._owner[row] = member
-            for each, sign in ((before, -1), (member, 1)):
-                self._load[each] += sign * self._weight[row]
-                self._ratio[each] = self._load[each] / self._capacity[each]
-                self._distinct.pop(each, None)
+            for holder, sign in ((before, -1), (member, 1)):
+                self._load[holder] += sign * self._weight[row]
+                self._ratio[holder] = self._load[holder] / self._capacity[holder]
+                self._distinct.pop(holder, None)
             self._rows[before] = self._rows[before][self._rows[before] != row]
             self._rows[member] = np.append(self._rows[member], row)
 
     def _own(self, member: int) -> NDArray[np.intp]:
-        """The partitions of a member, one of each sort: alike are those of a topic that weigh the same."""
+        """Return the partitions of a member, one of each sort.
+
+        Alike are those of a topic that weigh the same.
+        """
         distinct = self._distinct.get(member)
         if distinct is None:
             rows = np.sort(self._rows[member])
@@ -150,14 +153,16 @@ class _Search:
         return distinct
 
     def _step(self, giver: int) -> _Changes | None:
-        """The best step that takes from the fullest member and makes nobody as full; None if there is none.
+        """Return the best step that takes from the fullest member and makes nobody as full.
+
+        None if there is none.
 
         Members are looked at from the lightest one, first at some of their partitions, then at all.
         """
         return self._look(giver, _SAMPLE) or self._look(giver, len(self._weight))
 
     def _look(self, giver: int, most: int) -> _Changes | None:
-        """The best step among at most so many partitions of each member; None if there is none."""
+        """Return the best step among at most so many partitions of each member; None if there is none."""
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
@@ -175,9 +180,9 @@ class _Search:
     def _best(
         self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], most: int
     ) -> tuple[_Changes | None, int]:
-        """The best step between the fullest member and some others, and how many it was chosen from."""
+        """Return the best step between the fullest member and some others, and the count of candidates."""
         lists = [_some(self._own(taker), most) for taker in takers.tolist()]
-        sizes = np.array([len(each) for each in lists], np.intp)
+        sizes = np.array([len(partitions) for partitions in lists], np.intp)
         back = np.concatenate([*lists, np.full(len(takers), -1)])
         taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
@@ -207,12 +212,15 @@ class _Search:
 
 
 def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Some of these partitions, evenly spaced."""
+    """Return some of these partitions, evenly spaced."""
     return rows[:: -(-len(rows) // most) or 1]
 
 
 def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certificate]:
-    """The owner of each partition, with a certificate; what has an owner may move to lower the peak."""
+    """Return the owner of each partition, with a certificate.
+
+    What has an owner may move to lower the peak.
+    """
     bound = least_peak(problem)
     owner = problem.reading.holder.copy()
     place(problem, owner)
@@ -221,7 +229,7 @@ def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certific
 
 
 def certify(problem: Problem, owner: NDArray[np.intp], bound: float) -> Certificate:
-    """How near to the best it is when these own the partitions; `bound` is a peak in units."""
+    """Return how near to the best it is when these own the partitions; `bound` is a peak in units."""
     holder = problem.reading.holder
     moves = int(np.count_nonzero((holder >= 0) & (owner != holder)))
     peak = float((problem.loads(owner) / problem.capacity).max(initial=0.0))

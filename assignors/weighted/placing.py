@@ -11,7 +11,7 @@ from partitioning.kit.columns import sorted_by
 _FEW = 16
 """If fewer get one in a step, the next ones are given one by one."""
 _RUN = 1024
-"""How many of them."""
+"""Number of partitions in a run."""
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:
@@ -30,7 +30,7 @@ def place(problem: Problem, owner: NDArray[np.intp]) -> None:
 def _dealt(
     problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """The members that get these partitions, given what members carry already."""
+    """Return the members that get these partitions, given what members carry already."""
     levels = problem.levels
     member = np.empty(len(rows), np.intp)
     part = levels.part_of_topic[problem.reading.topic_of[rows]]
@@ -50,7 +50,7 @@ def _dealt(
 def _to_equals(
     weight: NDArray[np.int64], load: NDArray[np.int64], capacity: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """Who gets each partition where all may get all.
+    """Return who gets each partition where all may get all.
 
     As many as can be are given in one step: those before anybody would be the least loaded once more.
     """
@@ -80,7 +80,7 @@ def _one_by_one(
     capacity: NDArray[np.float64],
     come_to: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Who gets each partition where all may get all, one partition after the other by a heap of members."""
+    """Return who gets each partition if all may get all, one by one, by a heap of members."""
     carried, room = load.tolist(), capacity.tolist()
     heap = list(zip(come_to.tolist(), range(len(carried)), strict=True))
     heapify(heap)
@@ -96,7 +96,7 @@ def _one_by_one(
 def _to_readers(
     problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Who gets each partition where members may get different ones."""
+    """Return who gets each partition where members may get different ones."""
     readers = problem.levels.readers
     of_class = sorted_by(readers.of_member)
     ends = np.cumsum(problem.reading.readers.members)

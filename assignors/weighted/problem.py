@@ -13,13 +13,13 @@ from assignors.optimal.reading import Reading
 _BITS = 52
 """Sums of this many bits are exact, so that no order of adding shows in an answer."""
 _FLOW_BITS = 30
-"""What a flow network can carry."""
+"""Bits of the numbers that a flow network can carry."""
 _CAPACITY_BITS = 12
 _LEAST_CAPACITY = 2.0**-64
 
 
 class Problem(NamedTuple):
-    """What is to be decided.
+    """States what is to be decided: weights, capacities, readers and owners.
 
     Attributes:
         weight: of each partition, a whole number of units.
@@ -38,7 +38,10 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, reading: Reading, weights: NDArray[np.float64], capacities: NDArray[np.float64]) -> Problem:
-        """The problem with these weights and capacities; if all weights are zero partitions are counted."""
+        """Return the problem with these weights and capacities.
+
+        If all weights are zero partitions are counted.
+        """
         weight = _units(weights) if weights.any() else np.ones(len(weights), np.int64)
         _, exponent = np.frexp(capacities.max(initial=1.0))
         capacity = np.maximum(np.ldexp(capacities, -exponent), _LEAST_CAPACITY)
@@ -57,13 +60,13 @@ class Problem(NamedTuple):
         )
 
     def loads(self, owner: NDArray[np.intp]) -> NDArray[np.int64]:
-        """What each member carries; partitions without an owner count for nobody."""
+        """Return what each member carries; partitions without an owner count for nobody."""
         has = owner >= 0
         return np.bincount(owner[has], self.weight[has], len(self.capacity)).astype(np.int64)
 
 
 def _units(weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The weights as whole numbers with an exact sum; what is far below the largest becomes zero."""
+    """Return the weights as whole numbers with an exact sum; what is far below the largest becomes zero."""
     _, exponent = np.frexp(weights.max())
     shares = np.ldexp(weights, -exponent)
     _, size = np.frexp(shares.sum())
@@ -72,7 +75,7 @@ def _units(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _levels(reading: Reading, weight: NDArray[np.int64], capacity: NDArray[np.float64]) -> Levels:
-    """The levels, as exact as the numbers of a flow allow: they guide a search and prove nothing."""
+    """Return the levels, as exact as the numbers of a flow allow: they guide a search and prove nothing."""
     readers = reading.readers
     size = np.bincount(reading.topic_of, weight, readers.topics)
     size = np.rint(size * 2.0 ** (_FLOW_BITS - 1 - _BITS)).astype(np.int64) + (reading.counts > 0)
@@ -89,7 +92,7 @@ _ROUNDING = 1 - 2.0**-40
 
 
 def least_peak(problem: Problem) -> float:
-    """A bound on the largest load over capacity of every answer, in units.
+    """Return a bound on the largest load over capacity of every answer, in units.
 
     All that a set of topics weighs has to go to its readers; the heaviest partition of a topic goes to one of
     them; and of `k n + 1` partitions for `n` readers one gets `k + 1`, at best the lightest of the heaviest.
@@ -126,14 +129,14 @@ def least_peak(problem: Problem) -> float:
 
 
 def _pigeonhole(weight: NDArray[np.int64], members: int) -> int:
-    """What the fullest of so many members carries at least, partitions being ordered from the heaviest."""
+    """Return the least that the fullest of so many members carries; partitions are ordered heaviest first."""
     upto = np.append(0, np.cumsum(weight))
     size = np.arange((len(weight) - 1) // members + 1)
     return int((upto[size * members + 1] - upto[size * (members - 1)]).max())
 
 
 def least_peak_within(problem: Problem, moves: int) -> float:
-    """The `least_peak` of answers that take at most so many partitions from their holders.
+    """Return the `least_peak` of answers that take at most so many partitions from their holders.
 
     A member that keeps what it has but its `j` heaviest carries the rest. If more than `moves` such rests are
     above a peak, it needs more moves than that.

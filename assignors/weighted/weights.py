@@ -1,4 +1,4 @@
-"""What partitions weigh and members can carry, as people say it or as a program measures it."""
+"""People say, or a program measures, what partitions weigh and what members can carry."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ WeightsMapping = (
 
 
 class _Topic(NamedTuple):
-    """The known weights of a topic; `every` is that of partitions not listed, None where that is not said."""
+    """The known weights of a topic; `every` is that of partitions not listed, None if that is not said."""
 
     every: float | None
     partitions: NDArray[np.int64]
@@ -43,10 +43,10 @@ class _Topic(NamedTuple):
 
 
 class Weights:
-    """What partitions weigh.
+    """Holds the weight of each partition.
 
     A partition that is not known weighs the mean of those of its topic, and where none of these is known the
-    mean of all. What does not exist in a group is left out. Raises InvalidConfigError where a weight is no
+    mean of all. What does not exist in a group is left out. Raises InvalidConfigError if a weight is no
     finite number from 0 on, or is not of a partition.
     """
 
@@ -74,7 +74,7 @@ class Weights:
         }
 
     def of(self, reading: Reading) -> NDArray[np.float64]:
-        """What each partition of a group weighs, in a unit that the largest known weight is near to."""
+        """Return each partition's weight, in a unit that the largest known weight is near to."""
         weights: NDArray[np.float64] = np.full(len(reading.topic_of), np.nan)
         for name, start, count in zip(
             reading.topics, reading.starts.tolist(), reading.counts.tolist(), strict=False
@@ -100,9 +100,9 @@ class Weights:
 
 
 class Capacities:
-    """What members can carry, by instance id, client id or member id; others can carry the mean of these.
+    """Holds what members can carry, by instance id, client id or member id; others carry the mean of these.
 
-    Raises InvalidConfigError where a capacity is no finite number above 0.
+    Raises InvalidConfigError if a capacity is no finite number above 0.
     """
 
     def __init__(self, capacities: Mapping[str, float]) -> None:
@@ -116,7 +116,7 @@ class Capacities:
                 )
 
     def of(self, members: Iterable[Member]) -> NDArray[np.float64]:
-        """What each of these can carry, in a unit that the largest is near to."""
+        """Return what each of these can carry, in a unit that the largest is near to."""
         capacities: NDArray[np.float64] = np.array([self._find(member) for member in members], np.float64)
         positive = capacities[~np.isnan(capacities)]
         if not len(positive):
@@ -157,7 +157,7 @@ def _list(listed: dict[str, dict[int, float]], topic: str, weights: Iterable[tup
 
 
 def checked_weight(value: object, what: str) -> float:
-    """A weight as a number; InvalidConfigError unless it is finite and from 0 on."""
+    """Return a weight as a number; InvalidConfigError unless it is finite and from 0 on."""
     weight = _number(value)
     if not 0 <= weight < inf:
         raise InvalidConfigError(f"the weight of {what} is {value!r}; give a finite number, 0 or more")
@@ -174,15 +174,15 @@ def _number(value: object) -> float:
 
 
 GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str] | Weights
-"""What partitions weigh, by topic or by topic and partition, or a file that says so."""
+"""Weights by topic or by topic and partition, or the path of a file that holds them."""
 
 _COLUMNS = ["partition", "topic", "weight"]
 
 
 def weights_of(setting: GivenWeights | None) -> Weights:
-    """The weights of a mapping or of a file that is read now; None where none were given.
+    """Return the weights of a mapping or of a file that is read now; None if none were given.
 
-    Raises InvalidConfigError where they make no sense, MissingDependencyError for YAML without PyYAML.
+    Raises InvalidConfigError if they make no sense, MissingDependencyError for YAML without PyYAML.
     """
     if isinstance(setting, str | PathLike):
         return read_weights(setting)
@@ -192,7 +192,7 @@ def weights_of(setting: GivenWeights | None) -> Weights:
 
 
 def read_weights(path: str | PathLike[str]) -> Weights:
-    """The weights that a file says: a mapping in JSON or YAML, or a table in CSV.
+    """Return the weights that a file says: a mapping in JSON or YAML, or a table in CSV.
 
     A CSV file has the columns topic, partition and weight, in any order; without a partition the weight is
     that of every partition of the topic. Files in YAML or CSV end with a line end; others are taken for half
@@ -260,7 +260,7 @@ def _csv(text: str) -> dict[str | tuple[str, int], float]:
 
 
 def _entry(header: list[str], row: list[str]) -> tuple[str | tuple[str, int], float]:
-    """What a row says: the topic or partition, and what it weighs."""
+    """Return what a row says: the topic or partition, and what it weighs."""
     if len(row) != len(header):
         raise InvalidConfigError(f"{row} has {len(row)} fields; give {len(header)}")
     cell = dict(zip(header, row, strict=True))
@@ -297,9 +297,11 @@ class Measured(NamedTuple):
 
 
 def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> bytes | None:
-    """User data with rates behind it, in any unit that all members share; without rates nothing is added.
+    """Return user data with rates behind it, in any unit that all members share.
 
-    Raises InvalidConfigError where a rate is no finite number from 0 on, or not of a partition.
+    Without rates nothing is added.
+
+    Raises InvalidConfigError if a rate is no finite number from 0 on, or not of a partition.
     """
     if not rates:
         return data
@@ -315,7 +317,7 @@ def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> by
 
 
 def read_measured(members: Sequence[Member]) -> Measured:
-    """What members have measured, and the members as other readers of user data expect them.
+    """Return what members have measured, and the members as other readers of user data expect them.
 
     Rates that are cut, not finite or below 0 count as none.
     """
@@ -333,7 +335,7 @@ def read_measured(members: Sequence[Member]) -> Measured:
 
 
 def _split(data: bytes) -> tuple[bytes, dict[tuple[str, int], float]]:
-    """What stands before the rates, and the rates."""
+    """Return what stands before the rates, and the rates."""
     body, length = data[: -len(_END) - 4], int.from_bytes(data[-len(_END) - 4 : -len(_END)], "big")
     if not 0 < length <= len(body):
         return data, {}

@@ -13,22 +13,23 @@ class Evidence:
     """Names the sources from which an answer was read.
 
     Attributes:
-        seen: one phrase for each source that was read, such as "the end offsets of 12 partitions"; at least one.
+        sources: one phrase for each source that was read, such as "the end offsets of 12 partitions"; at
+            least one.
         assumed: one sentence for each thing that no source shows and that the answer takes for granted.
 
     Raises:
         ValueError: no source is named, or a phrase is empty.
 
     Example:
-        >>> Evidence(("the members in DescribeGroups",)).seen
+        >>> Evidence(("the members in DescribeGroups",)).sources
         ('the members in DescribeGroups',)
     """
 
-    seen: tuple[str, ...]
+    sources: tuple[str, ...]
     assumed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.seen or not all((*self.seen, *self.assumed)):
+        if not self.sources or not all((*self.sources, *self.assumed)):
             raise ValueError(f"evidence names at least one source, and no phrase is empty: {self!r}")
 
 

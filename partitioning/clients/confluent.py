@@ -160,7 +160,7 @@ class PartitioningProducer(Producer):
         )
 
     def _watcher(self, own: DeliveryCallback) -> DeliveryCallback:
-        """The callback around the caller's own, which is mostly the same as last time."""
+        """Return the callback around the caller's own, which is mostly the same as last time."""
         last, watcher = self._watched
         if watcher is None or own != last:
             watcher = self._deliveries.watch(self._topics.on_error, own)
@@ -247,7 +247,7 @@ class PartitioningProducer(Producer):
 
 
 class _PlacingBase(PartitioningProducer):
-    """What a SerializingProducer, which passes on a configuration and no more, has for a base."""
+    """Is the base of a SerializingProducer, which passes on a configuration and no more."""
 
     _settings: Mapping[str, Any]
 

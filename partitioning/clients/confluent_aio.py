@@ -90,7 +90,7 @@ class PartitioningAIOProducer(AIOProducer):
         whole batch for the second, and forgets the third.
 
         Returns:
-            A future of the delivered message, which raises a KafkaException where it was not acknowledged.
+            A future of the delivered message, which raises a KafkaException if it was not acknowledged.
 
         Raises:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
@@ -183,7 +183,7 @@ class PartitioningAIOProducer(AIOProducer):
             await super().close()
 
     def _from_another_thread(self) -> Ask:
-        """What another thread calls for a topic's metadata, so that the event loop never waits."""
+        """Return what another thread calls for a topic's metadata, so that the event loop never waits."""
         loop = asyncio.get_running_loop()
 
         def ask(name: str, within_s: float) -> Any:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
 PATIENCE_S = 1.5
-"""How long a command gives brokers that are down or hang up to change their minds."""
+"""Seconds that a command gives brokers that are down or hang up."""
 Place: TypeAlias = tuple[str, int]
 """A topic and one of its partitions."""
 QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
@@ -38,11 +38,14 @@ _OTHER = {
     "SASL_SSL": "SASL_PLAINTEXT",
 }
 _NO_TLS = ("UNEXPECTED_EOF", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-"""How a handshake ends with somebody who does not speak TLS."""
+"""librdkafka's words for a handshake with a server that does not speak TLS."""
 
 
 def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: list[KafkaError]) -> Any:
-    """A client that adds its errors to `errors`; InvalidConfigError where librdkafka refuses its settings."""
+    """Return a client that adds its errors to `errors`.
+
+    InvalidConfigError if librdkafka refuses its settings.
+    """
     try:
         return kind({**QUIET, **config, "error_cb": errors.append})
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
@@ -51,10 +54,10 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
 
 
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
-    """What librdkafka says, each fault once, with what it leaves out and the settings to look at."""
+    """Return what librdkafka says, each fault once, with what it leaves out and the settings to look at."""
     errors = [*faults]
     reasons = [describe_errors(errors)]
-    if any(each.name() == "_AUTHENTICATION" for each in errors):
+    if any(error.name() == "_AUTHENTICATION" for error in errors):
         reasons.append(_LOGIN)
     elif "certificate verify failed" in reasons[0]:
         fault = _certificate_fault(config)
@@ -65,11 +68,11 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
 
 
 def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
-    """What `security.protocol` has to be where brokers expect TLS and we come without, or the reverse.
+    """Return what `security.protocol` has to be where brokers expect TLS and we come without, or the reverse.
 
     librdkafka sees in both cases that the broker hangs up, and takes the broker for one that is down.
     """
-    if all(each.name() != "_ALL_BROKERS_DOWN" for each in faults):
+    if all(fault.name() != "_ALL_BROKERS_DOWN" for fault in faults):
         return None
     protocol = str(config.get("security.protocol", "PLAINTEXT")).upper()
     with_tls = protocol.endswith("SSL")
@@ -82,7 +85,7 @@ def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> s
 
 
 def _speaks_tls(host: str, port: int) -> bool | None:
-    """Whether somebody there does; None where nobody is.
+    """Return whether somebody there does; None if nobody is.
 
     A broker that is going away hangs up as one does that speaks no TLS; a moment later it is gone.
     """
@@ -114,7 +117,10 @@ def _shakes_hands(host: str, port: int) -> bool | None:
 
 
 def _certificate_fault(config: Mapping[str, Any]) -> str | None:
-    """What is wrong with the first broker's certificate, under librdkafka's settings; None for nothing."""
+    """Return what is wrong with the first broker's certificate, under librdkafka's settings.
+
+    None for nothing.
+    """
     for host, port in _addresses(config):
         with suppress(OSError, ValueError):
             context = ssl.create_default_context(
@@ -131,7 +137,10 @@ def _certificate_fault(config: Mapping[str, Any]) -> str | None:
 
 
 def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """The addresses of a few brokers that the settings name: asking one that does not answer takes time."""
+    """Yield the addresses of a few brokers that the settings name.
+
+    Asking one that does not answer takes time.
+    """
     for server in str(config.get("bootstrap.servers", "")).split(",")[:_ASKED]:
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
         if host and port.isdigit():
@@ -139,7 +148,7 @@ def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def connected_metadata(ask: Callable[..., Any], *question: Any) -> Any:
-    """What a client's `list_topics` answers to a question, over a connection that stays.
+    """Return what a client's `list_topics` answers to a question, over a connection that stays.
 
     librdkafka gives up its first connection once it knows the broker's name, and asks for the id of an
     idempotent or transactional producer when an answer comes while it has another, else every 500 ms only.
@@ -153,7 +162,7 @@ def connected_metadata(ask: Callable[..., Any], *question: Any) -> Any:
 
 _FIRST_WAIT_S = 0.25
 _FINAL = {"_AUTHENTICATION", "_SSL", "_RESOLVE"}
-"""What another try does not mend: a wrong password, a certificate, a name that nobody knows."""
+"""Errors that another try does not mend: a wrong password, a certificate, an unknown host name."""
 
 
 def cluster_metadata(
@@ -165,7 +174,7 @@ def cluster_metadata(
     patience_s: float | None = None,
     topic: str | None = None,
 ) -> Any:
-    """The brokers and the topics that this client may see, or at once why it may not come in.
+    """Return the brokers and the topics that this client may see, or at once why it may not come in.
 
     librdkafka tries again and again until the time is up, whatever the error; this listens in between.
     `errors` has what the `error_cb` of the client, as yet unused, was and is called with. `timeout_s` is for
@@ -182,7 +191,7 @@ def cluster_metadata(
         except confluent_kafka.KafkaException as error:
             with suppress(confluent_kafka.KafkaException, SystemError):  # fatal to a writer only
                 client.poll(0)
-            final = [each for each in errors if each.name() in _FINAL]
+            final = [error for error in errors if error.name() in _FINAL]
             passed_s = time.monotonic() - begun
             impatient = patience_s is not None and errors and passed_s >= patience_s
             if final or impatient or passed_s >= timeout_s or protocol_fault(errors, config):
@@ -210,9 +219,9 @@ def list_offsets(
     committed: bool,
     within_s: float,
 ) -> tuple[dict[Place, int], dict[Place, confluent_kafka.KafkaException]]:
-    """An offset of each of these partitions, and the errors of the partitions that have none.
+    """Return an offset of each of these partitions, and the errors of the partitions that have none.
 
-    A number is a time in milliseconds since 1970: the first offset from then on, -1 where nothing came since.
+    A number is a time in milliseconds since 1970: the first offset from then on, -1 if nothing came since.
     If `committed`, open transactions are beyond the latest. Where a partition's leader is new or moves,
     brokers refuse for a moment; they are asked again for `within_s`, as Java's admin client does and
     librdkafka's does not.
@@ -230,8 +239,10 @@ def list_offsets(
         specs = {confluent_kafka.TopicPartition(*place): spec for place in sorted(left)}
         left_s = max(deadline - time.monotonic(), 0.1)
         errors = {}
-        for each, answer in admin.list_offsets(specs, isolation_level=level, request_timeout=left_s).items():
-            place = each.topic, each.partition
+        for partition, answer in admin.list_offsets(
+            specs, isolation_level=level, request_timeout=left_s
+        ).items():
+            place = partition.topic, partition.partition
             try:
                 offsets[place] = answer.result().offset
             except confluent_kafka.KafkaException as error:
@@ -247,7 +258,9 @@ def list_offsets(
 def committed_offsets(
     admin: Any, group: str, places: Iterable[Place] | None = None, *, stable: bool = False, within_s: float
 ) -> list[confluent_kafka.TopicPartition]:
-    """The offsets that a group has committed for these partitions, or for all (None); refusals are raised.
+    """Return the offsets that a group has committed for these partitions, or for all (None).
+
+    Refusals are raised.
 
     With `stable` a partition where an open transaction would change the offset has an error instead. The
     group is described first: where its coordinator is not there yet or moves, librdkafka ends the process at

@@ -1,4 +1,4 @@
-"""What became of a producer's records: waited for with patience, and told where they were lost.
+"""Waits for a producer's records with patience, and reports the ones that were lost.
 
 Spark's executors get this module by value, so it needs nothing of this package but errors, and names no class
 of confluent-kafka's, which cannot be pickled.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WAIT_S = 1.0
 SLACK_S = 60.0
-"""What librdkafka may take beyond its own limit; its timers and a last request have their own."""
+"""Seconds that librdkafka may take beyond its own limit; its timers and a last request have their own."""
 
 _LIMITS = ("delivery.timeout.ms", "message.timeout.ms")  # two names of one setting
 _LIMIT_MS = 300_000
@@ -30,7 +30,7 @@ _MOST_MS = 2**31 - 1
 _DURATION = re.compile(r" \(after [^()]*(?:error\(s\) suppressed)?\)")
 PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._PURGE_INFLIGHT)
 TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
-"""How records end that a fatal error took along."""
+"""Error codes of records that a fatal error took along."""
 
 UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged it"
 
@@ -38,7 +38,7 @@ UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged i
 class Deliveries:
     """The records of one producer, which errors call `records`: how many were not acknowledged, and why.
 
-    InvalidConfigError where the configuration's delivery timeout has no meaning.
+    InvalidConfigError if the configuration's delivery timeout has no meaning.
     """
 
     def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
@@ -63,7 +63,7 @@ class Deliveries:
         on_error: Callable[[str, KafkaError], None],
         watcher: Callable[[KafkaError | None, Message], None] | None = None,
     ) -> Callable[[KafkaError | None, Message], None]:
-        """A delivery callback that passes each report on, and counts what a fatal error cut off.
+        """Return a delivery callback that passes each report on, and counts what a fatal error cut off.
 
         `on_error` is called with the topic of a record that failed. Nobody watches the record if `watcher` is
         None.
@@ -94,7 +94,7 @@ class Deliveries:
         self._lost += 1
 
     def serve(self, call: Callable[[float], Any], seconds: float) -> int:
-        """What a producer's `poll` or `flush` gives; a fatal error is kept for `check`.
+        """Return what a producer's `poll` or `flush` gives; a fatal error is kept for `check`.
 
         The reports of the records that a fatal error took with it come after it.
         """
@@ -167,7 +167,9 @@ class Deliveries:
 
 
 def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
-    """The fatal error that a call met, where Python hides it behind a SystemError; raises any other error.
+    """Return the fatal error that a call met, where Python hides it behind a SystemError.
+
+    Raises any other error.
 
     confluent-kafka leaves a fatal error pending, and calls the callbacks of the records it took along. Python
     then makes it the cause of a SystemError; or, seldom, a callback clears it, and the call ends "without
@@ -183,12 +185,12 @@ def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
 
 
 def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
-    """Whether the producer that raised this delivers nothing more."""
+    """Return whether the producer that raised this delivers nothing more."""
     return isinstance(error, confluent_kafka.KafkaException) and error.args[0].fatal()
 
 
 def why_failed(producer: Any, error: KafkaError) -> KafkaError:
-    """Why a transaction failed, where librdkafka says only that a call does not fit its state.
+    """Return why a transaction failed, where librdkafka says only that a call does not fit its state.
 
     A transaction fails by itself, for instance when the brokers refuse one of its records. A call at
     that moment tells of the state only; an attempt to begin another transaction fails with the reason.
@@ -207,7 +209,7 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
 
 
 def describe_error(error: KafkaError) -> str:
-    """What librdkafka says, and what it means where that is hard to guess."""
+    """Return what librdkafka says, and what it means where that is hard to guess."""
     text: str = error.str()
     if error.code() == error.TOPIC_AUTHORIZATION_FAILED:
         text += ". This user needs Write on the topic"
@@ -220,12 +222,15 @@ def describe_error(error: KafkaError) -> str:
 
 
 def describe_errors(errors: Iterable[KafkaError]) -> str:
-    """What librdkafka says, each fault once: it comes once a try, each time with another duration."""
+    """Return what librdkafka says, each fault once: it comes once a try, each time with another duration."""
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 
 
 def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
-    """A time among librdkafka's settings; InvalidConfigError unless a whole number within its bounds."""
+    """Return a time among librdkafka's settings.
+
+    InvalidConfigError unless a whole number within its bounds.
+    """
     text = str(config.get(name, default)).strip()
     # Not as Python reads it: librdkafka would stop at the first sign of 1_000 that is no digit.
     number = int(text) if re.fullmatch("-?[0-9]{1,10}", text) else least - 1

@@ -34,7 +34,7 @@ _OF_OIDC = {
 
 
 def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
-    """These settings, those of security that Java's clients have under the name that librdkafka wants.
+    """Return these settings, those of security that Java's clients have under the name that librdkafka wants.
 
     What librdkafka knows under its own name wins over what is translated. Raises InvalidConfigError where
     something that decides who we are or whom we trust cannot be translated.
@@ -60,7 +60,10 @@ def _untranslatable(name: str, why: str) -> InvalidConfigError:
 
 
 def _login(rest: dict[str, str]) -> dict[str, str]:
-    """User and password, or whom to ask for a token, from the login module; its setting is taken out."""
+    """Return user and password, or whom to ask for a token, from the login module.
+
+    Its setting is taken out.
+    """
     if _JAAS not in rest:
         return {}
     jaas: object = rest.pop(_JAAS)
@@ -87,7 +90,7 @@ def _login(rest: dict[str, str]) -> dict[str, str]:
 
 
 def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
-    """The login module and its options: `Module required name="value" ...;`."""
+    """Return the login module and its options: `Module required name="value" ...;`."""
     tokens = []
     end = 0
     for match in re.finditer(_WORD_OR_SIGN, jaas):

@@ -42,7 +42,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         serialized_value: bytes | bytearray | memoryview | None,
         cluster: Any,
     ) -> int:
-        """The partition of a record.
+        """Return the partition of a record.
 
         Raises:
             UnknownTopicError: the client knows no such topic.

@@ -19,29 +19,29 @@ FORMAT = 1
 """The format of an entry, and of the digest in it."""
 
 PREFIX = "copartition/"
-"""What the names of all ledgers' groups, and all transactional ids, begin with: grant permissions on it."""
+"""Prefix of all ledgers' groups and all transactional ids: grant permissions on this prefix."""
 
 
 def ledger_group(app_id: str) -> str:
-    """The consumer group that holds an application's ledger."""
+    """Return the consumer group that holds an application's ledger."""
     return f"{PREFIX}{app_id}"
 
 
 def transactional_id(app_id: str, topic: str, partition: int) -> str:
-    """The transactional id of the only writer that a partition has; no two partitions share one."""
+    """Return the transactional id of the only writer that a partition has; no two partitions share one."""
     return f"{ledger_group(app_id)}/{topic}/{partition}"  # a topic's name holds no slash
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a partition holds of the version that was written to it last.
+    """Says what a partition holds of the version that was written to it last.
 
     Attributes:
         records: how many of the version's records are in: the first so many.
         digest: of exactly these.
         done: whether that is all of them.
         partitions: the partition count that the version was placed for.
-        before: the partition count of the version before; 0 where there was none.
+        before: the partition count of the version before; 0 if there was none.
         topic_id: the topic's id in the cluster, which a topic of the same name made later does not have.
         format: of this entry and its digest.
         since: where readers of committed records stood when the transaction with this entry began; -1 where
@@ -61,12 +61,15 @@ class Entry:
     added: int = 0
 
     def metadata(self) -> str:
-        """What stands beside the offset."""
+        """Return what stands beside the offset."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def parse(cls, offset: int, metadata: str | None) -> Entry | None:
-        """The entry of a committed offset, None where there is none; ValueError for another application's."""
+        """Return the entry of a committed offset, None if there is none.
+
+        ValueError for another application's.
+        """
         if offset < 0:
             return None
         try:
@@ -83,7 +86,10 @@ class Entry:
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
-    """The entries of one topic's partitions; ValueError names one that another application committed."""
+    """Return the entries of one topic's partitions.
+
+    ValueError names one that another application committed.
+    """
     by_partition = {}
     for place in committed:
         try:

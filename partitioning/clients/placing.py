@@ -27,18 +27,21 @@ _BY_PROFILE = (DefaultHash, RandomChoice, RoundRobin, Sticky, StickyByTime)
 
 
 def strategy(partitioner: str | Partitioner) -> Partitioner:
-    """A partitioner by its registered name, or itself; UnknownStrategyError where the name is of none."""
+    """Return a partitioner by its registered name, or itself.
+
+    UnknownStrategyError if the name is of none.
+    """
     return get_partitioner(partitioner) if isinstance(partitioner, str) else partitioner
 
 
 def check_explicit(topic: str, partition: object) -> None:
-    """MisplacedRecordError where an explicit partition is no number: to librdkafka True is 1."""
+    """MisplacedRecordError if an explicit partition is no number: to librdkafka True is 1."""
     if not is_integer(partition):
         raise MisplacedRecordError(f"a record of topic {topic!r} has partition {partition!r}; give a number")
 
 
 def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
-    """The `partitioner` of librdkafka that places keys that are not empty as this strategy does, if any."""
+    """Return librdkafka's `partitioner` that places keys that are not empty as this strategy does, if any."""
     # A stranger's subclass may place otherwise.
     if not isinstance(partitioner, _BY_PROFILE) or type(partitioner) not in _BY_PROFILE:
         return None
@@ -49,7 +52,10 @@ def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
 
 @lru_cache(maxsize=1024)
 def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...]) -> TopicLayout:
-    """The layout of a topic with these partitions; InvalidLayoutError unless their numbers are 0 to n - 1."""
+    """Return the layout of a topic with these partitions.
+
+    InvalidLayoutError unless their numbers are 0 to n - 1.
+    """
     if sorted(partitions) != list(range(len(partitions))):
         raise InvalidLayoutError(
             f"topic {topic!r}: the client's metadata is incomplete; it has partitions {sorted(partitions)}, "
@@ -60,9 +66,9 @@ def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...
 
 
 class TopicPlacer:
-    """Where one topic's records go; several threads may ask.
+    """Places one topic's records; several threads may ask.
 
-    `batches_told`: whether `batch_ended` will be called. InvalidConfigError where it will not be and the
+    `batches_told`: whether `batch_ended` will be called. InvalidConfigError if it will not be and the
     strategy would therefore stay with one partition.
     """
 
@@ -82,13 +88,13 @@ class TopicPlacer:
 
     @property
     def minds_batches(self) -> bool:
-        """Whether the strategy makes anything of a batch's end."""
+        """True if the end of a batch matters to the strategy."""
         return self._bytes_aware is not None or self._batch_aware is not None
 
     def place(self, key: bytes | None, layout: TopicLayout) -> int:
-        """The partition of a record with this serialized key.
+        """Return the partition of a record with this serialized key.
 
-        MisplacedRecordError if the topic lacks it; BrokenPluginError where the strategy ends the process.
+        MisplacedRecordError if the topic lacks it; BrokenPluginError if the strategy ends the process.
         """
         with self._lock:
             if self._time_aware is not None:
@@ -150,9 +156,9 @@ class TopicCallable:
     def __call__(
         self, key_bytes: bytes | None, all_partitions: Collection[int], available: Collection[int]
     ) -> int:
-        """The partition of a record.
+        """Return the partition of a record.
 
-        InvalidLayoutError where the client knows only some of the topic's partitions, MisplacedRecordError
+        InvalidLayoutError if the client knows only some of the topic's partitions, MisplacedRecordError
         where the strategy chose a partition that the topic does not have.
         """
         layout = layout_of(self._topic, tuple(all_partitions), tuple(available))

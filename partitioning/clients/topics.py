@@ -1,4 +1,4 @@
-"""What the cluster last said about its topics, for a client that must name the partition itself."""
+"""Keeps what the cluster last said about its topics, for a client that must name partitions itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from partitioning.interface import Partitioner, TopicLayout
 Ask: TypeAlias = Callable[[str, float], Any]  # topic, seconds -> confluent-kafka's ClusterMetadata
 
 ANY_PARTITION = -1
-"""What confluent-kafka takes for "no explicit partition"."""
+"""confluent-kafka's number for "no explicit partition"."""
 
 _REFRESH_MS = 300_000  # librdkafka's own default
 _MOST_REFRESH_MS = 3_600_000  # likewise
@@ -40,7 +40,7 @@ _MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE
 
 
 def encoded(part: str | bytes | None) -> bytes | None:
-    """A key or value as confluent-kafka sends it."""
+    """Return a key or value as confluent-kafka sends it."""
     return part.encode() if isinstance(part, str) else part
 
 
@@ -62,7 +62,7 @@ class Topic:
     meeting: Lock = field(default_factory=Lock)
 
     def place(self, key: bytes | None) -> int:
-        """The partition of a record with this serialized key."""
+        """Return the partition of a record with this serialized key."""
         assert self.layout is not None
         return self.placer.place(key, self.layout)
 
@@ -78,12 +78,12 @@ class Topics:
 
     A layout is asked for when first needed, which may block for `max_block_ms`, and in the background when it
     is older than `topic.metadata.refresh.interval.ms`. While no broker answers, the old one serves on, and no
-    other topic is asked for. InvalidConfigError where `config` has a partitioner or a setting without
+    other topic is asked for. InvalidConfigError if `config` has a partitioner or a setting without
     meaning.
 
     Attributes:
         hashing: librdkafka's setting for a `partitioner` that places keyed records by the strategy's own
-            hash; empty where it has none.
+            hash; empty if it has none.
         hashed: the topics, known to the cluster, whose keyed records may be left to it.
     """
 
@@ -112,7 +112,7 @@ class Topics:
         self.hashed: set[str] = set()
 
     def trusted(self, name: str, ask: Ask) -> Topic | None:
-        """A topic that needs no question before a record is placed; None for one that does.
+        """Return a topic that needs no question before a record is placed; None for one that does.
 
         A layout that is due is asked for in the background; arguments as of `current`.
         """
@@ -124,7 +124,7 @@ class Topics:
         return topic
 
     def current(self, name: str, ask: Ask) -> Topic:
-        """A topic, after the cluster was asked for its layout if it has to be (`Producer.list_topics`).
+        """Return a topic; if need be, the cluster is asked for its layout first (`Producer.list_topics`).
 
         Raises:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
@@ -139,7 +139,10 @@ class Topics:
             self._forget(name, topic)
 
     def meet(self, name: str, ask: Ask) -> Topic:
-        """A topic, after the cluster was asked for its layout; arguments and errors as of `current`."""
+        """Return a topic, after the cluster was asked for its layout.
+
+        Arguments and errors as of `current`.
+        """
         topic = self._topics.get(name)
         if topic is None:
             topic = self._topics.setdefault(name, Topic(TopicPlacer(name, self._partitioner)))
@@ -149,7 +152,7 @@ class Topics:
         return topic
 
     def _is_due(self, topic: Topic) -> bool:
-        """Whether this topic's layout is too old, and brokers are not known to be silent."""
+        """Return whether this topic's layout is too old, and brokers are not known to be silent."""
         return (now := monotonic()) >= topic.fresh_until and now >= self._silent_until
 
     def _refresh_soon(self, ask: Ask) -> None:
@@ -180,7 +183,10 @@ class Topics:
             return False
 
     def _refreshed(self, name: str, topic: Topic, ask: Ask) -> bool:
-        """Whether the topic is there; where nobody answers, its last layout serves on for some seconds."""
+        """Return whether the topic is there.
+
+        Where nobody answers, its last layout serves on for some seconds.
+        """
         if monotonic() >= self._silent_until:
             try:
                 layout = _layout(name, ask, _REFRESH_WITHIN_S)
@@ -228,7 +234,7 @@ class Topics:
 
 
 def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
-    """Why brokers send us away, by a client of its own.
+    """Return why brokers send us away, by a client of its own.
 
     The producer itself learns it when it is polled, which would call the delivery callbacks in mid-produce.
     """
@@ -243,7 +249,7 @@ def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
 
 
 def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
-    """The layout as of now; None where the topic is not there, or not yet."""
+    """Return the layout as of now; None if the topic is not there, or not yet."""
     topic = ask(name, within_s).topics[name]
     if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
         hint = ""

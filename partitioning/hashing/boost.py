@@ -39,7 +39,7 @@ def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> 
 
 
 def _hash_rows(matrix: Words, lengths: Words) -> NDArray[np.int32]:
-    """Keys of as many full words each; the last column begins with what else a key has."""
+    """Return keys of as many full words each; the last column begins with what else a key has."""
     matrix[:, -1] &= (np.uint64(1) << ((lengths & np.uint64(7)) << np.uint64(3))) - np.uint64(1)
     position = _FIRST
     states = lengths ^ np.uint64(_FIRST)
@@ -50,7 +50,7 @@ def _hash_rows(matrix: Words, lengths: Words) -> NDArray[np.int32]:
 
 
 def _folded_product(value: int) -> int:
-    """The two halves of a 128-bit product, one upon the other."""
+    """Return the two halves of a 128-bit product, one upon the other."""
     product = value * _MULTIPLIER
     return (product ^ product >> 64) & _MASK
 

@@ -17,7 +17,7 @@ def crc32(key: bytes) -> int:
 
 
 def _byte_table() -> Words:
-    """The state after each byte, from a zero state."""
+    """Return the state after each byte, from a zero state."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, np.uint32(_POLYNOMIAL), np.uint32(0)) ^ (table >> np.uint32(1))
@@ -25,14 +25,17 @@ def _byte_table() -> Words:
 
 
 def _before_zeros(state: int, count: int) -> int:
-    """The state from which so many zero bytes lead to this one."""
+    """Return the state from which so many zero bytes lead to this one."""
     for _ in range(8 * count):
         state = ((state ^ _POLYNOMIAL) << 1) | 1 if state >> 31 else state << 1
     return state
 
 
 def _after_zeros(count: int) -> Words:
-    """The states after so many zero bytes, from each state of 16 bits: those of its two bytes, by XOR."""
+    """Return the states after so many zero bytes, from each state of 16 bits.
+
+    Those of its two bytes, by XOR.
+    """
     low, high = np.arange(256, dtype=np.uint32), np.arange(0, 1 << 16, 256, dtype=np.uint32)
     for _ in range(count):
         low, high = (np.right_shift(states, _8) ^ _BYTE[states & _FF] for states in (low, high))

@@ -14,7 +14,7 @@ _MULTIPLIER = float(0x5BD1E995)
 
 
 def kafkajs_murmur2(key: bytes) -> int:
-    """The legacy murmur2 of kafkajs of one key: signed 32-bit."""
+    """Hash one key as the legacy murmur2 of kafkajs does: signed 32-bit."""
     length = len(key)
     state = _SEED ^ length
     for offset in range(0, length, 4):

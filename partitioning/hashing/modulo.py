@@ -1,4 +1,4 @@
-"""How a signed 32-bit hash becomes a partition: three sign rules, a scalar and a columnar twin."""
+"""A signed 32-bit hash becomes a partition by one of three sign rules, each a scalar and a columnar twin."""
 
 from typing import Literal, TypeAlias
 
@@ -10,14 +10,14 @@ SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
 
 
 def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
-    """The partition, 0 to `num_partitions` - 1, of one hash."""
+    """Return the partition, 0 to `num_partitions` - 1, of one hash."""
     if sign == "absolute":
         return abs(hash_value) % num_partitions
     return (hash_value & (0x7FFFFFFF if sign == "mask" else 0xFFFFFFFF)) % num_partitions
 
 
 def partitions_of(hashes: NDArray[np.int32], num_partitions: int, sign: SignRule) -> NDArray[np.int32]:
-    """The partition of each hash: int32 of the same shape."""
+    """Return the partition of each hash: int32 of the same shape."""
     if sign == "absolute":
         dividend = np.abs(hashes).view(np.uint32)  # -(2**31) stays as it is, which is right as unsigned
     elif sign == "mask":

@@ -34,7 +34,7 @@ class WordHash(NamedTuple):
         scalar: the hash of one key, modulo 2**32.
         start: from the keys' lengths in bytes, the first states.
         mix: (states, words, scratch, scratch) take a full word of each key.
-        finish: (states, lengths, scratch) make the states the hashes; None where they are.
+        finish: (states, lengths, scratch) make the states the hashes; None if they are.
         tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
             word; not called where no key has any. None: `start` gives states from which the zeros that
             fill the first word of a key lead to where the key begins.
@@ -48,7 +48,7 @@ class WordHash(NamedTuple):
 
 
 def constant(value: int) -> NDArray[np.uint32]:
-    """A uint32 operand that NumPy need not convert on each call."""
+    """Return a uint32 operand that NumPy need not convert on each call."""
     return np.array(value, dtype=np.uint32)
 
 
@@ -58,7 +58,7 @@ _FULL = constant(0xFFFFFFFF)
 
 
 def start_by_length(states: Words, lengths: Words) -> Words:
-    """A `start` of states for keys whose length is 0, 1, 2 or 3 modulo 4."""
+    """Return a `start` of states for keys whose length is 0, 1, 2 or 3 modulo 4."""
     return states.take(lengths & _THREE, mode="clip")
 
 
@@ -77,7 +77,10 @@ def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.ui
 
 
 def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
-    """The `width` bytes from each start on, and zeros beyond both ends of the data: shape (n, width)."""
+    """Return the `width` bytes from each start on, and zeros beyond both ends of the data.
+
+    Shape (n, width).
+    """
     base, limit = int(starts.min()), int(starts.max()) + width
     before, after = max(-base, 0), max(limit - len(data), 0)
     data = data[max(base, 0) : limit]
@@ -107,7 +110,7 @@ def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def _have_one_length(bounds: NDArray[np.int64]) -> bool:
-    """Whether there are some keys, and all have one length of full words."""
+    """Return whether there are some keys, and all have one length of full words."""
     rows = len(bounds) - 1
     if rows < _FEW_ROWS:
         return False
@@ -133,14 +136,14 @@ def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDA
 
 
 def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np.intp], Words]:
-    """The stable order of the keys by falling length, and the lengths in that order."""
+    """Return the stable order of the keys by falling length, and the lengths in that order."""
     falling = (longest - lengths).astype(np.min_scalar_type(longest))  # NumPy sorts small integers by radix
     order = np.argsort(falling, kind="stable")
     return order, lengths.astype(np.uint32).take(order, mode="clip")
 
 
 def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-    """Keys of as many words each, and no tail."""
+    """Hash keys of as many words each, and no tail."""
     matrix = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(states), -1)
     length = np.array([matrix.shape[1] * 4], dtype=np.uint32)
     start = rule.start(length)
@@ -162,7 +165,7 @@ def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data
 def _hash_rows(
     rule: WordHash, states: Words, lengths: Words, starts: NDArray[np.int64], data: NDArray[np.uint8]
 ) -> None:
-    """Keys longest first: those with 2**i to 2**(i + 1) - 1 words are copied out together."""
+    """Hash keys longest first: those with 2**i to 2**(i + 1) - 1 words are copied out together."""
     words = (lengths if rule.tail else lengths + _THREE) >> 2
     begin = 0
     while begin < len(states):

@@ -1,4 +1,4 @@
-"""What Java's `hashCode` and `HashMap` do; both decide where Kafka puts things.
+"""Java's `hashCode` and `HashMap`, both of which decide where Kafka puts things, are modelled here.
 
 `HashMap` and `HashSet` are called one by one, as in Java. `hash_map_order` is the order of a map that is only
 filled; `many_maps` has that of many at once. `TimelineKeys` is the order of Kafka's own map, in which a

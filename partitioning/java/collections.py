@@ -44,8 +44,8 @@ class TimelineKeys(Generic[H]):
         if (self._size + 1) * _MAX_LOAD_FACTOR > len(self._slots):
             before, self._slots = self._slots, [[] for _ in range(2 * len(self._slots))]
             for slot in before:
-                for each in slot:
-                    self._slot(each).append(each)
+                for entry in slot:
+                    self._slot(entry).append(entry)
         slot = self._slot(key)
         if key not in slot:
             slot.insert(0, key)
@@ -71,7 +71,7 @@ _WORD = 0xFFFFFFFF
 
 
 def scala_set_order(names: Iterable[str]) -> list[str]:
-    """The names, each once, in the order in which Scala's set of them gives them back."""
+    """Return the names, each once, in the order in which Scala's set of them gives them back."""
     once = list(dict.fromkeys(names))
     if len(once) <= _KEPT_AS_THEY_COME:
         return once
@@ -114,7 +114,7 @@ class PriorityQueue(Generic[E]):
         self._sift_up(len(self.heap) - 1, element)
 
     def poll(self) -> E | None:
-        """`poll`: the first element, out of the queue; None where it is empty. `siftDown` of the last one."""
+        """`poll`: the first element, out of the queue; None if it is empty. `siftDown` of the last one."""
         if not self.heap:
             return None
         first, last = self.heap[0], self.heap.pop()

@@ -17,7 +17,10 @@ FEW = 256
 
 
 def utf16_key(text: str) -> bytes:
-    """The sort key that orders text as Java's `String.compareTo`: by UTF-16 code unit, not by code point."""
+    """Return the sort key that orders text as Java's `String.compareTo`.
+
+    By UTF-16 code unit, not by code point.
+    """
     return text.encode("utf-16-be", "surrogatepass")
 
 
@@ -92,7 +95,7 @@ def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def spread_hash(key: Key) -> int:
-    """A key's hash code as `HashMap` uses it."""
+    """Return a key's hash code as `HashMap` uses it."""
     if isinstance(key, str):
         code = known_string_hash(key)
     elif isinstance(key, TopicPartition):
@@ -109,7 +112,7 @@ def spread_hash(key: Key) -> int:
 
 
 def rank(key: Key) -> Rank:
-    """A key's place among those with the same hash."""
+    """Return a key's place among those with the same hash."""
     if isinstance(key, str):
         return (utf16_key(key),)
     if isinstance(key, uuid.UUID):
@@ -123,6 +126,6 @@ _known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 
 def _signed(value: int, bits: int) -> int:
-    """What a Java integer of so many bits keeps of a value."""
+    """Return what a Java integer of so many bits keeps of a value."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

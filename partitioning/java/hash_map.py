@@ -29,10 +29,10 @@ DEFAULT_LENGTH = 16
 """The table of `new HashMap()` and `new HashSet()`."""
 
 TREEIFY = 8
-"""How many keys a bin may hold before it becomes a tree: `HashMap.TREEIFY_THRESHOLD`."""
+"""Number of keys that a bin may hold before it becomes a tree: `HashMap.TREEIFY_THRESHOLD`."""
 
 UNTREEIFY = 6
-"""What is left of a tree when its table grows is a list up to this size: `HashMap.UNTREEIFY_THRESHOLD`."""
+"""Size up to which the rest of a tree becomes a list when its table grows: `UNTREEIFY_THRESHOLD`."""
 
 SHORTEST_WITH_TREES = 64
 """A shorter table grows where it would need a tree: `HashMap.MIN_TREEIFY_CAPACITY`."""
@@ -41,7 +41,7 @@ _LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in rang
 
 
 def table_length(capacity: int) -> int:
-    """Length of the table of `new HashMap(capacity)`: `HashMap.tableSizeFor`."""
+    """Return length of the table of `new HashMap(capacity)`: `HashMap.tableSizeFor`."""
     return 1 << max(capacity - 1, 0).bit_length()
 
 
@@ -56,7 +56,7 @@ def table_lengths(capacities: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def threshold(length: int) -> int:
-    """How many keys a table may hold before it grows: three quarters of its length."""
+    """Return how many keys a table may hold before it grows: three quarters of its length."""
     return length * 3 // 4
 
 
@@ -66,7 +66,7 @@ def grown_lengths(lengths: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDA
 
 
 def hash_map_capacity(size: Size) -> Size:
-    """The capacity `new HashMap(map)` starts with, and `new HashMap((int) (size / 0.75f + 1))`.
+    """Return the capacity `new HashMap(map)` starts with, and `new HashMap((int) (size / 0.75f + 1))`.
 
     That of a copy is as in Java 8 to 18. Java 19 and newer differ at 3, 6, 12, 24, ... entries only
     (JDK-8281631).
@@ -75,7 +75,7 @@ def hash_map_capacity(size: Size) -> Size:
 
 
 def hash_set_capacity(size: int) -> int:
-    """The capacity `new HashSet(collection)` starts with.
+    """Return the capacity `new HashSet(collection)` starts with.
 
     That of Java 8 to 18. Java 19 and newer differ at 12, 24, 48, ... elements only (JDK-8284780).
     """
@@ -83,7 +83,7 @@ def hash_set_capacity(size: int) -> int:
 
 
 def hash_set_lengths(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Length of the table of `new HashSet(collection)`, for collections of these sizes."""
+    """Return length of the table of `new HashSet(collection)`, for collections of these sizes."""
     return np.maximum(table_lengths(hash_map_capacity(sizes)), DEFAULT_LENGTH)
 
 
@@ -93,7 +93,7 @@ H = TypeVar("H", bound=Hashable)
 
 
 class HashTable(Generic[H]):
-    """What a `HashMap` or `HashSet` keeps its keys in; here they can be anything that stands for Java's.
+    """Keeps keys as Java's `HashMap` and `HashSet` do; a key can be anything that stands for Java's.
 
     `hash_of` is a key's hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed; `rank_of` orders keys with the
     same hash, as their `compareTo` does.
@@ -115,7 +115,7 @@ class HashTable(Generic[H]):
         return key in self._hashes
 
     def __iter__(self) -> Iterator[H]:
-        """The keys in the order Java gives them."""
+        """Yield the keys in the order Java gives them."""
         if self._has_ties:
             raise TreeBinError(
                 "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java orders by "
@@ -157,7 +157,7 @@ class HashTable(Generic[H]):
                 self._bins[index] = rest
 
     def state(self) -> Hashable:
-        """Everything that its order depends on, now and after later calls."""
+        """Return everything that its order depends on, now and after later calls."""
         bins = [
             (index, content.state() if isinstance(content, TreeBin) else tuple(content))
             for index, content in sorted(self._bins.items())
@@ -313,7 +313,7 @@ def hash_map_order(
 def _order_with_trees(
     mixed: NDArray[np.int32], capacity: int, keys: Sequence[str] | NDArray[np.int64] | None
 ) -> NDArray[np.intp]:
-    """The order where a bin is so crowded that the table grows for it or has a tree: key by key."""
+    """Return the order where a bin is so crowded that the table grows for it or has a tree: key by key."""
 
     def rank_of(row: int) -> Rank:
         key = () if keys is None else keys[row]

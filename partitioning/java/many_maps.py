@@ -30,7 +30,7 @@ def iteration_order(
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> Order:
-    """The order in which tables give back their entries.
+    """Return the order in which tables give back their entries.
 
     Table i has `sizes[i]` rows (1 or more) from `starts[i]`, in the order the entries were added at the tail.
     Its length is `first[i]` to begin with and `last[i]` in the end. `hashes` are the rows' `spread` hash
@@ -81,11 +81,11 @@ def iteration_order(
 def map_order(
     maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Positions of keys in the order in which maps give them back, map after map.
+    """Return positions of keys in the order in which maps give them back, map after map.
 
     `maps` is the map of each key. Keys that end up in one bin stay as they are; so the last one that
     `computeIfAbsent` brought comes first. `hashes` are `spread` hash codes; `lengths` are those of the table
-    of each key's map in the end, 1 where a map's keys are in order.
+    of each key's map in the end, 1 if a map's keys are in order.
     """
     return sort_positions(maps, hashes & (lengths - 1))
 
@@ -93,7 +93,7 @@ def map_order(
 def crowded_maps(
     maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """The maps in which Java may have built trees, however long their tables were to begin with.
+    """Return the maps in which Java may have built trees, however long their tables were to begin with.
 
     `maps` is the map of each key that was ever in one, keys in the order in which they came; `hashes` are
     `spread` hash codes; `lengths` are those of each map's table in the end.
@@ -124,7 +124,7 @@ def _crowded_while_growing(
     last: NDArray[np.int64],
     most: int,
 ) -> NDArray[np.bool_]:
-    """Which tables had, before they had their last length, a bin with more than `most` entries."""
+    """Return which tables had, before they had their last length, a bin with more than `most` entries."""
     crowded = np.zeros(len(sizes), np.bool_)
     length = TREEIFY  # a shorter table has grown before a bin is crowded
     while length < last.max(initial=0):
@@ -139,7 +139,7 @@ def _crowded_while_growing(
 
 
 def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The tables in which something holds between a row and the next one."""
+    """Return the tables in which something holds between a row and the next one."""
     between[starts[1:] - 1] = False
     if not between.any():
         return np.empty(0, np.intp)
@@ -147,7 +147,10 @@ def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> ND
 
 
 def _crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:
-    """Which tables have a bin with more than `most` entries; rows are sorted by bucket in each table."""
+    """Return which tables have a bin with more than `most` entries.
+
+    Rows are sorted by bucket in each table.
+    """
     crowded = np.zeros(len(starts), np.bool_)
     together = np.flatnonzero(bucket[most:] == bucket[:-most])
     if len(together):

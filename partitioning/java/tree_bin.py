@@ -44,7 +44,7 @@ class TreeBin(Generic[H]):
         return (node.key for node in self._listed())
 
     def state(self) -> Hashable:
-        """Everything that its order depends on, now and later."""
+        """Return everything that its order depends on, now and later."""
         return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._listed())
 
     def add(self, key: H, spread: int) -> None:

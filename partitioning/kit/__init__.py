@@ -1,1 +1,1 @@
-"""What every package shares: nothing in here knows a key, a group or a broker."""
+"""All packages share these helpers; nothing in here knows a key, a group or a broker."""

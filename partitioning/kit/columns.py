@@ -13,21 +13,21 @@ FEW = 1_000
 
 
 def join(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
-    """One column after the other, without a copy where one is empty."""
+    """Join columns one after the other, without a copy if one is empty."""
     if not len(first):
         return second
     return np.concatenate([first, second]) if len(second) else first
 
 
 def bounds(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Where runs of these sizes begin, one after the other, and last where they end."""
+    """Return where runs of these sizes begin, one after the other, and last where they end."""
     edges = np.zeros(len(sizes) + 1, np.int64)
     sizes.cumsum(out=edges[1:])
     return edges
 
 
 def run_starts(column: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Where runs of equal numbers begin."""
+    """Return where runs of equal numbers begin."""
     begins = np.empty(len(column), np.bool_)
     begins[:1] = True
     np.not_equal(column[1:], column[:-1], out=begins[1:])
@@ -35,7 +35,7 @@ def run_starts(column: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
-    """How long runs are that begin here, the last of which ends at `stop`."""
+    """Return how long runs are that begin here, the last of which ends at `stop`."""
     sizes = np.empty(len(starts), np.intp)
     np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
     sizes[-1:] = stop - starts[-1:]
@@ -43,13 +43,13 @@ def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
 
 
 def runs(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where runs of equal numbers begin, and how long they are."""
+    """Return where runs of equal numbers begin, and how long they are."""
     starts = run_starts(column)
     return starts, run_sizes(starts, len(column))
 
 
 def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where each value is, or would be, in an ascending column, and whether it is there."""
+    """Return where each value is, or would be, in an ascending column, and whether it is there."""
     at = np.searchsorted(column, values)
     present = at < len(column)
     present[present] = column[at[present]] == values[present]
@@ -57,20 +57,20 @@ def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], ND
 
 
 def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The position of each row in its run of equal numbers."""
+    """Return the position of each row in its run of equal numbers."""
     starts, sizes = runs(column)
     return np.arange(len(column)) - starts.repeat(sizes)
 
 
 def inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The place of each row in an order that has every row once."""
+    """Return the place of each row in an order that has every row once."""
     place = np.empty(len(order), np.intp)
     place[order] = np.arange(len(order))
     return place
 
 
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """The rows grouped by member, and where each starts: member m has rows `starts[m]:starts[m + 1]`.
+    """Return the rows grouped by member, and where each starts: member m has rows `starts[m]:starts[m + 1]`.
 
     Rows keep their order inside a member.
     """
@@ -83,7 +83,7 @@ def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.in
 def sort_rows(
     high: NDArray[np.integer], middle: NDArray[np.integer], low: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The rows (high, middle, low) in ascending order, as three columns."""
+    """Return the rows (high, middle, low) in ascending order, as three columns."""
     columns, key = (high, middle, low), None
     if len(high) > FEW:
         lowest = [int(column.min()) for column in columns]
@@ -105,7 +105,10 @@ def sort_rows(
 
 
 def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Positions of the rows (high, low) in ascending order; ties stay as they are. Numbers are 0 or more."""
+    """Return positions of the rows (high, low) in ascending order; ties stay as they are.
+
+    Numbers are 0 or more.
+    """
     bits = len(high).bit_length()
     widths = (int(high.max(initial=0)).bit_length(), int(low.max(initial=0)).bit_length())
     key = _packed((high, low), (0, 0), widths, spare=bits)
@@ -119,7 +122,7 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
 
 
 def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
-    """The numbers of ranges, `sizes` from `starts`, one after the other, in the type of both arguments."""
+    """Return the numbers of ranges, `sizes` from `starts`, one after the other, in the arguments' type."""
     ends = np.cumsum(sizes, dtype=sizes.dtype)
     shifts: NDArray[Any] = np.repeat(starts - ends + sizes, sizes)
     shifts += np.arange(len(shifts), dtype=shifts.dtype)
@@ -129,7 +132,7 @@ def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[A
 def _packed(
     columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], widths: Sequence[int], *, spare: int = 0
 ) -> NDArray[np.int64] | None:
-    """Each row as one integer that compares as it does, or None where it would need more than 63 bits.
+    """Return each row as one integer that compares as it does, or None if it would need more than 63 bits.
 
     A sort of these is ten times as fast as one by several keys. Columns are the most significant one first;
     `lowest` is taken off each, and its rest needs so many bits (`widths`); the caller needs `spare` more.
@@ -148,17 +151,17 @@ def _packed(
 
 
 def sums(group: NDArray[np.integer[Any]], amount: NDArray[Any], groups: int) -> NDArray[np.int64]:
-    """The sum of each group; exact, because amounts of partitions are far below 2**53."""
+    """Return the sum of each group; exact, because amounts of partitions are far below 2**53."""
     return np.bincount(group, amount, groups).astype(np.int64)
 
 
 def sorted_by(key: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The rows in the order of their keys, 0 or more; ties stay as they are."""
+    """Return the rows in the order of their keys, 0 or more; ties stay as they are."""
     return in_order(np.arange(len(key)), key)
 
 
 def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
-    """These rows in the order of their keys, 0 or more; ties stay as they are."""
+    """Return these rows in the order of their keys, 0 or more; ties stay as they are."""
     if not len(key) or key.min() == (largest := key.max()):
         return rows
     small = largest < 1 << 16  # NumPy sorts 16 bits by radix
@@ -168,7 +171,7 @@ def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
 def groups(
     rows: NDArray[np.intp], *keys: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Rows grouped and sorted by all keys (the least significant one first), where groups begin, and sizes.
+    """Group and sort rows by all keys (the least significant one first); return rows, first rows and sizes.
 
     The rows are ascending; keys are of all rows there are.
     """
@@ -184,7 +187,10 @@ def groups(
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
-    """The different ones of some numbers, in order; `np.unique` hashes them first, which takes longer."""
+    """Return the different ones of some numbers, in order.
+
+    `np.unique` hashes them first, which takes longer.
+    """
     ordered = np.sort(numbers)
     return ordered[run_starts(ordered)]
 

@@ -26,12 +26,12 @@ _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 
 
 def decode_json(text: str) -> Any:
-    """The value that a JSON text says; ValueError where the text is no JSON."""
+    """Return the value that a JSON text says; ValueError if the text is no JSON."""
     return _decode(msgspec.json.decode, text)
 
 
 def decode_toml(text: str) -> Any:
-    """The value that a TOML text says; ValueError where the text is no TOML."""
+    """Return the value that a TOML text says; ValueError if the text is no TOML."""
     if key := _LONG_KEY.search(text):
         line = text.count("\n", 0, key.start()) + 1
         raise ValueError(f"line {line}: a key of more than 100 parts, {key[0][:40]!r}...")
@@ -39,7 +39,10 @@ def decode_toml(text: str) -> Any:
 
 
 def decode_yaml(text: str) -> Any:
-    """The value that a YAML text says; ValueError for other text, ModuleNotFoundError without PyYAML."""
+    """Return the value that a YAML text says.
+
+    ValueError for other text, ModuleNotFoundError without PyYAML.
+    """
     import yaml  # noqa: PLC0415 - an optional package
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,4 +1,4 @@
-"""How much is believed: Kafka's own limits, and bounds that spare the machine's memory.
+"""Bounds on input: Kafka's own limits, and limits that spare the machine's memory.
 
 Numbers and texts come from files, captures and command lines, so each is bounded before anything is made of
 it. The bounds are far above what a cluster can hold: no real group meets them.
@@ -31,7 +31,7 @@ MAX_SCENARIO_EVENTS = 2**20
 """Events of a scenario; an event that concerns every consumer counts once for each."""
 
 MAX_SCENARIO_LOOKS = 2**20
-"""How often the conditions of a scenario, or one of its autoscalers, look at the group: a look a second for
+"""Bound on the looks at the group of a scenario's conditions, or of one autoscaler: a look a second for
 twelve days."""
 
 MAX_RUNS = 100_000
@@ -59,7 +59,7 @@ def check_members(count: int, error: Callable[[str], Exception], where: str) -> 
 
 
 def parse_number(text: str, most: int) -> int | None:
-    """The number that decimal digits say, None where they are none or it is above `most`."""
+    """Return the number that decimal digits say, None if they are none or it is above `most`."""
     # Python refuses to read thousands of digits; no number of Kafka's has more than 19.
     if len(text) > 19 or not (text.isascii() and text.isdecimal()) or int(text) > most:
         return None

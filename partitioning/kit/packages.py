@@ -12,14 +12,14 @@ from partitioning.errors import MissingDependencyError
 
 
 def version() -> str:
-    """The version of copartition, which all its packages have."""
+    """Return the version of copartition, which all its packages have."""
     from importlib import metadata  # noqa: PLC0415 - costs more than the rest of the module
 
     return metadata.version("copartition")
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """The names that a module offers: its `__all__`, or all that it has imported, but no modules."""
+    """Return the names that a module offers: its `__all__`, or all that it has imported, but no modules."""
     imported = (name for name, value in vars(module).items() if not isinstance(value, ModuleType))
     return getattr(module, "__all__", None) or sorted(name for name in imported if name[0] != "_")
 
@@ -67,14 +67,14 @@ def needs(what: str, extra: str) -> Iterator[None]:
 
 
 def read_data(package: str, name: str) -> str:
-    """The text of a file that stands beside the modules of a package."""
+    """Return the text of a file that stands beside the modules of a package."""
     content = get_data(package, name)
     assert content is not None, f"{package} has no loader that reads files"
     return content.decode()
 
 
 def read_toml(package: str, name: str) -> dict[str, Any]:
-    """The content of a TOML file of a package."""
+    """Return the content of a TOML file of a package."""
     import tomllib  # noqa: PLC0415 - to place a key takes no TOML
 
     return tomllib.loads(read_data(package, name))

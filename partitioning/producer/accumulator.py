@@ -29,17 +29,20 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """Whether it can go at once."""
+        """True if the batch can go at once."""
         return self.closed or self.size >= self.buffer
 
     def has_room(self, payload: int, timestamp: int) -> bool:
-        """Whether the record fits; a first one always does. A batch that is too full for one is closed."""
+        """Return whether the record fits; a first one always does.
+
+        A batch that is too full for one is closed.
+        """
         if self.records and self.size + self._bytes_of(payload, timestamp) > self.buffer:
             self.closed = True
         return not self.closed
 
     def try_append(self, payload: int, timestamp: int) -> int:
-        """Bytes the record adds, 0 where there is no room."""
+        """Return bytes the record adds, 0 if there is no room."""
         if not self.has_room(payload, timestamp):
             return 0
         added = self._bytes_of(payload, timestamp)
@@ -52,7 +55,7 @@ class Batch:
 
 
 class Appended(NamedTuple):
-    """What became of a record.
+    """Says what became of a record.
 
     Attributes:
         added: bytes by which the batches grew.
@@ -74,7 +77,7 @@ class Accumulator:
     `leaders` are the brokers that lead each partition (None: nobody); a broker's are drained in the order of
     `layout.available`. `strategy` chooses for unkeyed records; it is asked here where that depends on the
     bytes appended (`BytesAware`), and sees the queues if it wants to (`LoadAware`). `allocate` takes memory
-    for a new batch, and says when it had it; None where it timed out.
+    for a new batch, and says when it had it; None if it timed out.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class Accumulator:
         self._drained_at: dict[int, float] = {}
 
     def append(self, placed: int, payload: int, now: float) -> Appended | None:
-        """Puts a record into a batch; None where `max.block.ms` passed before there was memory for one.
+        """Puts a record into a batch; None if `max.block.ms` passed before there was memory for one.
 
         `payload` is the record's `payload_size`; where `placed` is -1, `strategy` chooses the partition.
         `now` is in ms.
@@ -133,7 +136,10 @@ class Accumulator:
         return Appended(queue[-1], added, opened, len(queue) > 1 or queue[-1].full, buffer)
 
     def opens(self, partition: int, payload: int, now: float) -> bool:
-        """Whether the record finds no batch with room; the question closes one that is too full for it."""
+        """Return whether the record finds no batch with room.
+
+        The question closes one that is too full for it.
+        """
         queue = self._queues.get(partition)
         return not (queue and queue[-1].has_room(payload, int(now)))
 
@@ -160,7 +166,7 @@ class Accumulator:
             self._drained_at[broker] = now
 
     def drain(self, broker: int, most: int) -> list[Batch]:
-        """A request: the first batch of every partition, ready or not, up to so many bytes or one batch."""
+        """Return a request: the first batch of every partition, ready or not, up to some bytes or a batch."""
         partitions = self._partitions_of.get(broker, [])
         start = self._drain_from.get(broker, 0)
         drained: list[Batch] = []
@@ -179,14 +185,14 @@ class Accumulator:
         return drained
 
     def _stick(self, sticky: BytesAware) -> int:
-        """The partition of an unkeyed record, the next one where all batches of the current one are full."""
+        """Return an unkeyed record's partition, the next one if all batches of the current one are full."""
         queue = self._queues.get(sticky.peek(self._layout))
         if not queue or queue[-1].full:
             sticky.appended(0, self._layout, enable_switch=True)
         return sticky.peek(self._layout)
 
     def _load(self) -> dict[int, int] | None:
-        """How many batches wait for each partition; None until each had some.
+        """Return how many batches wait for each partition; None until each had some.
 
         Partitions of a broker that has not taken a request for too long are left out. Quirk: the size of one
         that is left out stays for the next one if that has none.

@@ -1,4 +1,4 @@
-"""How often faults lose, duplicate or reorder records, over many runs."""
+"""Counts over many runs how often faults lose, duplicate or reorder records."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ MOST_BATCHES = 1_000_000
 
 
 class Tally(NamedTuple):
-    """How many batches something happened to.
+    """Counts the batches that something happened to.
 
     Attributes:
         batches: over all runs.
@@ -29,7 +29,7 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAssessment:
-    """What became of the batches of all runs.
+    """Says what became of the batches of all runs.
 
     Attributes:
         batches: of each run.
@@ -62,7 +62,7 @@ def assess_delivery(
     seed: int = 0,
     client: Client = "java",
 ) -> DeliveryAssessment:
-    """What is lost, doubled, out of order or failed when batches of one record are produced, again and again.
+    """Produce batches of one record again and again; return what is lost, doubled, out of order or failed.
 
     Run i has the seed `seed + i`. Times at which something happens to a broker are moved from run to run, in
     even steps over the time that a batch needs, since a fault comes at any moment of a delivery.

@@ -1,4 +1,4 @@
-"""How `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
+"""Simulates how `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
 
 A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, uncompressed, with one thread
 that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
@@ -47,19 +47,19 @@ class Broker:
             raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
 
     def served_ms(self, sent_ms: float, free_ms: float, batches: int, size: int) -> float:
-        """When it has done a request of so many batches and bytes, free from `free_ms` on."""
+        """Return when it has done a request of so many batches and bytes, free from `free_ms` on."""
         starts = max(sent_ms + self.latency_ms / 2, free_ms)
         return starts + self.request_ms + self.batch_ms * batches + size / self.bytes_per_ms
 
 
 @dataclass(frozen=True, slots=True)
 class BatchingResult:
-    """What became of the records; times are ms on the records' own clock.
+    """Says what became of the records; times are ms on the records' own clock.
 
     Attributes:
-        batch: batch of each record, -1 where `send()` timed out, shape (records,).
+        batch: batch of each record, -1 if `send()` timed out, shape (records,).
         called_ms: when `send()` was called for each record: its time, or later where the thread was blocked.
-        appended_ms: when each record entered its batch; NaN where `send()` timed out.
+        appended_ms: when each record entered its batch; NaN if `send()` timed out.
         partition: partition of each batch, shape (batches,).
         records: records in each batch.
         size: bytes of each batch, its 61 of overhead included.
@@ -80,7 +80,7 @@ class BatchingResult:
 
     @property
     def records_per_batch(self) -> float:
-        """Mean number of records in a batch; 0 where nothing was sent."""
+        """Mean number of records in a batch; 0 if nothing was sent."""
         return float(self.records.mean()) if len(self.records) else 0.0
 
     @property
@@ -99,12 +99,12 @@ class BatchingResult:
         return float(np.nansum(self.appended_ms - self.called_ms))
 
     def wait_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
-        """Percentiles (0 .. 100) of the time a record waits in its batch before it is sent."""
+        """Return percentiles (0 .. 100) of the time a record waits in its batch before it is sent."""
         kept = self.batch >= 0
         return np.percentile(self.sent_ms[self.batch[kept]] - self.appended_ms[kept], percentiles)
 
     def latency_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
-        """Percentiles (0 .. 100) of the time from the call of `send()` to the acknowledgement."""
+        """Return percentiles (0 .. 100) of the time from the call of `send()` to the acknowledgement."""
         kept = self.batch >= 0
         return np.percentile(self.acknowledged_ms[self.batch[kept]] - self.called_ms[kept], percentiles)
 
@@ -120,7 +120,7 @@ def simulate_batching(
     key_bytes: ArrayLike = -1,
     settings: BatchingSettings | None = None,
 ) -> BatchingResult:
-    """The batches and requests that a stream of records becomes, and how long each record waits.
+    """Return the batches and requests that a stream of records becomes, and how long each record waits.
 
     The producer is closed after the last record, which sends what is left.
 
@@ -226,7 +226,7 @@ class _Producer:
     # The thread that calls send().
 
     def _append(self, placed: int, payload: int) -> Batch | None:
-        """The batch that took the record; None where `max.block.ms` passed first."""
+        """Return the batch that took the record; None if `max.block.ms` passed first."""
         if self._times is not None:
             self._times.advance(self._now)
         if placed < 0 and not self._is_sticky:
@@ -244,7 +244,10 @@ class _Producer:
         return appended.batch
 
     def _place(self, payload: int) -> int:
-        """Where the strategy puts an unkeyed record; asked again where that opens a batch (KIP-480)."""
+        """Return where the strategy puts an unkeyed record.
+
+        Asked again where that opens a batch (KIP-480).
+        """
         placed = self._choose()
         if self._batches is not None and self._accumulator.opens(placed, payload, self._now):
             self._batches.new_batch(placed, self._layout)

@@ -40,7 +40,7 @@ def simulate_delivery(
     seed: int = 0,
     client: Client = "java",
 ) -> DeliveryResult:
-    """What is duplicated, reordered, refused or lost when these batches are produced to one partition.
+    """Return what is duplicated, reordered, refused or lost when these batches are produced to one partition.
 
     Idempotence does not cover a producer's first batch: a leader that knows nothing of the producer takes
     whichever comes first, so where only the first is refused, the client's retries of it are out of order.
@@ -48,7 +48,7 @@ def simulate_delivery(
     Args:
         batches: records of each batch.
         settings: the producer's; the defaults of 4.x where None.
-        faults: what goes wrong; nothing where None.
+        faults: what goes wrong; nothing if None.
         interval_ms: a batch is ready to be sent this long after the one before.
         round_trip_ms: time from sending a request to its answer, replication aside.
         replication_ms: time until the leader knows that the followers have what it appended; they have it
@@ -221,7 +221,7 @@ class _Run:
             self._ready.append(self._queue.popleft())
 
     def _makes_ready(self) -> bool:
-        """Whether librdkafka makes the next request although it may not send it yet.
+        """Return whether librdkafka makes the next request although it may not send it yet.
 
         No retry comes before it any more (`rd_kafka_broker_outbufs_space`); an idempotent producer takes it
         back (`rd_kafka_broker_bufq_purge_by_toppar`).
@@ -341,8 +341,8 @@ class _Run:
     def _ends_fatally(self, batch: _Batch) -> None:
         """Such a gap librdkafka takes for a fault of its own: it fails all it has and will be given."""
         self._fatal = True
-        for each in (batch, *self._in_flight, *self._queue):
-            self._fail(each)
+        for unsent in (batch, *self._in_flight, *self._queue):
+            self._fail(unsent)
         self._in_flight.clear()
         self._queue.clear()
 
@@ -388,7 +388,7 @@ class _Run:
             self._at(answer_ms, partial(self._leader_answers, request, verdict, retriable=failed))
 
     def _in_sync_ms(self) -> float:
-        """When all replicas in sync have what is appended now."""
+        """Return when all replicas in sync have what is appended now."""
         confirmed = self.now + self.replication_ms
         gone = self._followers_gone_ms
         return confirmed if confirmed <= gone else max(self.now, gone + self.faults.replica_lag_time_max_ms)

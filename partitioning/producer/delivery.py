@@ -1,4 +1,4 @@
-"""What becomes of a partition's batches when requests, answers and leaders are lost.
+"""Simulates a partition's batches while requests, answers and leaders are lost.
 
 The settings, the faults and the result of `simulate_delivery`.
 """
@@ -63,7 +63,7 @@ def delivery_settings(
     retries: int | None = None,
     delivery_timeout_ms: float | None = None,
 ) -> DeliverySettings:
-    """What a producer of this client uses where some of its settings are given.
+    """Return what a producer of this client uses where some of its settings are given.
 
     Java's producer is idempotent unless told otherwise, and gives that up by itself where `acks` or `retries`
     do not allow it (`ProducerConfig.postProcessAndValidateIdempotenceConfigs`); librdkafka's is idempotent
@@ -99,7 +99,7 @@ def delivery_settings(
 
 
 class Fault(Enum):
-    """What can go wrong with one request."""
+    """Names what can go wrong with one request."""
 
     REFUSED = "refused"
     REFUSED_AFTER_APPEND = "refused after append"
@@ -109,7 +109,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What goes wrong: shares of requests, single requests, and times at which brokers fail.
+    """Says what goes wrong: shares of requests, single requests, and times at which brokers fail.
 
     Attributes:
         refused: the share that the leader answers with a retriable error and does not append
@@ -160,7 +160,7 @@ class Faults:
 
 
 class Outcome(Enum):
-    """What the producer's callback says of a batch."""
+    """Names what the producer's callback says of a batch."""
 
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"

@@ -1,4 +1,4 @@
-"""What a leader remembers of a producer, and when it appends, forgives or refuses a batch (KIP-98)."""
+"""A leader remembers a producer's batches, and appends, forgives or refuses the next one (KIP-98)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ProducerState:
             )
 
     def receive(self, batch: SequencedBatch) -> tuple[Verdict, ProducerState]:
-        """What the leader does with a batch, and its entry afterwards.
+        """Return what the leader does with a batch, and its entry afterwards.
 
         A batch equal to one of the last five is acknowledged again without being appended. Any other must
         follow the last one, or start at 0 in a new epoch. A leader that knows nothing of the producer takes

@@ -1,4 +1,4 @@
-"""How librdkafka's settings batch a stream of records: a request for each batch of each partition.
+"""Simulates how librdkafka batches a stream of records: a request for each batch of each partition.
 
 Its rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
 uncompressed, without retries. Only the time on the network and in the brokers passes, and the waits that the
@@ -63,7 +63,7 @@ def simulate_librdkafka(
     key_bytes: ArrayLike = -1,
     settings: LibrdkafkaSettings | None = None,
 ) -> BatchingResult:
-    """The requests that a stream of records becomes, each with one batch, and how long each record waits.
+    """Return the requests, each with one batch, that a stream of records becomes, and each record's wait.
 
     The producer is flushed after the last record. `produce()` never waits: where more than
     `queue.buffering.max.messages` have no answer yet it raises BufferError. Such a
@@ -112,7 +112,7 @@ def simulate_librdkafka(
 
 
 def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> NDArray[np.int64]:
-    """The partition of every record, also where the strategy chooses it."""
+    """Return the partition of every record, also where the strategy chooses it."""
     powers: object = strategy
     if isinstance(powers, BytesAware | LoadAware | BatchAware):
         raise InvalidConfigError(
@@ -128,7 +128,7 @@ def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> N
     else:
         column = np.asarray(strategy.partition_batch([None] * len(rows), layout))
         fits = column.dtype.kind in "iu" and bool(np.all((column >= 0) & (column < layout.partitions)))
-        placed[rows] = column if fits else [checked_choice(each, layout.partitions) for each in column]
+        placed[rows] = column if fits else [checked_choice(choice, layout.partitions) for choice in column]
     return placed
 
 
@@ -165,14 +165,14 @@ class _Queue:
         return self._gone < len(self._times)
 
     def ready_ms(self) -> float:
-        """When the next batch may go: its first record has lingered, or there is enough for one."""
+        """Return when the next batch may go: its first record has lingered, or there is enough for one."""
         enough = self._bytes_before[self._gone] + self._settings.batch_size
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
 
     def take(self, now: float) -> tuple[NDArray[np.int64], int]:
-        """The rows of a batch that is made now, and its bytes."""
+        """Return the rows of a batch that is made now, and its bytes."""
         start = self._gone
         stop = min(bisect_right(self._times, now), start + self._settings.batch_num_messages)
         sizes = record_sizes(
@@ -193,7 +193,7 @@ class _Queue:
 def _requests(
     queues: Sequence[_Queue], broker: Broker, settings: LibrdkafkaSettings, flushed_ms: float
 ) -> list[_Request]:
-    """What goes to one broker, the queues that have been ready for longest first."""
+    """Return what goes to one broker, the queues that have been ready for longest first."""
     waiting = [(min(queue.ready_ms(), flushed_ms), number) for number, queue in enumerate(queues)]
     heapq.heapify(waiting)
     in_flight: deque[float] = deque()

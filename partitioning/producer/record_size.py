@@ -1,4 +1,4 @@
-"""How many bytes a record takes in a batch of message format v2 (KIP-98), uncompressed."""
+"""Computes a record's bytes in a batch of message format v2 (KIP-98), uncompressed."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +11,18 @@ MAX_RECORD_OVERHEAD = 21
 
 
 def varint_size(value: int) -> int:
-    """Bytes of a signed number as zigzag varint."""
+    """Return bytes of a signed number as zigzag varint."""
     zigzag = value << 1 if value >= 0 else (-value << 1) - 1
     return max(1, (zigzag.bit_length() + 6) // 7)
 
 
 def payload_size(key_bytes: int, value_bytes: int) -> int:
-    """Bytes of key and value with their lengths and an empty header list; -1 stands for null."""
+    """Return bytes of key and value with their lengths and an empty header list; -1 stands for null."""
     return varint_size(key_bytes) + max(key_bytes, 0) + varint_size(value_bytes) + max(value_bytes, 0) + 1
 
 
 def record_size(payload: int, offset_delta: int, timestamp_delta_ms: int) -> int:
-    """Bytes of one record at its place in a batch, its own length included."""
+    """Return bytes of one record at its place in a batch, its own length included."""
     body = 1 + varint_size(timestamp_delta_ms) + varint_size(offset_delta) + payload
     return varint_size(body) + body
 

@@ -12,7 +12,7 @@ LATEST_MS = 2**53
 
 
 def check_bounds(name: str, value: float, lowest: float, highest: float) -> None:
-    """Raises InvalidConfigError where the value is not a number from `lowest` to `highest`, NaN included."""
+    """Raises InvalidConfigError if the value is not a number from `lowest` to `highest`, NaN included."""
     if not lowest <= value <= highest:
         raise InvalidConfigError(f"{name} is {value}; give {lowest} to {highest}")
 

@@ -14,7 +14,7 @@ from partitioning.topic_partition import is_integer
 class Stream(NamedTuple):
     """Records in the order of their `times` (ms), each column of shape (records,).
 
-    `placed` is the partition, -1 where the producer chooses; `keys` and `values` are bytes, -1 for null.
+    `placed` is the partition, -1 if the producer chooses; `keys` and `values` are bytes, -1 for null.
     """
 
     times: NDArray[np.float64]
@@ -32,7 +32,9 @@ def checked_stream(
     brokers: Sequence[object],
     unkeyed: object | None,
 ) -> Stream:
-    """The columns, each as long as the others; `unkeyed` places what is in partition -1, if it is not None.
+    """Return the columns, each as long as the others.
+
+    `unkeyed` places what is in partition -1, if it is not None.
 
     InvalidConfigError for times that go back, or a time or size out of range; InvalidLayoutError for a
     partition or leader that does not exist.
@@ -59,7 +61,7 @@ def checked_stream(
 
 
 def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
-    """When each record is sent, a column of rising times."""
+    """Return when each record is sent, a column of rising times."""
     try:
         times = np.asarray(times_ms, np.float64)
     except (TypeError, ValueError) as error:
@@ -77,7 +79,7 @@ def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
 
 
 def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
-    """A column of whole numbers."""
+    """Return a column of whole numbers."""
     column = np.asarray(values)
     if column.size and column.dtype.kind not in "iu":
         raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
@@ -88,7 +90,10 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
 
 
 def checked_choice(chosen: object, partitions: int) -> int:
-    """A strategy's partition for a record; InvalidLayoutError where that is no int, or not of the topic."""
+    """Return a strategy's partition for a record.
+
+    InvalidLayoutError if that is no int, or not of the topic.
+    """
     if not (is_integer(chosen) and 0 <= chosen < partitions):
         raise InvalidLayoutError(
             f"the strategy put a record into partition {chosen!r}; the topic has 0 to {partitions - 1}"

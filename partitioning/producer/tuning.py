@@ -1,4 +1,4 @@
-"""Which `linger.ms` and `batch.size` keep a producer's latency under a limit with the fewest requests."""
+"""Finds the `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What was tried for a client, and what is best.
+    """Lists what was tried for a client, and names the best.
 
     Attributes:
         client: the client's rules.
@@ -63,7 +63,7 @@ class Tuning:
         percentile: of which percentile.
         trials: all pairs, by `linger_ms` and `batch_size`.
         default: the trial of the client's defaults.
-        best: the trial that keeps the limit with the fewest requests; None where none does.
+        best: the trial that keeps the limit with the fewest requests; None if none does.
     """
 
     client: Client
@@ -87,7 +87,7 @@ def tune_producer(
     key_bytes: ArrayLike = -1,
     seed: int = 0,
 ) -> Tuning:
-    """Which `linger.ms` and `batch.size` keep the latency of a stream under a limit with the fewest requests.
+    """Find the `linger.ms` and `batch.size` with the fewest requests that keep a latency under a limit.
 
     Of pairs with as few requests, the one nearest to the client's defaults is best, then the quickest. A
     `linger.ms` above the limit is not tried, nor a `batch.size` that gives the same as another.
@@ -133,7 +133,7 @@ def tune_producer(
     trials: list[Trial] = []
 
     def attempt(linger_ms: float, batch_size: int) -> int:
-        """The bytes of the largest batch."""
+        """Try one setting and return the bytes of the largest batch."""
         result = run(linger_ms, batch_size)
         refused, requests = result.timed_out, result.requests
         nothing_sent = refused == len(result.batch)
@@ -167,7 +167,7 @@ def tune_producer(
         limit_ms,
         percentile,
         tuple(trials),
-        next(each for each in trials if each.linger_ms == DEFAULT_LINGER_MS and each.batch_size == usual),
+        next(trial for trial in trials if trial.linger_ms == DEFAULT_LINGER_MS and trial.batch_size == usual),
         min(
             (trial for trial in trials if trial.keeps),
             key=lambda trial: (trial.requests, abs(trial.batch_size - usual), trial.latency_ms),

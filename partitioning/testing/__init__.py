@@ -1,4 +1,4 @@
-"""What a test of code that places records needs: a mock cluster, and the rules every partitioner keeps."""
+"""Tests of code that places records find here a mock cluster and the rules that every partitioner keeps."""
 
 from partitioning.testing.conformance import check_partitioner
 from partitioning.testing.mock_cluster import MockCluster

@@ -1,4 +1,4 @@
-"""What every partitioner must do, ours and a stranger's: call `check_partitioner` in a test of yours."""
+"""Every partitioner, ours or a stranger's, must keep these rules: call `check_partitioner` in a test."""
 
 import pickle
 import random
@@ -19,7 +19,7 @@ KeyList = Sequence[bytes | None]
 
 
 LIMIT_S = 600.0
-"""How long a strategy may take to pass all rules."""
+"""Seconds that a strategy may take to pass all rules."""
 
 
 def in_time(check: Callable[[], None], limit_s: float) -> None:
@@ -49,7 +49,7 @@ def in_time(check: Callable[[], None], limit_s: float) -> None:
 
 
 def key_forms(keys: Sequence[bytes | None]) -> Iterator[tuple[str, Keys]]:
-    """The same keys in every form, each with its name; those of Arrow where PyArrow is installed."""
+    """Yield the same keys in every form, each with its name; those of Arrow where PyArrow is installed."""
     array = np.empty(len(keys), object)
     array[:] = keys
     yield "a tuple", tuple(keys)
@@ -191,7 +191,7 @@ def _takes_every_form(factory: Factory, keys: KeyList) -> None:
 
 
 def _follows_its_topic(factory: Factory, keys: KeyList) -> None:
-    """One instance, while the topic grows, shrinks (it was made anew) and loses leaders."""
+    """Check one instance while the topic grows, shrinks (it was made anew) and loses leaders."""
     layouts = [TopicLayout(3), TWELVE, TopicLayout(1), TopicLayout(12, available=[11]), TopicLayout(5)]
     one, other = factory().for_topic("orders"), factory().for_topic("orders")
     for layout in layouts:

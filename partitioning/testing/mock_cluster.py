@@ -96,7 +96,7 @@ class MockCluster:
 
 
 def _client(library: ctypes.CDLL) -> int:
-    """A quiet librdkafka client; a mock cluster lives inside one."""
+    """Return a quiet librdkafka client; a mock cluster lives inside one."""
     text = ctypes.create_string_buffer(_ERROR_TEXT_BYTES)
     config = library.rd_kafka_conf_new()
     if library.rd_kafka_conf_set(config, b"log_level", b"0", text, _ERROR_TEXT_BYTES) != _CONF_OK:
@@ -118,7 +118,7 @@ def _destroy(library: ctypes.CDLL, cluster: int, client: int, owner: int) -> Non
 
 @cache
 def _librdkafka() -> ctypes.CDLL:
-    """The librdkafka that confluent-kafka uses, with the signatures of what is called here."""
+    """Return the librdkafka that confluent-kafka uses, with the signatures of what is called here."""
     with needs("MockCluster", "kafka"):
         from confluent_kafka import cimpl  # noqa: PLC0415 - optional
     for path in _candidates(cimpl):
@@ -135,7 +135,7 @@ def _librdkafka() -> ctypes.CDLL:
 
 
 def _candidates(extension: ModuleType) -> list[str]:
-    """Where librdkafka's functions can be found, best first.
+    """Return where librdkafka's functions can be found, best first.
 
     A lookup in the extension also searches what it is linked to, be it the wheel's own library or the
     system's; only Windows searches the named file alone.

@@ -1,1 +1,1 @@
-"""Which rule wrote this topic? Whose hash, over how many partitions, explains where its records are."""
+"""Finds the rule that wrote a topic: whose hash, over how many partitions, explains where its records are."""

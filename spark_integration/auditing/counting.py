@@ -46,7 +46,7 @@ PASSES = 3
 """Records are counted so often at most, in the search for the writers of all of them."""
 
 HEAD = "topic string, partition int, offset bigint, key binary, task int"
-"""What a task takes of its first records."""
+"""Number of first records that a task takes."""
 
 COUNTED = "topic string, task bigint, tally binary, forms binary"
 
@@ -54,7 +54,7 @@ Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class Counted(NamedTuple):
-    """What records of a topic say: under which writers they are, and in which forms their keys."""
+    """Counts a topic's records by the writers that explain them and by the forms of their keys."""
 
     tally: Tally
     forms: FormCounts
@@ -65,7 +65,7 @@ class Counted(NamedTuple):
 
     @classmethod
     def merged(cls, rows: Iterable[Any]) -> Counted:
-        """What all of some rows with these columns say of one topic."""
+        """Return what all of some rows with these columns say of one topic."""
         parts = (cls(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms))) for row in rows)
         whole = next(parts)
         for part in parts:
@@ -111,7 +111,10 @@ def count_topics(
 
 
 def _first_records(records: DataFrame) -> DataFrame:
-    """A row a partition: a few of its records, from the first ones of all tasks alike; and the last task."""
+    """Return a row a partition: a few of its records, from the first ones of all tasks alike.
+
+    And the last task.
+    """
     short = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
     heads = short.mapInArrow(_heads, HEAD)
     drawn = sf.collect_list(sf.struct(sf.xxhash64("offset").alias("draw"), "offset", "key"))
@@ -137,7 +140,7 @@ def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[
 
 
 def _records_of(rows: Sequence[Any]) -> Records:
-    """The records of some rows of `_first_records`."""
+    """Return the records of some rows of `_first_records`."""
     records = [(row.partition, record) for row in rows for record in row.records]
     return Records(
         np.array([partition for partition, _ in records], np.int32),
@@ -148,7 +151,7 @@ def _records_of(rows: Sequence[Any]) -> Records:
 
 
 def _heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A few records of each partition among the first ones of a task; the rest is not read."""
+    """Yield a few records of each partition among the first ones of a task; the rest is not read."""
     total = 0
     taken_of: dict[tuple[str, int], int] = {}
     for batch in batches:
@@ -185,9 +188,9 @@ def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
                     counted[topic] = Counted(tally, FormCounts())
                 counted[topic].tally.add(records)
                 counted[topic].forms.add(records.keys)
-        for topic, each in counted.items():
-            each.tally.shrink(most_blocks)
-            yield pa.RecordBatch.from_pylist([{"topic": topic, "task": task, **each.dump()}])
+        for topic, count in counted.items():
+            count.tally.shrink(most_blocks)
+            yield pa.RecordBatch.from_pylist([{"topic": topic, "task": task, **count.dump()}])
 
     return count
 

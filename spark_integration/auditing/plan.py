@@ -25,7 +25,7 @@ SCHEMA = (
 def audit(
     df: DataFrame, *, counts: Sequence[int] | None = None, profiles: Sequence[str] | None = None
 ) -> DataFrame:
-    """Which client's rule over which partition count explains which offsets of each partition.
+    """Return which client's rule over which partition count explains which offsets of each partition.
 
     Every partition of every topic is cut into the ranges of offsets that are explained best: one range where
     one kind of client wrote to a topic that never grew, two where it grew in between, and so on. Where
@@ -62,7 +62,7 @@ def audit(
         UnknownStrategyError: no profile of that name.
     """
     audits = audit_records(checked_records(df), counts=counts, profiles=profiles)
-    return df.sparkSession.createDataFrame([row for each in audits for row in _rows(each)], SCHEMA)
+    return df.sparkSession.createDataFrame([row for audit in audits for row in _rows(audit)], SCHEMA)
 
 
 def audit_records(
@@ -89,7 +89,7 @@ def audit_records(
 def checked_records(df: DataFrame) -> DataFrame:
     """Topic, partition, offset, timestamp_ms and key of each record; a task fails on a null place.
 
-    ColumnError where a column is missing.
+    ColumnError if a column is missing.
     """
     missing = [name for name in ("key", "partition", "offset") if name not in df.columns]
     if missing:
@@ -148,7 +148,7 @@ SURE = 0.999
 
 
 def audit_verdict(audited: DataFrame) -> str:
-    """Who most likely wrote each topic, in a few sentences a topic.
+    """Return who most likely wrote each topic, in a few sentences a topic.
 
     >>> print(audit_verdict(audit(records)))
     The topic: 100 records in 12 partitions, 0 of them without a key.
@@ -210,7 +210,7 @@ def _rule(row: Row) -> tuple[str, int]:
 
 
 def _turns(ranges: Sequence[Row]) -> list[tuple[str, int]]:
-    """The rules in the order in which partitions met them."""
+    """Return the rules in the order in which partitions met them."""
     place: dict[tuple[str, int], int] = {}
     for _, of_partition in groupby(ranges, key=lambda row: row.partition):
         for turn, row in enumerate(row for row in of_partition if row.profile):
@@ -235,7 +235,7 @@ def _sentence(rule: tuple[str, int], ranges: Sequence[Row]) -> str:
 
 
 def _keyless(ranges: Sequence[Row], turns: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """How the partition of keyless records tells profiles that have the same rule for keys apart."""
+    """Yield how the partition of keyless records tells profiles that have the same rule for keys apart."""
     homes = {r.partition for r in ranges if r.keyless}
     profile, num_partitions = turns[-1]
     if len(homes) != 1 or sum(r.keyless for r in ranges) < 10:

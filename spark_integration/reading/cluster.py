@@ -1,4 +1,4 @@
-"""What the driver asks of the cluster: which partitions there are, and where they begin and end."""
+"""The driver asks the cluster which partitions there are, and where they begin and end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER_WITHIN_S = 30.0
 
 
 class Range(NamedTuple):
-    """What one task reads: the offsets from `start` up to and without `end`."""
+    """Bounds what one task reads: the offsets from `start` up to and without `end`."""
 
     topic: str
     partition: int
@@ -29,7 +29,7 @@ class Range(NamedTuple):
 class Cluster:
     """The cluster as the driver asks it; nothing is created there, no group is joined. A context manager.
 
-    InvalidConfigError where librdkafka refuses the consumer configuration.
+    InvalidConfigError if librdkafka refuses the consumer configuration.
     """
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -51,7 +51,7 @@ class Cluster:
         self._consumer.close()
 
     def places(self, topics: Iterable[str]) -> list[Place]:
-        """Every partition of the topics, in order.
+        """Return every partition of the topics, in order.
 
         Raises:
             UnknownTopicError: the cluster has no such topic, or does not show it to us.
@@ -68,11 +68,11 @@ class Cluster:
         return places
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
-        """The first offset that each partition still has."""
+        """Return the first offset that each partition still has."""
         return self._offsets(places, "earliest")
 
     def latest(self, places: Iterable[Place]) -> dict[Place, int]:
-        """The offset after the last record that may be read, by `isolation.level`."""
+        """Return the offset after the last record that may be read, by `isolation.level`."""
         return self._offsets(places, "latest")
 
     def _offsets(self, places: Iterable[Place], which: Literal["earliest", "latest"]) -> dict[Place, int]:
@@ -90,15 +90,15 @@ class Cluster:
 
 
 def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
-    """The ranges that hold anything, cut where there are fewer than asked for, long ones first of all."""
-    full = [each for each in ranges if each.end > each.start]
-    total = sum(each.end - each.start for each in full)
+    """Return the ranges that hold anything, cut if there are fewer than asked for, long ones first of all."""
+    full = [offsets for offsets in ranges if offsets.end > offsets.start]
+    total = sum(offsets.end - offsets.start for offsets in full)
     if min_partitions is None or min_partitions <= len(full):
         return full
     cut = []
-    for each in full:
-        size = each.end - each.start
+    for offsets in full:
+        size = offsets.end - offsets.start
         parts = min(max(round(size / total * min_partitions), 1), size)
-        edges = [each.start + size * part // parts for part in range(parts + 1)]
-        cut += [each._replace(start=start, end=end) for start, end in pairwise(edges)]
+        edges = [offsets.start + size * part // parts for part in range(parts + 1)]
+        cut += [offsets._replace(start=start, end=end) for start, end in pairwise(edges)]
     return cut

@@ -1,4 +1,4 @@
-"""What the source's options mean: Spark's options and the environment in, librdkafka's configuration out."""
+"""Reads the source's options: Spark's options and the environment in, librdkafka's configuration out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 2**63 - 1
 BATCH_ONLY, STREAM_ONLY = "endingOffsets", "maxOffsetsPerTrigger"
 
 EARLIEST, LATEST = -2, -1
-"""How Spark's Kafka source writes them in JSON."""
+"""The numbers with which Spark's Kafka source writes both in JSON."""
 
 # As the Java consumer reads, and so Spark's own source; librdkafka's own default is "read_committed". The
 # group is never joined.
@@ -40,7 +40,7 @@ FIXED = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a read was asked to do.
+    """Says what a read was asked to do.
 
     Attributes:
         config: librdkafka's consumer configuration.
@@ -65,7 +65,7 @@ class ReadOptions:
 def read_options(
     options: Mapping[str, str], environment: Mapping[str, str], starting: int = LATEST
 ) -> ReadOptions:
-    """The meaning of a read's options, in which `kafka.` marks a setting of librdkafka.
+    """Read a read's options, in which `kafka.` marks a setting of librdkafka.
 
     Reading begins at `starting` where no option says otherwise. An option wins over the driver's environment
     variables. InvalidConfigError where one is unknown or has no meaning, or the brokers or the topic are
@@ -96,7 +96,7 @@ def read_options(
 
 
 def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[Place, int]:
-    """An option that is "earliest", "latest" or JSON."""
+    """Return an option that is "earliest", "latest" or JSON."""
     text = own.get(name.lower())
     if text is None:
         return default
@@ -117,7 +117,7 @@ def _offsets(own: Mapping[str, str], name: str, default: int) -> int | Mapping[P
 
 
 def _places(text: str) -> dict[Place, int] | None:
-    """`{"topic": {"0": 23}}`, or None where it is something else."""
+    """`{"topic": {"0": 23}}`, or None if it is something else."""
     places: dict[Place, int] = {}
     try:
         for topic, offsets in json.loads(text).items():

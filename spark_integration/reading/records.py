@@ -1,4 +1,4 @@
-"""What a task does: read the records of a range as Arrow batches. It runs where this package is not."""
+"""A task reads the records of a range as Arrow batches. It runs where this package is not installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_integration.sinks.records import ARROW_TYPES as RECORD_TYPES
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20
 SILENT_S = 60.0
-"""How long a task waits for the next record before it fails."""
+"""Seconds that a task waits for the next record before it fails."""
 
 _POLL_S = 0.2
 _OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -48,7 +48,7 @@ _VALUES: Mapping[str, Callable[[Sequence[Any]], list[Any]]] = {
 def read_range(
     wanted: Range, config: Mapping[str, str], schema: pa.Schema, *, fail_on_data_loss: bool
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in the order of their offsets, in batches of some megabytes.
+    """Yield the records of a range, in the order of their offsets, in batches of some megabytes.
 
     `schema` has columns from `ARROW_TYPES`; without `fail_on_data_loss` offsets that are gone are passed
     over.
@@ -74,7 +74,7 @@ class _RangeReader:
         self.consumer = confluent_kafka.Consumer({**config, "error_cb": self._errors.append, "log_level": 0})
 
     def messages(self) -> Iterator[list[Any]]:
-        """What is in the range, in pieces that fit in a batch."""
+        """Yield what is in the range, in pieces that fit in a batch."""
         end, at_once = self._range.end, 100
         heard_last = time.monotonic()
         topic, partition, *_ = self._range
@@ -87,18 +87,18 @@ class _RangeReader:
             before = self._position
             # No more than the range holds, for to wait for more would take the whole poll.
             batch = self.consumer.consume(min(at_once, end - before), _POLL_S)
-            records = [each for each in batch if each.error() is None]
+            records = [message for message in batch if message.error() is None]
             if records:
                 self._position = cast(int, records[-1].offset()) + 1
                 if self._position > end:  # past a gap that transactions or compaction left
-                    records = [each for each in records if cast(int, each.offset()) < end]
+                    records = [record for record in records if cast(int, record.offset()) < end]
             if records:
-                size = sum(map(len, records)) + sum(len(each.key() or b"") for each in records)
+                size = sum(map(len, records)) + sum(len(record.key() or b"") for record in records)
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
                 yield records
-            for each in batch:
-                if each.error() is not None:
-                    self._mind(each)
+            for message in batch:
+                if message.error() is not None:
+                    self._mind(message)
             if self._position != before:
                 heard_last = time.monotonic()
             elif time.monotonic() - heard_last > SILENT_S:
@@ -109,7 +109,7 @@ class _RangeReader:
         self.consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
 
     def _mind(self, message: Any) -> None:
-        """What an error among the records means for the position."""
+        """Decide what an error among the records means for the position."""
         fault: KafkaError = message.error()
         topic, partition, _, end = self._range
         if fault.code() == KafkaError._PARTITION_EOF:

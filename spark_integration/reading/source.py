@@ -87,7 +87,7 @@ class KafkaDataSource(KafkaSink):
 
 
 class _Reader:
-    """What the readers of a batch and of a stream share; executors get it by value."""
+    """Shares what the readers of a batch and of a stream have in common; executors get it by value."""
 
     def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
         self._options = options
@@ -111,7 +111,8 @@ class _Reader:
         ranges = [Range(*place, starts[place], end) for place, end in sorted(ends.items())]
         # Plain tuples: what pickles a reader and what pickles these need not be the same process.
         return [
-            datasource.InputPartition(tuple(each)) for each in spread(ranges, self._options.min_partitions)
+            datasource.InputPartition(tuple(offsets))
+            for offsets in spread(ranges, self._options.min_partitions)
         ]
 
     def _report_data_loss(self, what: str) -> None:
@@ -174,7 +175,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
             return _written(cluster.latest(cluster.places(self._options.topics)))
 
     def _begun(self, new: set[Place]) -> dict[Place, int]:
-        """Where partitions begin that the topic got meanwhile."""
+        """Return where partitions begin that the topic got meanwhile."""
         if not new:
             return {}
         with Cluster(self._options.config) as cluster:

@@ -1,4 +1,4 @@
-"""What the cluster says about its topics before anything is sent."""
+"""Asks the cluster about its topics before anything is sent."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,7 +20,7 @@ _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one s
 
 
 def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WITHIN_S) -> dict[str, int]:
-    """Partition count of every topic this client may see.
+    """Return partition count of every topic this client may see.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
@@ -31,10 +31,10 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
 
 
 def partition_count(topic: str, config: Mapping[str, str]) -> int:
-    """How many partitions a topic has, by the cluster's own account; asking does not create it.
+    """Return how many partitions a topic has, by the cluster's own account; asking does not create it.
 
     `config` has librdkafka's settings, "bootstrap.servers" at least; those of security may be Java's. Errors
-    are those of `partition_counts`, and UnknownTopicError where the cluster has no such topic.
+    are those of `partition_counts`, and UnknownTopicError if the cluster has no such topic.
 
     >>> partition_count("orders", config)
     12
@@ -43,7 +43,10 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
 
 
 def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[int]:
-    """The partitions of a topic by its metadata; UnknownTopicError where the cluster has no such topic."""
+    """Return the partitions of a topic by its metadata.
+
+    UnknownTopicError if the cluster has no such topic.
+    """
     if not metadata.partitions:
         why = f" ({metadata.error.str()})" if metadata.error is not None else ""
         raise UnknownTopicError(
@@ -54,7 +57,7 @@ def partitions_of(topic: str, metadata: Any, config: Mapping[str, str]) -> list[
 
 
 def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> dict[str, Any]:
-    """What the cluster says about all topics, or about one."""
+    """Return what the cluster says about all topics, or about one."""
     if not _address(config):
         raise InvalidConfigError(
             "the settings name no broker: give 'bootstrap.servers', for example 'localhost:9092'"
@@ -74,7 +77,10 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
 def first_answer(
     client: Any, config: Mapping[str, str], errors: "list[KafkaError]", *, timeout_s: float, topic: str | None
 ) -> Any:
-    """The metadata of all topics, or of one; BrokerUnreachableError where no broker answers or lets us in."""
+    """Return the metadata of all topics, or of one.
+
+    BrokerUnreachableError if no broker answers or lets us in.
+    """
     try:
         return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
     except BrokerUnreachableError as error:
@@ -89,9 +95,9 @@ def _address(config: Mapping[str, str]) -> str:
 
 
 def checked_counts(options: "SinkOptions", computed_for: int | None) -> dict[str, int]:
-    """Partition counts of the topics that `options` allow to be written.
+    """Return partition counts of the topics that `options` allow to be written.
 
-    `computed_for` is the count of the rows' partition column; None where that is not known.
+    `computed_for` is the count of the rows' partition column; None if that is not known.
 
     Raises:
         UnknownTopicError: the cluster has no such topic.

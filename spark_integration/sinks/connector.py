@@ -16,7 +16,7 @@ from spark_integration.sinks.records import check_columns
 
 
 def checked_for_topic(df: DataFrame, topic: str, config: Mapping[str, str]) -> DataFrame:
-    """The same rows, fit for `format("kafka")` and this topic.
+    """Return the same rows, fit for `format("kafka")` and this topic.
 
     The connector itself ignores a column it does not know, such as `Partition`, never compares partitions
     with the topic's count (too small a count is silently wrong, too large a one fails after a minute of

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HOME = "_copartition_idle_producers"
 KEPT = 4
-"""How many idle producers a worker keeps; those of other configurations that were used last."""
+"""Number of idle producers that a worker keeps: those of other configurations that were used last."""
 
 
 class Lease:
@@ -66,7 +66,7 @@ def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
 
 
 def _serves(producer: Producer) -> bool:
-    """Whether an idle producer has met no fatal error since."""
+    """Return whether an idle producer has met no fatal error since."""
     try:
         producer.poll(0)
     except (confluent_kafka.KafkaException, SystemError):  # the latter where Python hides the former
@@ -75,7 +75,7 @@ def _serves(producer: Producer) -> bool:
 
 
 def _idle() -> dict[tuple[tuple[str, str], ...], tuple[Producer, list[Any]]]:
-    """The idle producers of this process by configuration, the one used last at the end.
+    """Return the idle producers of this process by configuration, the one used last at the end.
 
     This code travels by value, so that each task has globals of its own; a module made here is the same to
     all of them. A process forked from one with producers has none: their threads stayed behind.
@@ -100,8 +100,8 @@ def deliver(
 
     Memory is bounded by librdkafka's queue: while it is full, this waits. After an error rows of earlier
     batches may have been written; what was still queued is dropped. `counts` has the partition count of every
-    topic that may be written; `topic` is None where the rows name theirs; `computed_for`, the count of the
-    partition column, and `rule`, where keyed rows have to be, are None where that is not known.
+    topic that may be written; `topic` is None if the rows name theirs; `computed_for`, the count of the
+    partition column, and `rule`, where keyed rows have to be, are None if that is not known.
 
     Raises RecordError, RoutingError (a keyed row is elsewhere than `rule` says), PartitionCountError (a topic
     has another count than its rows' partitions were computed for, or than `counts` say), DeliveryError.
@@ -136,8 +136,8 @@ def deliver(
     else:
         done_with = lease.give_back()
     finally:
-        for each in done_with:
-            _close(each, deliveries)
+        for producer in done_with:
+            _close(producer, deliveries)
 
 
 def _check_growth(

@@ -1,4 +1,4 @@
-"""What the sink's options mean: Spark's options and the environment in, librdkafka's configuration out."""
+"""Reads the sink's options: Spark's options and the environment in, librdkafka's configuration out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN_OPTIONS = (
     "exactlyOnce",
 )
 SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
-"""What Spark itself may pass along."""
+"""Options that Spark itself may pass along."""
 
 ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_", "KAFKA_SSL_")
 """Variables, and prefixes of variables, that stand in for options: KAFKA_SASL_USERNAME is sasl.username."""
@@ -56,10 +56,10 @@ NOT_IDEMPOTENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What a write was asked to do.
+    """Says what a write was asked to do.
 
-    `topic` is None where the rows name their topics. `partitions` and `profile` are those by which the rows'
-    partitions were computed, None where not said. `once` is None for a write that is at least once.
+    `topic` is None if the rows name their topics. `partitions` and `profile` are those by which the rows'
+    partitions were computed, None if not said. `once` is None for a write that is at least once.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -70,7 +70,7 @@ class SinkOptions:
 
 
 def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
-    """The meaning of a write's options, in which `kafka.` marks a setting of librdkafka.
+    """Read a write's options, in which `kafka.` marks a setting of librdkafka.
 
     An option wins over the driver's environment variables. InvalidConfigError where one is unknown or has no
     meaning, or the brokers are missing.
@@ -95,9 +95,9 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
 
 
 def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dict[str, str]:
-    """The options that are not librdkafka's or Spark's, by their names in lower case.
+    """Return the options that are not librdkafka's or Spark's, by their names in lower case.
 
-    InvalidConfigError where this sink or source, as which `what` goes, has no option of that name.
+    InvalidConfigError if this sink or source, as which `what` goes, has no option of that name.
     """
     own = {name.lower(): value for name, value in options.items() if not name.lower().startswith("kafka.")}
     lowered = {name.lower(): name for name in names}
@@ -111,7 +111,10 @@ def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dic
 
 
 def read_number(own: Mapping[str, str], name: str, least: int, most: int) -> int | None:
-    """A number among the own options; None where it is not given, InvalidConfigError where it is none."""
+    """Return a number among the own options.
+
+    None if it is not given, InvalidConfigError if it is none.
+    """
     text = own.get(name.lower())
     number = None if text is None else parse_number(text, most)
     if text is not None and (number is None or number < least):
@@ -122,7 +125,10 @@ def read_number(own: Mapping[str, str], name: str, least: int, most: int) -> int
 
 
 def read_truth(own: Mapping[str, str], name: str, *, default: bool = False) -> bool:
-    """Whether one of the own options is true; InvalidConfigError where it is neither true nor false."""
+    """Return whether one of the own options is true.
+
+    InvalidConfigError if it is neither true nor false.
+    """
     text = own.get(name.lower(), str(default)).strip().lower()
     if text not in {"true", "false"}:
         raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give 'true' or 'false'")
@@ -130,9 +136,9 @@ def read_truth(own: Mapping[str, str], name: str, *, default: bool = False) -> b
 
 
 def client_settings(options: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Settings of librdkafka, which environment variables and the options stand for; the latter win.
+    """Return settings of librdkafka, which environment variables and the options stand for; the latter win.
 
-    InvalidConfigError where a setting of Java's has no counterpart, or the brokers are missing.
+    InvalidConfigError if a setting of Java's has no counterpart, or the brokers are missing.
     """
     settings = {name.lower(): value for name, value in options.items()}
     surrounding = {
@@ -175,11 +181,11 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True, slots=True)
 class OnceOptions:
-    """What an exactly-once write is called.
+    """Names an exactly-once write.
 
     Attributes:
         version: which version of its records; 0 for a stream, which has a micro-batch.
-        first_version: the version that begins a ledger, whatever records there are; None where none is said
+        first_version: the version that begins a ledger, whatever records there are; None if none is said
             to, so that version 0 begins one in partitions without records.
         stream: whether versions are the stream's micro-batches.
     """
@@ -191,7 +197,7 @@ class OnceOptions:
 
 
 def read_once(own: Mapping[str, str]) -> OnceOptions | None:
-    """What the sink's own options, by names in lower case, say of exactly-once; None if nothing.
+    """Return what the sink's own options, by names in lower case, say of exactly-once; None if nothing.
 
     InvalidConfigError where one has no meaning, or needs another.
     """

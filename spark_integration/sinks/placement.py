@@ -1,4 +1,4 @@
-"""Whether keyed rows lie where the rule of their partition column puts the key that is written."""
+"""Checks that keyed rows lie where the rule of their partition column puts the key that is written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_integration.columns import KEY, NULLS, PROFILE
 from spark_integration.errors import ColumnError, RoutingError
 
 UNCHECKED = "none"
-"""What option `profile` says where rows are placed by no profile."""
+"""Value of the option `profile` if rows are placed by no profile."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class KeyRule:
         )
 
     def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The partition of each key, -1 where the profile hashes none."""
+        """Return the partition of each key, -1 if the profile hashes none."""
         keys, profile = key_column(key), self.profile
         try:
             hashes = HASHES[profile.hash].column(keys.offsets, keys.data)
@@ -82,7 +82,7 @@ class KeyRule:
 
 
 def key_rule(profile_name: str | None, notes: Mapping[str, Any], columns: Collection[str]) -> KeyRule | None:
-    """The rule by which rows are checked; None where nothing is known of one, or none is wanted.
+    """Return the rule by which rows are checked; None if nothing is known of one, or none is wanted.
 
     `profile_name` is option `profile`; `notes` are the metadata of the partition column.
 

@@ -41,13 +41,13 @@ NO_PARTITION = -1
 NOW = 0
 
 HELD_BYTES = 16 << 20
-"""How much of Spark's rows is made into records at a time: Spark 4.0 bounds only the number of rows."""
+"""Bytes of Spark's rows that become records at a time: Spark 4.0 bounds only the number of rows."""
 
 
 def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
     """Raise ColumnError unless rows with these columns, by name and `simpleString`, are records.
 
-    `topic` is that of every record; None where a column must name it.
+    `topic` is that of every record; None if a column must name it.
     """
     for name, spark_type in columns.items():
         if name not in TYPES:
@@ -71,7 +71,9 @@ def records(
     computed_for: int | None = None,
     rule: KeyRule | None = None,
 ) -> list[Iterable[Any]]:
-    """The records of a batch as the arguments of `Producer.produce`, column by column; all of them checked.
+    """Return the records of a batch as the arguments of `Producer.produce`, column by column.
+
+    All of them checked.
 
     These are topic, value, key and partition (-1: the producer decides). Where rows have a timestamp or
     headers, two without meaning follow, then timestamp in ms (0: now) and headers.
@@ -125,7 +127,10 @@ def records(
 def as_batches(
     items: Iterator[Any], most_rows: int = 10_000, most_bytes: int = HELD_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """What Spark hands a writer, as record batches of about so many bytes at most: cut and gathered rows."""
+    """Yield what Spark hands a writer, as record batches of about so many bytes at most.
+
+    Cut and gathered rows.
+    """
     for first in items:
         if isinstance(first, pa.RecordBatch):
             yield from _parts(first, most_bytes)
@@ -154,7 +159,7 @@ def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
 
 def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
     dicts = [row.asDict(recursive=True) for row in rows]  # headers are rows, too
-    columns = {name: [each[name] for each in dicts] for name in dicts[0]}
+    columns = {name: [record[name] for record in dicts] for name in dicts[0]}
     if "timestamp" in columns:
         # Rows carry local time without a zone, which Arrow would take for UTC.
         columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]
@@ -167,7 +172,7 @@ def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
 def _topics(
     column: pa.Array | None, topic: str | None, counts: Mapping[str, int], rows: int
 ) -> tuple[Sequence[str], NDArray[np.int32]]:
-    """The topics of a batch, and which of them is each row's."""
+    """Return the topics of a batch, and which of them is each row's."""
     if topic is not None:
         return [topic], np.zeros(rows, np.int32)
     assert column is not None

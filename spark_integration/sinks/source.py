@@ -42,7 +42,7 @@ class KafkaSink(datasource.DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name in `format(...)`."""
+        """Return the name in `format(...)`."""
         return "copartition"
 
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
@@ -64,7 +64,7 @@ class KafkaSink(datasource.DataSource):
 
 @dataclass(frozen=True)
 class _Destination:
-    """What tasks need to know; None: the partition column does not say its count, or no rule is known."""
+    """Tells tasks where to write; None if the partition column has no count, or no rule is known."""
 
     sink: SinkOptions
     noted: int | None

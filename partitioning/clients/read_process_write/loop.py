@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from confluent_kafka._types import HeadersType
 
 HUNG_AFTER_S = 5.0
-"""How long after its limit a call that has not come back ends the process."""
+"""Seconds after its limit at which a call that has not come back ends the process."""
 _WATCH_AGAIN_S = 1.0
 CONNECTED_WITHIN_S = 1.0
-"""How long to wait for a connection, by which a producer gets its id at once."""
+"""Seconds to wait for a connection, by which a producer gets its id at once."""
 MOST_ABORTS = 5
 """Aborted transactions in a row after which the loop gives up."""
 
@@ -163,7 +163,7 @@ def _run(
             aborts = 0
         except KafkaException as failed:
             error = why_failed(producer, failed.args[0])
-            if (explained := meaning(error, settings, {each.topic for each in outputs})) is not None:
+            if (explained := meaning(error, settings, {output.topic for output in outputs})) is not None:
                 raise explained from failed
             if not error.txn_requires_abort():
                 raise
@@ -179,9 +179,11 @@ def _process(
     outputs_of: Callable[[Message], list[ProducerRecord]],
     settings: LoopSettings,
 ) -> tuple[list[ProducerRecord], int]:
-    """The outputs of the first records, and of how many: of what half the group's patience is enough for.
+    """Return the outputs of the first records, and of how many.
 
-    GaveUpError where a record took longer than the group waits.
+    Of what half the group's patience is enough for.
+
+    GaveUpError if a record took longer than the group waits.
     """
     process = os.getpid()
     begun = before = watched = time.monotonic()
@@ -224,8 +226,8 @@ def _write(
     """
     deadline = time.monotonic() + within_s
     producer.begin_transaction()
-    for each in outputs:
-        _queue(producer, each, deadline)
+    for output in outputs:
+        _queue(producer, output, deadline)
     _again(partial(producer.send_offsets_to_transaction, offsets, metadata), deadline)
     _again(producer.commit_transaction, deadline)
 
@@ -253,7 +255,7 @@ def _queue(producer: Any, record: ProducerRecord, deadline: float) -> None:
 def _outputs(
     process: Callable[[Message], Iterable[ProducerRecord]], dead_letters: str | None, message: Message
 ) -> list[ProducerRecord]:
-    """What to write for a record that was read; all of it before anything is written."""
+    """Return what to write for a record that was read; all of it before anything is written."""
     outputs = None
     try:
         result: object = process(message)
@@ -266,7 +268,7 @@ def _outputs(
         log.warning("poisoned: %s: %s", found_at, error)
         headers: HeadersType = [("error", str(error)[:1000].encode()), ("found at", found_at.encode())]
         return [ProducerRecord(dead_letters, message.value(), message.key(), headers=headers)]
-    if outputs is None or not all(isinstance(each, ProducerRecord) for each in outputs):
+    if outputs is None or not all(isinstance(output, ProducerRecord) for output in outputs):
         raise InvalidConfigError(
             f"process gave {result if outputs is None else outputs!r:.80} for {_where(message)}: give "
             "ProducerRecords, none or many"

@@ -12,10 +12,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from partitioning.errors import GaveUpError
 
 LINGER_S = 0.2
-"""How long to wait for the records of a transaction."""
+"""Seconds to wait for the records of a transaction."""
 
 COMMITTED_S = 1.0
-"""How long to wait for what is committed."""
+"""Seconds to wait for the committed offsets."""
 
 _READ_ON = (KafkaError._MAX_POLL_EXCEEDED, KafkaError._PARTITION_EOF)
 log = logging.getLogger("partitioning.clients.read_process_write")
@@ -45,7 +45,7 @@ class Member:
         )
 
     def read(self) -> tuple[Sequence[Message], Any]:
-        """Records to deal with next, if there are any, and as which member of the group they were got.
+        """Read records to deal with next, if there are any; also return as which member of the group.
 
         Records that were read before and are not `mark_processed` are among them, unless their partitions are
         gone. They are kept, not sought: librdkafka forgets a seek() when a rebalance comes before the next
@@ -86,7 +86,10 @@ class Member:
         self._next[of] = at.offset + 1
 
     def _begins_as_committed(self) -> bool:
-        """Whether partitions begin behind what is committed of them; False where that cannot be known yet."""
+        """Return whether partitions begin behind what is committed of them.
+
+        False if that cannot be known yet.
+        """
         try:
             committed = self._consumer.committed([TopicPartition(*of) for of in self._first], COMMITTED_S)
         except KafkaException as error:
@@ -94,13 +97,13 @@ class Member:
                 raise
             log.warning("not known yet what is committed: %s", error)
             return False
-        for each in committed:
-            of = each.topic, each.partition
-            if each.error is not None:
-                log.warning("not known yet what is committed of %s/%s: %s", *of, each.error)
+        for partition in committed:
+            of = partition.topic, partition.partition
+            if partition.error is not None:
+                log.warning("not known yet what is committed of %s/%s: %s", *of, partition.error)
                 return False
-            if self._first[of] < each.offset:
-                raise _goes_back(of, self._first[of], each.offset)
+            if self._first[of] < partition.offset:
+                raise _goes_back(of, self._first[of], partition.offset)
         self._first.clear()
         return True
 
@@ -108,8 +111,8 @@ class Member:
         log.info("got partitions %s", _numbers(places))
 
     def _on_revoke(self, _: Consumer, places: list[TopicPartition]) -> None:
-        gone = {(each.topic, each.partition) for each in places}
-        self._batch = [each for each in self._batch if (each.topic(), each.partition()) not in gone]
+        gone = {(place.topic, place.partition) for place in places}
+        self._batch = [record for record in self._batch if (record.topic(), record.partition()) not in gone]
         for of in gone:
             self._next.pop(of, None)
             self._first.pop(of, None)
@@ -125,7 +128,7 @@ def _goes_back(of: tuple[str, int], offset: int, before: int) -> GaveUpError:
 
 
 def place(message: Message) -> TopicPartition:
-    """Where a record is."""
+    """Return where a record is."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None
     assert partition is not None
@@ -134,17 +137,17 @@ def place(message: Message) -> TopicPartition:
 
 
 def following(messages: Iterable[Message]) -> list[TopicPartition]:
-    """Where to go on after these, in each partition."""
+    """Return where to go on after these, in each partition."""
     lasts = {(last.topic, last.partition): last for last in map(place, messages)}
-    return [TopicPartition(each.topic, each.partition, each.offset + 1) for each in lasts.values()]
+    return [TopicPartition(last.topic, last.partition, last.offset + 1) for last in lasts.values()]
 
 
 def _numbers(places: Iterable[TopicPartition]) -> list[str]:
-    return [f"{each.topic}/{each.partition}" for each in places]
+    return [f"{place.topic}/{place.partition}" for place in places]
 
 
 def _usable(message: Message) -> bool:
-    """Whether this is a record; False for an error after which reading goes on, others are raised."""
+    """Return whether this is a record; False for an error after which reading goes on, others are raised."""
     error = message.error()
     if error is None:
         return True

@@ -54,9 +54,12 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """The settings, with what the guarantee depends on; InvalidConfigError where they contradict that."""
+        """Return the settings, with what the guarantee depends on.
+
+        InvalidConfigError if they contradict that.
+        """
         names: Iterable[object] = () if isinstance(topics, str) else topics
-        if not names or not all(isinstance(each, str) and each for each in names):
+        if not names or not all(isinstance(name, str) and name for name in names):
             raise InvalidConfigError(f"topics is {topics!r}: give a list of names of topics to read")
         size: object = batch
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
@@ -90,12 +93,12 @@ class LoopSettings:
 
     @property
     def turn_s(self) -> float:
-        """How long the calls of one turn may take together: after that a transaction is over."""
+        """Seconds that the calls of one turn may take together: after that a transaction is over."""
         return _seconds(self.producer, "transaction.timeout.ms", _TRANSACTION_MS)
 
     @property
     def poll_s(self) -> float:
-        """How long a batch may be processed: others have its partitions after that."""
+        """Seconds that a batch may be processed: other members have its partitions after that."""
         return _seconds(self.consumer, "max.poll.interval.ms", _POLL_MS)
 
     @property
@@ -145,7 +148,7 @@ _TOO_LARGE = (
 def meaning(
     error: KafkaError, settings: LoopSettings, written: Iterable[str] = ()
 ) -> CopartitionError | None:
-    """The error that names what to do; None where there is nothing to add, or another try may succeed.
+    """Return the error that names what to do; None if there is nothing to add, or another try may succeed.
 
     `written` are the topics of the transaction that failed, if the error is about a transaction.
     """
@@ -203,7 +206,7 @@ def _otherwise(error: KafkaError, settings: LoopSettings) -> CopartitionError | 
 
 
 def gave_up(aborts: int, error: KafkaError, settings: LoopSettings) -> GaveUpError:
-    """The error for a batch that was aborted so often."""
+    """Return the error for a batch that was aborted so often."""
     name = error.name()
     way_out = "another try would not help, so look at the brokers and at this batch"
     if name in _REBALANCED:
@@ -222,7 +225,7 @@ def gave_up(aborts: int, error: KafkaError, settings: LoopSettings) -> GaveUpErr
 
 
 def took_too_long(record: TopicPartition, seconds: float, settings: LoopSettings) -> GaveUpError:
-    """The error for a record that was processed for longer than the group waits."""
+    """Return the error for a record that was processed for longer than the group waits."""
     return GaveUpError(
         f"group {settings.group!r}: processing {record.topic}/{record.partition}/{record.offset} took "
         f"{seconds:.1f} s, longer than max.poll.interval.ms ({settings.poll_s:g} s), so that others have its "
@@ -231,7 +234,7 @@ def took_too_long(record: TopicPartition, seconds: float, settings: LoopSettings
 
 
 def _right(error: KafkaError, settings: LoopSettings, written: Iterable[str]) -> AccessError | None:
-    """The ACL that is missing."""
+    """Return the ACL that is missing."""
     name = error.name()
     if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
         return AccessError(

@@ -1,4 +1,4 @@
-"""What the driver asks before a version is written, makes sure of after, and does when it failed."""
+"""The driver asks before a version is written, makes sure after it, and cleans up if it failed."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 _admin_api: Any = confluent_kafka.admin  # stubs export not all of it
 
 _SLACK_S = 20.0
-"""How long to wait for coordinators beyond the timeout of what a dead driver may have left open."""
+"""Seconds to wait for coordinators beyond the timeout of what a dead driver may have left open."""
 
 
 def look_up(target: Target, admin: AdminClient | None = None) -> Target:
-    """The target with what the cluster says of its topic, by `admin` if it is there already.
+    """Return the target with what the cluster says of its topic, by `admin` if it is there already.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration.
@@ -57,12 +57,12 @@ def look_up(target: Target, admin: AdminClient | None = None) -> Target:
     description = _ask_one(target, lambda: admin.describe_topics(topics, include_authorized_operations=True))
     if not _allowed(description) >= {"READ", "WRITE"}:
         raise topic_refused(target.topic)
-    _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
+    _check_replicas(admin, target, {partition.id: len(partition.isr) for partition in description.partitions})
     return replace(target, topic_id=str(description.topic_id), actual=len(description.partitions))
 
 
 def prepare(target: Target) -> Target:
-    """The same as `look_up`, of a version that may be written now; errors as of `look_up`, and these.
+    """Return the same as `look_up`, of a version that may be written now; errors as of `look_up`, and these.
 
     Raises:
         InvalidConfigError: the brokers refuse so long a transaction.
@@ -98,7 +98,7 @@ def prepare(target: Target) -> Target:
 def place_for(target: Target) -> int:
     """For how many partitions the rows have to be placed: as before if this version is there already.
 
-    Errors as of `look_up` and `check_alone`; ExactlyOnceError where the cluster refuses the ledger, or
+    Errors as of `look_up` and `check_alone`; ExactlyOnceError if the cluster refuses the ledger, or
     somebody else has written to it.
     """
     admin = _admin(target)
@@ -112,7 +112,7 @@ def place_for(target: Target) -> int:
 def check_after(target: Target) -> None:
     """Raise HalfWrittenError unless the ledger says that this version is in every partition.
 
-    LedgerInUseError where another application has committed to the ledger.
+    LedgerInUseError if another application has committed to the ledger.
     """
     ledger = _ledger(_admin(target), target, target.partitions)
     lacking = [
@@ -171,7 +171,7 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
 
 
 def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
-    """The entries of so many partitions, once no transaction is open, or was ended, that would change one."""
+    """Return the entries of so many partitions, once no open transaction could change one."""
     ask = partial(committed, admin, target, range(partitions))
     try:
         offsets = patiently(lambda _: check_readable(ask()), SILENT_S)
@@ -183,7 +183,10 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
 
 
 def _admin(target: Target) -> AdminClient:
-    """A client that some broker has answered: one that is refused says so here, not after a timeout."""
+    """Return a client that some broker has answered.
+
+    One that is refused says so here, not after a timeout.
+    """
     errors: list[KafkaError] = []
     admin: AdminClient = quiet_client(_admin_api.AdminClient, target.config, errors)
     first_answer(admin, target.config, errors, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
@@ -191,13 +194,13 @@ def _admin(target: Target) -> AdminClient:
 
 
 def _allowed(description: Any) -> set[str]:
-    """What this user may do there; everything where the broker does not say."""
+    """Return what this user may do there; everything where the broker does not say."""
     operations = description.authorized_operations
     return {"READ", "WRITE"} if operations is None else {operation.name for operation in operations}
 
 
 def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
-    """What the cluster answers, waited for while its coordinators move."""
+    """Return what the cluster answers, waited for while its coordinators move."""
     try:
         return patiently(lambda _: ask(), target.longest_transaction_s + _SLACK_S)
     except confluent_kafka.KafkaException as error:
@@ -205,7 +208,7 @@ def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
 
 
 def _ask_one(target: Target, ask: Callable[[], Mapping[Any, Any]]) -> Any:
-    """The only answer to a question about one thing, likewise."""
+    """Return the only answer to a question about one thing, likewise."""
 
     def answer() -> Any:
         (future,) = ask().values()

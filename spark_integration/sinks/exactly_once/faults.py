@@ -1,4 +1,4 @@
-"""What the cluster's refusals mean, and which of them another try mends."""
+"""Says what the cluster's refusals mean, and which of them another try mends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN_S = 10.0
 PATIENCE_S = 60.0
-"""How long a broker that goes away in the middle of a write may stay away."""
+"""Seconds that a broker that goes away in the middle of a write may stay away."""
 
 _PASSING = (
     "NOT_COORDINATOR",
@@ -37,14 +37,14 @@ _PASSING = (
     "_TRANSPORT",
     "_WAIT_COORD",
 )
-"""What a coordinator that moves answers; librdkafka does not always call it worth another try."""
+"""Errors of a coordinator that moves; librdkafka does not always call them worth another try."""
 _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING")
 
 
 def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any:
-    """The result of a call, which gets the seconds it may take, once the cluster can answer it.
+    """Return the result of a call, which gets the seconds it may take, once the cluster can answer it.
 
-    KafkaException where it failed for good, or for too long.
+    KafkaException if it failed for good, or for too long.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -57,7 +57,9 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
 
 
 def call_within(call: Callable[[], Any], within_s: float) -> Any:
-    """The result of a call that may not return although it got a timeout; TimeoutError where it has not.
+    """Return the result of a call that may not return although it got a timeout.
+
+    TimeoutError if it has not.
 
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
     5456 and 5511). The call is left behind, and what it holds.
@@ -104,17 +106,17 @@ def close(producer: Producer) -> None:
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Whether another try may mend it."""
+    """Return whether another try may mend it."""
     return error.retriable() or error.name() in _PASSING
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Whether another producer with the same id has come, or the brokers ended a transaction for its age."""
+    """Return whether another producer has the same id, or the brokers ended a transaction for its age."""
     return error.name() in _FENCED
 
 
 def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
-    """The error that names what to do about it."""
+    """Return the error that names what to do about it."""
     name, text = error.name(), error.str()
     if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
         return AccessError(
@@ -146,7 +148,7 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
 
 
 def group_refused(app_id: str) -> AccessError:
-    """What to grant for the ledger's group."""
+    """Return what to grant for the ledger's group."""
     return AccessError(
         f"the cluster refuses the ledger of application {app_id!r}: allow Read and Describe on group "
         f"'copartition/{app_id}'"
@@ -154,7 +156,7 @@ def group_refused(app_id: str) -> AccessError:
 
 
 def topic_refused(topic: str) -> AccessError:
-    """What to grant for the topic."""
+    """Return what to grant for the topic."""
     return AccessError(
         f"the cluster refuses topic {topic!r}: allow Write, Read and Describe on it; the ledger's entries "
         "are committed offsets of this topic, for which Kafka asks for Read"

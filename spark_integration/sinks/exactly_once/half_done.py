@@ -1,4 +1,4 @@
-"""What dead tasks and restarted brokers can leave of a transaction: open, though nobody has it any more.
+"""Dead tasks and restarted brokers can leave a transaction open that no producer has any more.
 
 A coordinator of Kafka 4.3 may end a transaction without a marker where it does not know the leader (see
 docs/transactions.md). Readers of committed records then stand still there, and an entry of the ledger cannot
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 16
 
 SILENT_S = 3.0
-"""How long the ledger may not be readable before it is looked at whether a transaction in it is half done."""
+"""Seconds without a readable ledger before a half-done transaction in it is looked for."""
 
 
 def fence(target: Target, partitions: Sequence[int], *, within_s: float | None = None) -> None:
@@ -79,7 +79,7 @@ def end_elsewhere(target: Target, partition: int) -> None:
 def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
     """End what tasks have left in a partition, and with `mend` what restarted brokers have left half done.
 
-    ExactlyOnceError where the cluster refuses, DeliveryError where it does not answer.
+    ExactlyOnceError if the cluster refuses, DeliveryError if it does not answer.
     """
     name = transactional_id(target.app_id, target.topic, partition)
     producer = confluent_kafka.Producer({**target.config, "transactional.id": name})
@@ -147,7 +147,7 @@ def _abort_in_partition(target: Target, partition: int, producer: Producer) -> N
 
 
 def _is_open(admin: AdminClient, target: Target, partition: int) -> bool:
-    """Whether a transaction that would change an entry of the ledger has not ended."""
+    """Return whether a transaction that would change an entry of the ledger has not ended."""
     try:
         check_readable(patiently(lambda _: committed(admin, target, [partition])))
     except confluent_kafka.KafkaException as error:
@@ -158,7 +158,7 @@ def _is_open(admin: AdminClient, target: Target, partition: int) -> bool:
 
 
 def _holds_just(target: Target, partition: int, last: Entry | None) -> bool:
-    """Whether the committed records since the ledger's last transaction began are just that one's."""
+    """Return whether the committed records since the ledger's last transaction began are just that one's."""
     expected = 0 if last is None else last.added
     since = 0 if last is None else last.since
     if since < 0:

@@ -1,4 +1,4 @@
-"""What a partition holds: where it ends, and whether readers of committed records find any there."""
+"""Asks where a partition ends, and whether readers of committed records find any there."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT
 
 _OPEN_S = 3.0
-"""How long a transaction may be open before it counts as one that nobody ends soon."""
+"""Seconds that a transaction may be open before it counts as one that no producer ends soon."""
 
 
 def admin_client(target: Target) -> AdminClient:
-    """A client that asks what committed offsets and partitions' ends are."""
+    """Return a client that asks what committed offsets and partitions' ends are."""
     return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
 def committed_reader(target: Target) -> confluent_kafka.Consumer:
-    """A reader of committed records that can name the ledger's group; the caller closes it."""
+    """Return a reader of committed records that can name the ledger's group; the caller closes it."""
     own = {
         "group.id": ledger_group(target.app_id),
         "enable.auto.commit": False,
@@ -41,7 +41,10 @@ def committed_reader(target: Target) -> confluent_kafka.Consumer:
 
 
 def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> confluent_kafka.Message | None:
-    """A record, or with an error the end that readers of committed records come to; None where none comes."""
+    """Return a record, or with an error the end that readers of committed records come to.
+
+    None if none comes.
+    """
     message = reader.poll(within_s)
     error = None if message is None else message.error()
     if error is not None and error.name() != "_PARTITION_EOF":
@@ -52,7 +55,7 @@ def next_committed(reader: confluent_kafka.Consumer, within_s: float) -> conflue
 def committed(
     admin: AdminClient, target: Target, partitions: Iterable[int], *, stable: bool = True
 ) -> list[confluent_kafka.TopicPartition]:
-    """The offsets of the ledger's group for partitions of the topic; KafkaException where nobody says.
+    """Return the offsets of the ledger's group for partitions of the topic; KafkaException if nobody says.
 
     Of a partition where an open transaction would change it, an error, unless `stable` is False.
     """
@@ -63,7 +66,10 @@ def committed(
 def ledger_entries(
     target: Target, offsets: Iterable[confluent_kafka.TopicPartition]
 ) -> dict[int, Entry | None]:
-    """The ledger's entries among committed offsets; LedgerInUseError where another application has some."""
+    """Return the ledger's entries among committed offsets.
+
+    LedgerInUseError if another application has some.
+    """
     try:
         return entries(offsets)
     except ValueError as error:
@@ -71,18 +77,18 @@ def ledger_entries(
 
 
 def end_of(admin: AdminClient, target: Target, partition: int, *, committed: bool) -> int:
-    """The end of a partition, as readers of committed records see it or as it is."""
+    """Return the end of a partition, as readers of committed records see it or as it is."""
     return _offsets(admin, target, [partition], committed=committed)[0]
 
 
 def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) -> list[int]:
-    """Those of the partitions to which anybody has ever written, be it in vain."""
+    """Return those of the partitions to which anybody has ever written, be it in vain."""
     ends = _offsets(admin, target, partitions)
     return [partition for partition, end in zip(partitions, ends, strict=True) if end]
 
 
 def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenced: bool) -> bool:
-    """Whether committed records are in a partition, or were, or may come to be by an open transaction.
+    """Return whether committed records are in a partition, or were, or may come to be by an open transaction.
 
     Records of aborted transactions do not count: an attempt may have died in its first one. If `fenced`, this
     application has no transaction open there any more, so that one that is open is somebody else's.

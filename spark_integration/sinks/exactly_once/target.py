@@ -1,4 +1,4 @@
-"""What is written where, and under which name; and what the ledger says of it."""
+"""Names what is written where, and reads what the ledger says of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Content:
         self.records += batch.num_rows
 
     def digest(self) -> str:
-        """The digest of the records so far."""
+        """Return the digest of the records so far."""
         whole = sha256()
         for name in sorted(self._streams):
             whole.update(name.encode() + b"=" + self._streams[name].digest())
@@ -80,8 +80,8 @@ class Target:
         topic_id: the topic's id in the cluster.
         actual: how many partitions it has.
         partitions: for how many the rows were placed.
-        rule: where keyed rows have to be; None where that is not known.
-        first_version: the version that begins a ledger, whatever records there are; None where none is said
+        rule: where keyed rows have to be; None if that is not known.
+        first_version: the version that begins a ledger, whatever records there are; None if none is said
             to, so that version 0 begins one in partitions without records.
     """
 
@@ -97,7 +97,7 @@ class Target:
 
     @property
     def longest_transaction_s(self) -> float:
-        """How long a transaction that nobody ends stays open at the brokers."""
+        """Seconds that a transaction that no producer ends stays open at the brokers."""
         return milliseconds(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
 
     def __str__(self) -> str:
@@ -105,9 +105,9 @@ class Target:
 
 
 def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None, *, stream: bool) -> Target:
-    """What was asked for, before the cluster is; `placed_for` is the rows' partition count, if known.
+    """Return what was asked for, before the cluster is; `placed_for` is the rows' partition count, if known.
 
-    InvalidConfigError where there is no topic, no name for what is written, or no `placed_for`.
+    InvalidConfigError if there is no topic, no name for what is written, or no `placed_for`.
     """
     once = options.once
     if once is None or once.stream != stream:
@@ -136,7 +136,7 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
 
 
 def none_of(target: Target, before: int = 0) -> Entry:
-    """The entry of a version of which a partition holds nothing; `before` as in `Entry`."""
+    """Return the entry of a version of which a partition holds nothing; `before` as in `Entry`."""
     return Entry(
         version=target.version,
         records=0,
@@ -150,7 +150,7 @@ def none_of(target: Target, before: int = 0) -> Entry:
 
 
 def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Entry:
-    """What a partition holds of a version, by what the ledger says of it and of partition 0 (`anchor`).
+    """Return what a partition holds of a version, by its entry in the ledger and partition 0's (`anchor`).
 
     A version may follow any lower one that is done, and may be run again until a higher one begins. The first
     version finds no ledger; after that only a partition that the topic has grown by has none. Either asks
@@ -239,7 +239,7 @@ def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
 
 
 def _before(target: Target, partition: int, anchor: Entry | None) -> int:
-    """The partition count before this version, for a partition that the ledger does not know."""
+    """Return the partition count before this version, for a partition that the ledger does not know."""
     if target.version == (target.first_version or 0) and (anchor is None or anchor.version == target.version):
         return 0
     if anchor is not None:

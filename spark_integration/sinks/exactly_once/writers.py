@@ -33,7 +33,7 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 @dataclass(frozen=True)
 class _Written(datasource.WriterCommitMessage):
-    """What a task tells the driver: which partition it wrote."""
+    """Tells the driver which partition a task wrote."""
 
     partition: int
 
@@ -45,7 +45,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
         self._target = prepare(target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
-        """One task's rows."""
+        """Write one task's rows."""
         partition = _task().partitionId()
         write_partition(as_batches(iterator), self._target, partition)
         return _Written(partition)
@@ -77,7 +77,7 @@ class StreamWriter(_StreamWriterBase):  # type: ignore[misc]
         return self.__dict__
 
     def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
-        """One task's rows."""
+        """Write one task's rows."""
         if self._refused is not None:
             raise self._refused
         return self._take(iterator)
@@ -134,6 +134,6 @@ def _task() -> TaskContext:
 
 
 def _written(messages: Iterable[datasource.WriterCommitMessage | None]) -> set[int]:
-    """The partitions that tasks have written."""
+    """Return the partitions that tasks have written."""
     # The classes of what was pickled by value are not the same here.
     return {cast(_Written, message).partition for message in messages if message is not None}

@@ -55,10 +55,10 @@ MOST_AGE_S = 3.0
 """A transaction ends after so many records, or so long: no reader of committed records waits longer."""
 
 SLACK_S = 5.0
-"""What librdkafka may take beyond the limit that it is given."""
+"""Seconds that librdkafka may take beyond the limit that it is given."""
 
 STANDSTILL_S = 20.0
-"""How long one who was fenced waits for the other to come further."""
+"""Seconds that a fenced task waits for the other task to come further."""
 
 
 def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition: int) -> None:
@@ -149,7 +149,7 @@ class _Attempt:
 
     @contextmanager
     def underway(self) -> Iterator[None]:
-        """The task's turn."""
+        """Yield the task's turn."""
         with self._lock:
             try:
                 yield
@@ -206,7 +206,7 @@ class _Attempt:
     def give_up(self, error: Exception) -> KafkaError | None:
         """Leave nothing open; gives why the transaction failed, which is not always the first error.
 
-        None where `error` says all there is to say.
+        None if `error` says all there is to say.
         """
         self._stop_timer()
         if self._stuck:
@@ -225,7 +225,7 @@ class _Attempt:
         self._deliveries.check()
 
     def await_the_other(self, fenced: Exception) -> Entry:
-        """What stands in the partition once whoever fenced this one has finished."""
+        """Return what stands in the partition once whoever fenced this one has finished."""
         before, patience_ends = none_of(self._target), time.monotonic() + STANDSTILL_S
         while time.monotonic() < patience_ends:
             now = self._standing()
@@ -322,7 +322,7 @@ def _check_task(target: Target, partition: int) -> None:
 def _of_partition(
     batches: Iterable[pa.RecordBatch], target: Target, partition: int
 ) -> Iterator[pa.RecordBatch]:
-    """The batches, with rows of this partition only."""
+    """Yield the batches, with rows of this partition only."""
     for batch in batches:
         column = batch.column("partition")
         others = set(column.unique().to_pylist()) - {partition}
@@ -337,7 +337,7 @@ def _of_partition(
 
 
 def _cut(batches: Iterable[pa.RecordBatch], at: Callable[[], int]) -> Iterator[pa.RecordBatch]:
-    """The batches that have rows, one of them cut where this many records end."""
+    """Yield the batches that have rows, one of them cut where this many records end."""
     counted = 0
     for batch in batches:
         head = at() - counted

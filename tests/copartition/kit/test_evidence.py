@@ -6,13 +6,13 @@ from copartition.kit.evidence import Evidence, Missing
 
 
 @pytest.mark.parametrize(
-    ("seen", "assumed"),
+    ("sources", "assumed"),
     [((), ()), (("",), ()), (("a capture",), ("",))],
     ids=["none", "empty", "empty-assumed"],
 )
-def test_evidence_names_its_sources(seen: tuple[str, ...], assumed: tuple[str, ...]) -> None:
+def test_evidence_names_its_sources(sources: tuple[str, ...], assumed: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="at least one source"):
-        Evidence(seen, assumed)
+        Evidence(sources, assumed)
 
 
 @pytest.mark.parametrize(("what", "remedy"), [("", "ask the cluster"), ("no lag is shown", "")])
