@@ -15,6 +15,7 @@ from rich.console import Console
 from copartition.groups.live.cluster import Cluster
 from copartition.reports.transactions import print_transactions
 from copartition.transactions import Look, OpenProducer, PartitionLook, Transaction, findings, transactions_of
+from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
     from tests.support.broker import Kafka
@@ -49,7 +50,7 @@ def test_the_states_are_those_of_a_real_transaction(broker: Kafka) -> None:
     def produce(records: int) -> None:
         for _ in range(records):
             producer.produce(topic, b"record", partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(GENEROUS_S) == 0
 
     steps = [
         lambda: producer.init_transactions(60),

@@ -90,7 +90,7 @@ def encrypted_broker() -> Iterator[Encrypted]:
         filling = Producer({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         for partition in range(2):
             filling.produce(topic, b"value", b"key", partition)
-        filling.flush(60)
+        filling.flush(GENEROUS_S)
         yield Encrypted(listeners, topic, group)
 
 

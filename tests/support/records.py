@@ -50,4 +50,4 @@ def produce_by_librdkafka(
     producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": partitioner, **SILENT})
     for key in keys:
         producer.produce(topic, b"value", key)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0

@@ -24,7 +24,7 @@ def produce(broker: Kafka, topic: str, values: list[bytes]) -> None:
     producer = Producer(settings(broker))
     for number, value in enumerate(values):
         producer.produce(topic, value=value, partition=number % 3)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def read(broker: Kafka, topic: str, count: int, **more: str) -> list[tuple[int, bytes]]:
@@ -108,7 +108,7 @@ def test_only_what_a_transaction_committed_is_read(broker: Kafka, topic: str) ->
     ):
         producer.begin_transaction()
         producer.produce(topic, value=value, partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(GENEROUS_S) == 0
         finish(10)
     assert read(broker, topic, 1, isolation_level="read_committed") == [(0, b"committed")]
 

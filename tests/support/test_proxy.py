@@ -29,7 +29,7 @@ def topic(proxy: Proxy) -> str:
 def produce(proxy: Proxy, topic: str, **settings: str) -> None:
     producer = Producer({"bootstrap.servers": proxy.bootstrap_servers, "log_level": 0, **settings})
     producer.produce(topic, b"")
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def end(proxy: Proxy, topic: str) -> int:

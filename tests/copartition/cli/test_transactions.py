@@ -40,7 +40,7 @@ def report(servers: str, *arguments: str) -> tuple[int, Report]:
 def write(producer: Producer, topic: str, records: int, partition: int = 0) -> None:
     for _ in range(records):
         producer.produce(topic, b"record", partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def named(told: Report, name: str) -> Report:

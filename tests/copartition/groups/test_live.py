@@ -21,6 +21,7 @@ from copartition.groups import (
 )
 from partitioning.errors import SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for, wait_for_group
+from tests.support.waiting import GENEROUS_S
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -178,7 +179,7 @@ def test_lag_is_what_was_not_committed(broker):
     producer = Producer(settings(broker))
     for _ in range(5):
         producer.produce(topic, b"x", partition=1)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     admin = AdminClient(settings(broker))
     committed = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 1, 2)])
     admin.alter_consumer_group_offsets([committed])[group].result()

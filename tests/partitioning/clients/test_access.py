@@ -18,7 +18,7 @@ from tests.support.encrypted import SECRETS, Encrypted
 pytestmark = pytest.mark.broker
 
 QUIET = {"log_level": 0}
-PLACED: dict[str, Any] = {"partitioner": "java", "max_block_ms": 1000}
+PLACED: dict[str, Any] = {"partitioner": "java", "max_block_ms": 10_000}
 Send = Callable[[dict[str, str], str, int], str]
 
 Spelled = Callable[[dict[str, str]], dict[str, str]]  # from the settings of Java's clients
