@@ -88,7 +88,7 @@ class Kafka:
         bootstrap_servers: host:port of one or more brokers.
 
     Raises:
-        BrokerError: no broker answers within a minute.
+        BrokerError: no broker answers within 20 seconds.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
@@ -96,7 +96,7 @@ class Kafka:
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
         self._topics: list[str] = []
         try:
-            self._admin.list_topics(timeout=60)
+            self._admin.list_topics(timeout=20)
         except KafkaException as error:
             raise BrokerError(f"no broker answers at {bootstrap_servers}: {error}") from error
 
