@@ -83,7 +83,7 @@ def watch(
         click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
         return
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
-    from copartition.watch import Looks  # noqa: PLC0415
+    from copartition.watch.changes import Looks  # noqa: PLC0415
 
     def tell(failure: str | None) -> None:
         complain(ctx, f"{failure}; trying again" if failure else f"live:{group}: it answers again")

@@ -12,7 +12,7 @@ from assignors.state import GroupState
 from copartition.groups.snapshot import Step
 from copartition.kit.json import attributes_of, dump, milliseconds, utc_time
 from copartition.kit.words import Table, count, duration, partition_ranges, visible
-from copartition.watch import Change, Kind, Watch
+from copartition.watch.changes import Change, Kind, Watch
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from copartition.doctor.examination import Limits, examine_live, exit_code, findings
 from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting, wait_for
 from tests.support.broker import Broker, Kafka
+from tests.support.waiting import GENEROUS_S
 
 LIMITS = Limits(lag=100)
 AT_A_TIME = 5
@@ -28,7 +29,7 @@ def write(broker, topic, records, partitions):
     producer = Producer(settings(broker))
     for number in range(records):
         producer.produce(topic, b"record", partition=number % partitions)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def caught_up(broker, group):

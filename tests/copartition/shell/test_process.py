@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import GENEROUS_S
+
 pytestmark = pytest.mark.live
 
 
 def finished(process):
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=GENEROUS_S)
     return process.returncode, out, err
 
 
@@ -59,14 +61,14 @@ def test_a_closed_pipe_ends_quietly(start, members):
     process = start("copartition", "diff", members, members, "--all", "-o", "ndjson")
     process.stdout.close()
     process.stdout = None
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=GENEROUS_S)
     assert err == ""
 
 
 def test_a_full_disk_is_no_bug(start):
     with Path("/dev/full").open("w") as full:
         process = start("copartition", "profiles", stdout=full)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=GENEROUS_S)
     assert (process.returncode, err) == (2, "copartition profiles: output: No space left on device\n")
 
 
@@ -77,7 +79,7 @@ def test_a_full_disk_is_a_line_whatever_is_printed(start, reconciling, arguments
     arguments = [reconciling if each == "RECONCILING" else each for each in arguments]
     with Path("/dev/full").open("w") as full:
         process = start("assignment_diff", *arguments, stdout=full)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=GENEROUS_S)
     assert (process.returncode, err) == (2, "assignment-diff: output: No space left on device\n")
 
 

@@ -5,7 +5,7 @@ import pytest
 from assignors.state import MemberIdentity
 from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
-from copartition.watch import Kind, Watch
+from copartition.watch.changes import Kind, Watch
 from tests.copartition.watch.groups import group
 
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"

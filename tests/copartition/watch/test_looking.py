@@ -2,8 +2,7 @@
 
 import pytest
 
-from copartition.watch import Looks
-from copartition.watch.changes import ENDS_S
+from copartition.watch.changes import ENDS_S, Looks
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 
