@@ -3,7 +3,7 @@
 Three members of each kind of client, and of mixtures, are replaced one after the other with the settings that
 `copartition migrate` names; after every restart all of them have to live and to share all partitions. What
 became of each way is `measured.json`. From it come `benchmarks/migrations.md`, the table of it, and
-`copartition/migrate/walks.json`, by which `copartition migrate` decides. With `--compare` no broker is needed.
+`copartition/migrate/walks.json`, by which `copartition migrate` decides. `--compare` needs no broker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `copartition migrate` decides by: `copartition/migrate/walks.json`, made of what became of every walk."""
+"""Makes `copartition/migrate/walks.json`, by which `copartition migrate` decides, of the walks' outcomes."""
 
 from __future__ import annotations
 

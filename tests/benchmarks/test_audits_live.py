@@ -47,7 +47,7 @@ def topics(broker: Kafka) -> Iterator[dict[str, Written]]:
     }
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for done in admin.delete_topics([*ends]).values():
-        done.result(30)
+        done.result()
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from copartition.transactions.looks import (
     transactions_of,
 )
 from copartition.transactions.report import print_transactions
+from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
     from tests.support.broker import Kafka
@@ -57,7 +58,7 @@ def test_the_states_are_those_of_a_real_transaction(broker: Kafka) -> None:
     def produce(records: int) -> None:
         for _ in range(records):
             producer.produce(topic, b"record", partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(GENEROUS_S) == 0
 
     steps = [
         lambda: producer.init_transactions(60),

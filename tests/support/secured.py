@@ -50,14 +50,14 @@ def secured_broker() -> Iterator[Secured]:
     with Broker(USERS.format(users_port=users_port)) as own:
         kafka = Kafka(own.bootstrap_servers)
         topics = [kafka.create_topic(2) for _ in range(3)]
-        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         rights = [
             allowed("writer", ResourceType.TOPIC, topics[0], AclOperation.WRITE),
             allowed("writer", ResourceType.TOPIC, topics[1], AclOperation.DESCRIBE),
             allowed("guest", ResourceType.TOPIC, topics[1], AclOperation.DESCRIBE),
         ]
         for done in admin.create_acls(rights).values():
-            done.result(30)
+            done.result()
         yield Secured(own.bootstrap_servers, f"127.0.0.1:{users_port}", *topics)
 
 

@@ -7,6 +7,7 @@ from confluent_kafka import Producer
 
 from copartition.audit import topic_state
 from tests.support.broker import free_ports
+from tests.support.waiting import GENEROUS_S
 
 KEYS = [b"user-%d" % number for number in range(400)]
 
@@ -30,7 +31,7 @@ def audited(mock_cluster, run):
             )
             for key in keys:
                 producer.produce(topic, b"v", key)
-            assert producer.flush(60) == 0
+            assert producer.flush(GENEROUS_S) == 0
         return topic, run("audit", topic, "-b", mock_cluster.bootstrap_servers, *options)
 
     return audit
@@ -86,7 +87,7 @@ def test_two_clients_at_once_are_told(mock_cluster, run):
             client.produce(topic, b"v", key)
             client.poll(0)
     for client in clients:
-        assert client.flush(60) == 0
+        assert client.flush(GENEROUS_S) == 0
     result = run("audit", topic, "-b", mock_cluster.bootstrap_servers)
     first = result.output.splitlines()[0]
     assert "java over 4" in first

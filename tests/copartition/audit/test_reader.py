@@ -21,6 +21,7 @@ from partitioning.errors import (
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Kafka, free_ports
 from tests.support.secured import Secured, settings
+from tests.support.waiting import GENEROUS_S
 
 KEYS = [b"user-%d" % number for number in range(600)]
 
@@ -36,7 +37,7 @@ def written(servers: str, topic: str, keys: list[bytes | None], **config: str) -
     producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random", **config})
     for key in keys:
         producer.produce(topic, b"value", key)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def read(topic: str, servers: str, *selection: Selection) -> tuple[list[Records], reader.Reading]:
@@ -177,7 +178,7 @@ def test_compacted_topics_tombstones_and_transactions_are_no_surprise(broker: Ka
     servers, topic = broker.bootstrap_servers, f"copartition-compacted-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": servers})
     compacted = NewTopic(topic, 3, 1, config={"cleanup.policy": "compact"})
-    admin.create_topics([compacted])[topic].result(30)
+    admin.create_topics([compacted])[topic].result()
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -191,13 +192,13 @@ def test_compacted_topics_tombstones_and_transactions_are_no_surprise(broker: Ka
         producer.begin_transaction()
         for key in KEYS[:300] if aborted else KEYS:
             producer.produce(topic, None if key.endswith(b"7") else b"v", key)
-        assert producer.flush(60) == 0  # else what is aborted was never sent
+        assert producer.flush(GENEROUS_S) == 0  # else what is aborted was never sent
         producer.abort_transaction(30) if aborted else producer.commit_transaction(30)
     for committed, rows in ((True, 600), (False, 900)):
         audit = audit_topic(topic, {"bootstrap.servers": servers}, Selection(committed=committed))
         assert (audit.certainty, audit.coverage.read, audit.compacted) == ("sure", rows, True)
         assert ("aborted transactions wrote is left out" in audit.coverage.text) == committed
-    admin.delete_topics([topic])[topic].result(30)
+    admin.delete_topics([topic])[topic].result()
 
 
 @pytest.mark.broker
@@ -206,7 +207,7 @@ def test_records_since_a_time(broker: Kafka) -> None:
     producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random"})
     for number, key in enumerate(KEYS):
         producer.produce(topic, b"v", key, timestamp=1_700_000_000_000 + number)
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     batches, found = read(topic, servers, Selection(since_ms=1_700_000_000_000 + 500))
     assert {*keys_of(batches)} == {*KEYS[500:]}
     assert found.coverage.kind == "since"
@@ -221,9 +222,9 @@ def test_no_group_and_no_topic_comes_of_it(broker: Kafka) -> None:
     with pytest.raises(UnknownTopicError):
         read("copartition-nowhere", servers)
     admin = AdminClient({"bootstrap.servers": servers})
-    groups = admin.list_consumer_groups(request_timeout=10).result().valid
+    groups = admin.list_consumer_groups(request_timeout=60).result().valid
     assert "copartition-audit" not in {group.group_id for group in groups}
-    assert "copartition-nowhere" not in admin.list_topics(timeout=10).topics
+    assert "copartition-nowhere" not in admin.list_topics(timeout=GENEROUS_S).topics
 
 
 @pytest.mark.broker
@@ -244,17 +245,17 @@ def test_a_topic_that_goes_meanwhile_gives_no_verdict(broker: Kafka, again: bool
     servers = broker.bootstrap_servers
     topic = f"copartition-gone-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
     written(servers, topic, [*KEYS])
     with Reading(topic, {"bootstrap.servers": servers}) as found:
-        admin.delete_topics([topic])[topic].result(30)
+        admin.delete_topics([topic])[topic].result()
         if again:
-            admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+            admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
             written(servers, topic, [*KEYS])
         with pytest.raises(TopicChangedError, match=said):
             list(found)
     if again:
-        admin.delete_topics([topic])[topic].result(30)
+        admin.delete_topics([topic])[topic].result()
 
 
 @pytest.mark.broker
@@ -271,4 +272,4 @@ def test_the_right_that_is_missing_is_named(secured: Secured, which: str, right:
     admin = AdminClient({"bootstrap.servers": secured.admin_servers})
     everything = [TopicPartition(topic, partition, OFFSET_END) for partition in range(2)]
     for done in admin.delete_records(everything).values():
-        done.result(30)
+        done.result()

@@ -17,6 +17,7 @@ from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settin
 from tests.support.broker import Broker, Kafka
 from tests.support.encrypted import allowed
 from tests.support.secured import settings as as_user
+from tests.support.waiting import GENEROUS_S
 
 LIMITS = Limits(lag=100)
 AT_A_TIME = 5
@@ -33,7 +34,7 @@ def write(broker, topic, records, partitions):
     producer = Producer(settings(broker))
     for number in range(records):
         producer.produce(topic, b"record", partition=number % partitions)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def caught_up(broker, group):

@@ -13,6 +13,7 @@ from copartition.assignment_diff import Joiner, WhatIf, diff, plan, read_pair
 from copartition.groups import parse_snapshot, read_live, snapshot_bytes
 from partitioning.errors import SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for, wait_for_group
+from tests.support.waiting import GENEROUS_S
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -170,7 +171,7 @@ def test_lag_is_what_was_not_committed(broker):
     producer = Producer(settings(broker))
     for _ in range(5):
         producer.produce(topic, b"x", partition=1)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     admin = AdminClient(settings(broker))
     committed = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 1, 2)])
     admin.alter_consumer_group_offsets([committed])[group].result()

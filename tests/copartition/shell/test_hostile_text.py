@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from copartition.shell.main import copartition
+from tests.support.waiting import GENEROUS_S
 
 ESC = "\x1b[2J"
 NAMES = [ESC, "\x9b1m", "\r\nadmin", "\u202egpj", "a\u200b", "=1+1", "a|b", "<b>", "grüße", "中→😀"]
@@ -113,7 +114,7 @@ def test_standard_input_that_is_no_utf8_is_refused_in_a_line_whatever_the_locale
         capture_output=True,
         check=False,
         env=os.environ | {"PYTHONIOENCODING": "utf-8:surrogateescape"},  # as in a container without a locale
-        timeout=60,
+        timeout=GENEROUS_S,
     )
     assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (2, b"", 1)
     assert b"not UTF-8 text" in result.stderr

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import GENEROUS_S
+
 pytestmark = pytest.mark.live
 
 
 def finished(process):
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=GENEROUS_S)
     return process.returncode, out, err
 
 
@@ -59,7 +61,7 @@ def test_a_closed_pipe_ends_quietly(start, members):
     process = start("copartition", "diff", members, members, "--all", "-o", "ndjson")
     process.stdout.close()
     process.stdout = None
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=GENEROUS_S)
     assert (process.returncode, err) == (2, "")
 
 
@@ -67,7 +69,7 @@ def test_nobody_reads_the_errors_either(start):
     process = start("copartition", "diff", "nowhere", "nowhere")
     process.stderr.close()
     process.stderr = None
-    assert (process.communicate(timeout=60)[0], process.returncode) == ("", 2)
+    assert (process.communicate(timeout=GENEROUS_S)[0], process.returncode) == ("", 2)
 
 
 def test_a_connection_that_its_broker_closes_ends_no_command(start):
@@ -90,7 +92,7 @@ def test_a_connection_that_its_broker_closes_ends_no_command(start):
 def test_a_full_disk_is_no_bug(start):
     with Path("/dev/full").open("w") as full:
         process = start("copartition", "profiles", stdout=full)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=GENEROUS_S)
     assert (process.returncode, err) == (2, "copartition profiles: output: No space left on device\n")
 
 
@@ -101,7 +103,7 @@ def test_a_full_disk_is_a_line_whatever_is_printed(start, reconciling, arguments
     arguments = [reconciling if each == "RECONCILING" else each for each in arguments]
     with Path("/dev/full").open("w") as full:
         process = start("assignment_diff", *arguments, stdout=full)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=GENEROUS_S)
     assert (process.returncode, err) == (2, "assignment-diff: output: No space left on device\n")
 
 

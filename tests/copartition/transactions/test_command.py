@@ -4,7 +4,7 @@ import json
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from signal import SIGKILL
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.support.broker import JAVA, POM, Broker, Kafka
 from tests.support.encrypted import allowed
 from tests.support.secured import Secured
 from tests.support.secured import settings as as_user
+from tests.support.waiting import GENEROUS_S, wait_until
 
 pytestmark = pytest.mark.broker
 
@@ -43,7 +44,7 @@ def report(servers: str, *arguments: str) -> tuple[int, Report]:
 def write(producer: Producer, topic: str, records: int, partition: int = 0) -> None:
     for _ in range(records):
         producer.produce(topic, b"record", partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def named(told: Report, name: str) -> Report:
@@ -128,7 +129,7 @@ def kafkas_tool(servers: str, *arguments: str) -> str:
     """What kafka-transactions.sh prints."""
     main = ["org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", servers]
     command = [*JAVA, "-cp", f"{jars.fetch(POM)}/*", *main, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=GENEROUS_S).stdout
 
 
 @pytest.fixture(scope="module")
@@ -192,13 +193,6 @@ def test_a_transaction_that_no_coordinator_knows_is_ended_as_advised(nodes: Brok
     assert hanging.kind == "hanging"
     kafkas_tool(servers, *hanging.action.split()[3:])
     wait_until(lambda: not look(servers, topic).partitions)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_a_topic_that_does_not_exist_is_named(broker: Kafka) -> None:

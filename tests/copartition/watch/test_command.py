@@ -14,6 +14,7 @@ from copartition.groups.snapshot import Step, read_record, record_line
 from partitioning.errors import SourceError
 from tests.copartition.groups.worker import wait_for
 from tests.copartition.watch.groups import group
+from tests.support.waiting import GENEROUS_S
 
 BEFORE, AFTER = (group("Stable", a=[0, 1, 2, 3]), None), (group("Stable", a=[0, 1], b=[2, 3]), None)
 
@@ -101,7 +102,7 @@ def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_
     assert "no such group yet; waiting" in process.stdout.readline()
     assert len(path.read_text().splitlines()) == 1
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=GENEROUS_S)
     assert (process.returncode, err) == (0, "")
     assert "0 joined, 0 left" in out
 
@@ -171,7 +172,7 @@ def test_a_real_member_leaves(broker, workers, start, tmp_path, protocol):
     second.stop()
     until(lambda owner: owner == everything)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=GENEROUS_S)
     assert (process.returncode, "2 joined, 1 left" in err) == (0, True)
     assert [row["name"] for row in rows if row["kind"] in {"joined", "left"}] == ["a", "b", "b"]
     assert [row for row in rows if (row["source"], row["target"]) == ("b", "a") and row["most_ms"]]

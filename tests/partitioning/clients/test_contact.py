@@ -17,6 +17,7 @@ from partitioning.clients.contact import (
 )
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
+from tests.support.waiting import GENEROUS_S, SOON_S
 
 
 def ask(servers, heard, **limits):
@@ -38,24 +39,24 @@ def server(own):
 
 
 def test_a_cluster_that_answers_tells_its_brokers(mock_cluster):
-    assert ask(mock_cluster.bootstrap_servers, [], timeout_s=5).brokers
+    assert ask(mock_cluster.bootstrap_servers, [], timeout_s=GENEROUS_S).brokers
 
 
 @pytest.mark.live
 def test_a_name_that_nobody_knows_is_told_at_once():
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"Failed to resolve 'nowhere.invalid:9092'"):
-        ask("nowhere.invalid:9092", [], timeout_s=30)
-    assert time.monotonic() - begun < 15
+        ask("nowhere.invalid:9092", [], timeout_s=GENEROUS_S)
+    assert time.monotonic() - begun < SOON_S
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("timeout_s", "patience_s", "least_s"), [(30, 0.5, 0.5), (3, None, 3)])
+@pytest.mark.parametrize(("timeout_s", "patience_s", "least_s"), [(GENEROUS_S, 0.5, 0.5), (3, None, 3)])
 def test_brokers_that_are_down_are_given_the_patience(port_in_use, timeout_s, patience_s, least_s):
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):
         ask(server(port_in_use), [], timeout_s=timeout_s, patience_s=patience_s)
-    assert least_s <= time.monotonic() - begun < 15
+    assert least_s <= time.monotonic() - begun < SOON_S
 
 
 @pytest.mark.live
@@ -64,7 +65,7 @@ def test_a_server_that_says_nothing_is_given_the_whole_time(port_in_use):
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Failed to get metadata"):
         ask(server(port_in_use), [], timeout_s=1.5, patience_s=0.1)
-    assert 1.5 <= time.monotonic() - begun < 15
+    assert 1.5 <= time.monotonic() - begun < SOON_S
 
 
 class Fault:

@@ -72,7 +72,7 @@ class Leader:
 
     def __init__(self, broker: Kafka) -> None:
         host, port = broker.bootstrap_servers.split(",")[0].rsplit(":", 1)
-        self._connection = socket.create_connection((host, int(port)), timeout=30)
+        self._connection = socket.create_connection((host, int(port)), timeout=600)
         self._protocol = KafkaProtocol(client_id="idempotence")
         self._topic = broker.create_topic()
 

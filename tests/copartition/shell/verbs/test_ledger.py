@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from copartition.shell.verbs.ledger import ledger
 from partitioning.clients.ledger import Entry, ledger_group
 from tests.support.broker import Kafka
+from tests.support.waiting import GENEROUS_S, wait_until
 
 DONE = Entry(7, 30, "0123456789abcdef", True, partitions=2, before=2, topic_id="id")
 Run = Callable[..., Result]
@@ -36,9 +37,9 @@ def note(broker: Kafka) -> Callable[..., tuple[str, str]]:
         places = [TopicPartition(topic, number, 7, metadata=text) for number, text in enumerate(noted)]
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         request = [ConsumerGroupTopicPartitions(group, places)]
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + GENEROUS_S
         while time.monotonic() < deadline:  # the first group of a broker waits for its coordinator
-            answer = admin.alter_consumer_group_offsets(request)[group].result(30)
+            answer = admin.alter_consumer_group_offsets(request)[group].result()
             if not any(place.error for place in answer.topic_partitions):
                 return app_id, topic
             time.sleep(0.1)
@@ -67,9 +68,7 @@ def test_a_group_without_entries_hides_no_other(
     consumer = Consumer(settings)
     try:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + 30
-        while not consumer.memberid() and time.monotonic() < deadline:
-            consumer.poll(0.1)
+        wait_until(consumer.memberid, lambda: consumer.poll(0.1))
         answer = run("list", "-o", "json")
     finally:
         consumer.close()
