@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +90,7 @@ class Partitions:
         self._zombies: list[Zombie] = []
         self._phases = Phases(self._total, memberships, self._partition_ms, flow=self._flow)
         there = ranges(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
-        self._do("born", there, 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+        self._do(Phases.born, there, 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property
     def now(self) -> Phases:
@@ -141,7 +141,7 @@ class Partitions:
         start = int(self.first[number])
         new = np.arange(start + self.counts[number], start + count, dtype=np.int32)
         self.counts[number] = count
-        self._do("born", new, now_ms, Phase.UNNOTICED, self.cause(f"{topic} has {count} partitions"))
+        self._do(Phases.born, new, now_ms, Phase.UNNOTICED, self.cause(f"{topic} has {count} partitions"))
         return number
 
     def stop(
@@ -150,7 +150,7 @@ class Partitions:
         """What the member reads, it no longer does; gives what that is."""
         had = self.owned(member)
         read = had[self.now.read_by_owner(had, at_ms)]
-        self._do("stop", had, at_ms, phase, cause, committed)
+        self._do(Phases.stop, had, at_ms, phase, cause, committed)
         return read
 
     def halt(
@@ -158,16 +158,16 @@ class Partitions:
     ) -> None:
         """Nobody reads these any more, or opens them, or may go on where it was."""
         if len(partitions):
-            self._log.append(Mergeable("halt", partitions, at_ms, (phase, cause, committed)))
+            self._log.append(Mergeable(Phases.halt, partitions, at_ms, (phase, cause, committed)))
 
     def stand(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
         """These stand still, and now for another reason; None keeps the cause of each."""
         if len(partitions):
-            self._log.append(Mergeable("wait", partitions, at_ms, (phase, cause)))
+            self._log.append(Mergeable(Phases.wait, partitions, at_ms, (phase, cause)))
 
     def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
         """A member opens these unread ones, by number; it begins to read then, None: at once."""
-        self._log.append(Mergeable("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
+        self._log.append(Mergeable(Phases.hand, partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
     def go_on(
         self, rows: NDArray[np.int32], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
@@ -175,11 +175,11 @@ class Partitions:
         """Those of these that stand still in one of these phases are read by their readers again."""
         again = rows[np.isin(self.now.phase[rows], phases)] if len(rows) else rows
         if len(again):
-            self._do("resume", again, at_ms)
+            self._do(Phases.resume, again, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
-        self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
+        self._do(Phases.stop_all, members, at_ms, Phase.PAUSED, cause)
 
     def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> NDArray[np.int32]:
         """What this member has, or nobody where it is -1, and is in one phase, is in another from now on.
@@ -189,7 +189,7 @@ class Partitions:
         now = self.now
         partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
-            self._do("wait", partitions, at_ms, phase, cause)
+            self._do(Phases.wait, partitions, at_ms, phase, cause)
         return partitions
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
@@ -201,19 +201,19 @@ class Partitions:
     def start(self, now_ms: float) -> None:
         """Whoever has partitions has opened them long ago."""
         rows = rows_where(self.now.owner >= 0)
-        self._do("resume", rows, now_ms)
+        self._do(Phases.resume, rows, now_ms)
         if self.flow is not None:
             self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that stands still in one phase does so in another from now on."""
-        self._do("turn", old, at_ms, phase, cause)
+        self._do(Phases.turn, old, at_ms, phase, cause)
 
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
         """Members read what they were given; see `Phases.open_all`."""
-        self._do("open_all", members, at_ms, begins_ms, cause)
+        self._do(Phases.open_all, members, at_ms, begins_ms, cause)
 
     def zombie(
         self, partitions: NDArray[np.int32], member: int, start_ms: float, end_ms: float, *, reads: bool
@@ -240,7 +240,7 @@ class Partitions:
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""
-        self._do("settle", now_ms)
+        self._do(Phases.settle, now_ms)
         if self.flow is not None:
             self.flow.advance(now_ms)
 
@@ -272,7 +272,7 @@ class Partitions:
         partitions went from one consumer to another.
         """
         change = Change.between(self.now.owner, self.now.position, owner, position)
-        self._do("own", *change, at_ms, cause)
+        self._do(Phases.own, *change, at_ms, cause)
         return change, self.count_moves(change)
 
     def count_moves(self, change: Change) -> int:
@@ -286,7 +286,7 @@ class Partitions:
 
     def finish(self, now_ms: float) -> float:
         """The run ends; gives how long partitions had two readers, in milliseconds, summed."""
-        self._do("finish", now_ms)
+        self._do(Phases.finish, now_ms)
         if not self._zombies:
             return 0.0
         partition, start, end = self.now.reads_of_watched()
@@ -335,9 +335,9 @@ class Partitions:
             np.repeat(np.array([each.consumer for each in reading], np.int32), sizes),
         )
 
-    def _do(self, name: str, *arguments: object) -> None:
-        """Have a method of `Phases` called before anybody looks."""
-        self._log.append((name, arguments))
+    def _do(self, method: Callable[..., None], *arguments: object) -> None:
+        """Queue a call of a method of `Phases` with these arguments; `_catch_up` makes it."""
+        self._log.append((method, arguments))
 
     def _catch_up(self) -> None:
         if self._done < len(self._log):

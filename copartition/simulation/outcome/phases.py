@@ -5,10 +5,10 @@ partition matters: so the first calls about each partition are made together, th
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, groupby
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -337,15 +337,15 @@ class Phases:
 class Mergeable(NamedTuple):
     """A call of `Phases` that can be made together with others."""
 
-    what: Literal["halt", "wait", "hand"]  # the method
+    method: Callable[..., None]  # `Phases.halt`, `Phases.wait` or `Phases.hand`
     partitions: Collection[int]  # each once, in any order
     at_ms: float
     same: tuple[Any, ...]  # arguments that must equal those of the other calls
-    member: int = -1  # who opens the partitions ("hand" only)
-    begins_ms: float | None = None  # when that one begins to read; None: at once ("hand" only)
+    member: int = -1  # who opens the partitions (`hand` only)
+    begins_ms: float | None = None  # when that one begins to read; None: at once (`hand` only)
 
 
-Call = Mergeable | tuple[str, tuple[object, ...]]
+Call = Mergeable | tuple[Callable[..., None], tuple[object, ...]]
 """A call of `Phases`: one that can be made together with others, or a method and its arguments."""
 
 
@@ -355,8 +355,8 @@ def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
         if together:
             _do_together(cast("list[Mergeable]", [*calls]), phases, flow)
         else:
-            for name, arguments in cast("Iterator[tuple[str, tuple[object, ...]]]", calls):
-                getattr(phases, name)(*arguments)
+            for method, arguments in cast("Iterator[tuple[Callable[..., None], tuple[object, ...]]]", calls):
+                method(phases, *arguments)
 
 
 def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) -> None:
@@ -369,7 +369,7 @@ def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) 
     member = np.array([call.member for call in calls], np.int32)[turn]
     begins_ms = np.array([call.begins_ms for call in calls], np.float64)[turn]
     numbers: dict[tuple[object, ...], int] = {}
-    kind = np.array([numbers.setdefault((call.what, call.same), len(numbers)) for call in calls])
+    kind = np.array([numbers.setdefault((call.method, call.same), len(numbers)) for call in calls])
     step = _occurrence(partitions) * len(numbers) + kind[turn]
     order = step.argsort(kind="stable")
     with nullcontext() if flow is None else flow.out_of_turn() as turns:
@@ -377,12 +377,12 @@ def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) 
             these, first = partitions[rows], calls[turn[rows[0]]]
             if turns is not None:
                 turns[these] = turn[rows]
-            if first.what == "hand":
+            if first.method is Phases.hand:
                 (at_once,) = first.same
                 begins = None if at_once else begins_ms[rows]
                 phases.hand(these, at_ms[rows], member[rows], place[rows], begins)
             else:
-                getattr(phases, first.what)(these, at_ms[rows], *first.same)
+                first.method(phases, these, at_ms[rows], *first.same)
 
 
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:
