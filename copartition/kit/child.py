@@ -185,7 +185,11 @@ def _answer_all(
             outcome = error
         except KafkaException as error:
             fault = error.args[0]
-            outcome = AdminError(fault.name(), fault.str() or fault.name())
+            # "ConsumerGroupDescribe: " is all that librdkafka says of an error without a message.
+            text = fault.str() or ""
+            outcome = AdminError(
+                fault.name(), text + fault.name() if text.endswith(": ") else text or fault.name()
+            )
         except Exception as error:  # noqa: BLE001 - the parent reports it as the bug that it is
             outcome = RuntimeError(repr(error))
         _send(answers, outcome)

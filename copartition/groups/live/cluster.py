@@ -71,8 +71,8 @@ class Cluster:
     """A connection that only asks; `source` is what the user calls it, `live:GROUP`.
 
     A child process asks through librdkafka (`copartition.kit.admin` says why). A new one takes its place if
-    it dies, and after every error that librdkafka has found itself: its admin client does not always come
-    back to a broker that was away.
+    it dies, after every error that librdkafka has found itself, and if the coordinator has moved: its admin
+    client does not always come back to a broker that was away, or go to the new coordinator.
 
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
@@ -137,6 +137,9 @@ class Cluster:
             try:
                 return self._child.ask(question, *arguments)
             except AdminError as error:
+                if error.name.startswith("_") or error.name in _COORDINATOR_MOVES:
+                    # librdkafka keeps the coordinator that it knows, even if that one says that it is none.
+                    self._child.end()
                 if error.name not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise self._refusal(error) from error
             except ChildEndedError as error:
@@ -155,10 +158,7 @@ class Cluster:
         """Return what an error of a broker's, or one that librdkafka found itself, is for a user."""
         if error.name == "GROUP_ID_NOT_FOUND":
             return GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
-        found_itself = error.name.startswith("_")
-        if found_itself:
-            self._child.end()
-        servers = f"{self._servers} {'gives no answer' if found_itself else 'answers'}"
+        servers = f"{self._servers} {'gives no answer' if error.name.startswith('_') else 'answers'}"
         return SourceError(f"{self._source}: {servers}: {error.text}{_MISSING.get(error.name, '')}")
 
     def describe_group(self, group: str) -> DescribedGroup:

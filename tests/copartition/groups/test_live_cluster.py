@@ -80,6 +80,12 @@ def test_a_group_that_is_not_there_is_told_apart(answering):
         ask()
 
 
+def test_a_client_is_made_anew_after_a_coordinator_has_moved(answering):
+    ask, child = answering(MOVES, "found")
+    ask()
+    assert child.ended == 1
+
+
 @pytest.mark.parametrize(
     ("error", "anew"), [(AdminError("_TIMED_OUT", "Local: Timed out"), 1), (FORBIDDEN, 0)]
 )
