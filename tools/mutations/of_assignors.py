@@ -9,7 +9,7 @@ STOPS = "tests/copartition/assignment_diff/test_stops.py"
 DOCTOR = "tests/copartition/doctor/test_examination.py"
 TRANSACTIONS = "tests/copartition/transactions/test_looks.py"
 CAPTURE = "tests/copartition/groups/capture"
-REPORTS = "tests/copartition/reports"
+REPORTS = "tests/copartition/assignment_diff/report"
 COMMAND = "tests/copartition/assignment_diff/test_command.py"
 WATCHING = "tests/copartition/watch"
 OPTIMAL = "tests/assignors/optimal"
@@ -444,8 +444,8 @@ ROWS = [
         "if not",
         "tests/copartition/simulation/inputs",
     ),
-    ("copartition/kit/page.py", "autoescape=True", "autoescape=False", REPORTS),
-    ("copartition/kit/markdown.py", "    text = visible(text)\n", "", REPORTS),
+    ("copartition/kit/page.py", "autoescape=True", "autoescape=False", "tests/copartition/test_html.py"),
+    ("copartition/kit/markdown.py", "    text = visible(text)\n", "", "tests/copartition/test_visible.py"),
     (
         "copartition/assignment_diff/command.py",
         "bool(failed) if limits else _found_something(change)",

@@ -110,7 +110,7 @@ def test_a_group_alone_is_balanced_or_not(run, tmp_path):
         assert "Not balanced" in run("diff", odd, "-o", form).stdout
 
 
-@pytest.mark.parametrize(("counted", "idle"), [("3", "1 member"), ("5", "3 members")])
+@pytest.mark.parametrize(("counted", "idle"), [("3", "1 of 3 members has"), ("5", "3 of 5 members have")])
 def test_idle_members_of_a_balanced_group_are_counted(run, tmp_path, counted, idle):
     (capture := tmp_path / "counted.txt").write_text(
         "GROUP  COORDINATOR (ID)   ASSIGNMENT-STRATEGY  STATE   #MEMBERS\n"
@@ -119,7 +119,7 @@ def test_idle_members_of_a_balanced_group_are_counted(run, tmp_path, counted, id
         "g      t      0          1               1               0    a-1          /h    a\n"
         "g      t      1          1               1               0    b-1          /h    b\n"
     )
-    told = f"Balanced: 0 to 1 partitions a member, {idle} without any, no assignment is more even."
+    told = f"Balanced, but {idle} none: no assignment gives every member a partition."
     assert run("diff", capture).stdout.startswith(told)
 
 
@@ -130,7 +130,7 @@ def test_a_partition_of_a_topic_that_nobody_subscribes_to_has_no_two_owners(run,
     )
     result = run("diff", odd)
     assert result.exit_code == 1
-    told = "Not balanced: partitions have an owner, and no member subscribes to them."
+    told = "Not balanced: partitions have an owner that does not subscribe to their topic."
     assert result.stdout.startswith(told)
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.assignment_diff import diff
-from copartition.assignment_diff.report.verdict import answer
+from copartition.assignment_diff.report.headline import headline
 from copartition.doctor.command import doctor
 from copartition.doctor.examination import (
     CHECKS,
@@ -389,7 +389,7 @@ def test_the_table_stays_narrow_in_a_pipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize("owners", [(0, 1, 0, 1), (0, 0, 0, 1), (0, 0, 0, 0), (0, 1, 0, -1), (0, 0, 1, 1)])
 def test_doctor_and_assignment_diff_judge_balance_alike(owners: tuple[int, ...]) -> None:
     alone = diff(group(owners), group(owners))
-    balanced = answer(replace(alone, alone=True)).startswith("Balanced")
+    balanced = headline(replace(alone, alone=True)).startswith("Balanced")
     assert (statuses(with_state(group(owners)))["load"] == "ok") == balanced
 
 
