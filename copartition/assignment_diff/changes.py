@@ -86,11 +86,11 @@ def match_members(
     if rule in _FIELDS:
         for side, members in (("before", before), ("after", after)):
             _check_unique(rule, side, members)
-    for each, field in _FIELDS.items():
-        if rule in {"auto", each}:
+    for name, field in _FIELDS.items():
+        if rule in {"auto", name}:
             for one, other in _pairs_by_field(field, before, after):
                 if after_of[one] < 0 and other not in paired:
-                    after_of[one], rule_of[one] = other, each
+                    after_of[one], rule_of[one] = other, name
                     paired.add(other)
     renames = []
     if rule in {"auto", "overlap"}:
@@ -99,7 +99,7 @@ def match_members(
         for one, other, score in _pairs_by_overlap(owner_before, owner_after, free, spare):
             after_of[one], rule_of[one] = other, "overlap"
             renames.append(Rename(before[one].id, after[other].id, score))
-    used = [each for each in MATCH_RULES if each in rule_of]
+    used = [match_rule for match_rule in MATCH_RULES if match_rule in rule_of]
     return Matching(", ".join(used) or rule, tuple(after_of), tuple(rule_of), tuple(renames))
 
 
@@ -206,7 +206,10 @@ class MemberChange:
 def order_members(
     after_of: tuple[int, ...], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> tuple[list[str], list[Identity]]:
-    """Both sides' members in natural order: names and identities; `after_of` is -1 for one that left."""
+    """Return both sides' members in natural order: names and identities.
+
+    `after_of` is -1 for one that left.
+    """
     joined = sorted({*range(len(after))}.difference(after_of))
     identities: list[Identity] = [*enumerate(after_of), *((-1, index) for index in joined)]
     names = _names(identities, before, after)
@@ -217,7 +220,7 @@ def order_members(
 def _names(
     identities: list[Identity], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> list[str]:
-    """What each member is called: short where that is unique, never the same for two."""
+    """Return what each member is called: short where that is unique, never the same for two."""
     clients = [Counter(member.client_id for member in side) for side in (before, after)]
 
     def short(one: int, other: int) -> str:
@@ -278,8 +281,8 @@ class Change(NamedTuple):
         action: what happened to it.
         source: its owner before, None for nobody.
         target: its owner after, None for nobody.
-        lag: records waiting, None where unknown.
-        reason: what set it in motion, or why it stays; None where the side after was not planned.
+        lag: records waiting, None if unknown.
+        reason: what set it in motion, or why it stays; None if the side after was not planned.
     """
 
     topic: str
@@ -315,7 +318,7 @@ class Flow(NamedTuple):
         source: their owner before.
         target: their owner after.
         partitions: which.
-        reason: what set them in motion; None where flows are not told apart by it, or it is unknown.
+        reason: what set them in motion; None if flows are not told apart by it, or it is unknown.
     """
 
     source: str | None

@@ -239,7 +239,10 @@ def diff(
 
 
 def _found_something(change: AssignmentDiff) -> bool:
-    """Whether anything differs or stops; of one state, whether it is uneven or a partition has no reader."""
+    """Return whether anything differs or stops.
+
+    Of one state, whether it is uneven or a partition has no reader.
+    """
     if change.alone:
         from copartition.assignment_diff.needed import is_even  # noqa: PLC0415 - help and completion do without
 
@@ -250,7 +253,7 @@ def _found_something(change: AssignmentDiff) -> bool:
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:
-    """The timeouts that --set changes, as `copartition simulate` reads them."""
+    """Return the timeouts that --set changes, as `copartition simulate` reads them."""
     from copartition.simulation import Scenario  # noqa: PLC0415 - needs msgspec
 
     settings = {

@@ -77,7 +77,7 @@ class AssignmentDiff:
         action: an `Action` of each row.
         source: index into `members` of the owner before, -1 for nobody.
         target: index into `members` of the owner after, -1 for nobody.
-        lag: records waiting, `UNKNOWN_LAG` where unknown; None where no side knows any.
+        lag: records waiting, `UNKNOWN_LAG` where unknown; None if no side knows any.
         conflicts: partitions with two owners.
         summary: the diff in numbers.
         timing: the timeouts that `stops` depends on; None for Kafka's defaults.
@@ -102,7 +102,7 @@ class AssignmentDiff:
 
     @cached_property
     def balance(self) -> AssignmentQuality | None:
-        """How even a state that stands alone is; None where there are two, or partitions have two owners."""
+        """How even a state that stands alone is; None if there are two, or partitions have two owners."""
         return balance_of(self.after) if self.alone else None
 
     @property
@@ -154,7 +154,7 @@ class AssignmentDiff:
         return [topics for topics in together.values() if len(topics) > 1]
 
     def _owners_by_topic(self, owner: NDArray[np.int32], missing: Action) -> Sequence[NDArray[np.int32]]:
-        """The owners of each topic's partitions in the order of their numbers, on a side."""
+        """Return the owners of each topic's partitions in the order of their numbers, on a side."""
         there = self.action != missing
         ends = np.searchsorted(self.topic[there], np.arange(1, len(self.topics)))
         return np.split(owner[there], ends)
@@ -186,7 +186,7 @@ class AssignmentDiff:
 
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
-        """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
+        """What the change costs, by what happens and by protocol; nothing if it stops nobody."""
         return find_stops(self.before, self.after, self._events, self.timing or Settings())
 
     @cached_property
@@ -222,7 +222,7 @@ class AssignmentDiff:
         return self.after.status == "planned" and own is not None and own != planned
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:
-        """The rows as objects: only changed ones, or all.
+        """Yield the rows as objects: only changed ones, or all.
 
         A planned side after gives each its reason; the first row then waits until all reasons are known.
         """
@@ -262,11 +262,11 @@ class AssignmentDiff:
         names = [*(member.name for member in self.members), None]
         return tuple(
             Flow(
-                names[int(each) // (nobody + 1)],
-                names[int(each) % (nobody + 1)],
+                names[int(pair) // (nobody + 1)],
+                names[int(pair) % (nobody + 1)],
                 PartitionList(self.topics, self.topic[chosen], self.partition[chosen]),
             )
-            for each, chosen in zip(pairs, np.split(rows[order], starts[1:]), strict=True)
+            for pair, chosen in zip(pairs, np.split(rows[order], starts[1:]), strict=True)
         )
 
     @cached_property
@@ -305,7 +305,7 @@ def diff(
     timing: Settings | None = None,
     weights: GivenWeights | None = None,
 ) -> AssignmentDiff:
-    """What changes from one assignment of a group to another; a million partitions take half a second.
+    """Return what changes from one assignment of a group to another; a million partitions take half a second.
 
     >>> change = diff({"a": [("orders", 0), ("orders", 1)]}, {"a": [("orders", 0)], "b": [("orders", 1)]})
     >>> change.summary.moved, change.summary.members_joined
@@ -389,7 +389,10 @@ def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def _listed(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Topics of which a state lists every partition; a topic that it does not name may exist unread."""
+    """Return topics of which a state lists every partition.
+
+    A topic that it does not name may exist unread.
+    """
     named = set(state.topics) if state.complete else ()
     return np.array([name in named for name in topics], np.bool_)
 
@@ -412,7 +415,7 @@ def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side
 
 
 def _places(numbers: list[int], members: int) -> NDArray[np.int32]:
-    """The place in a list of each member of a side, -1 for one that is not in it."""
+    """Return the place in a list of each member of a side, -1 for one that is not in it."""
     places = np.full(members + 1, -1, np.int32)  # the last element serves index -1, nobody
     for place, number in enumerate(numbers):
         if number >= 0:

@@ -32,7 +32,10 @@ class TopicSpread(NamedTuple):
 
 
 def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
-    """The spread after, of partitions none of which has two owners; `subscribers` counts members by topic."""
+    """Return the spread after, of partitions none of which has two owners.
+
+    `subscribers` counts members by topic.
+    """
     here = rows.action != Action.REMOVED
     share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
     owned = here & (rows.target >= 0)
@@ -59,11 +62,11 @@ class Columns(NamedTuple):
 class Needed(NamedTuple):
     """The least that a change needs."""
 
-    moves: int | None  # None where no valid assignment is as balanced as the side after
-    # At best loads; None where partitions have two owners or unseen members could take some.
+    moves: int | None  # None if no valid assignment is as balanced as the side after
+    # At best loads; None if partitions have two owners or unseen members could take some.
     fullest: int | None
     exact: bool  # False: only bounds, as some subscriptions or members are unknown
-    topics: TopicSpread | None = None  # worst spread after; None where partitions have two owners
+    topics: TopicSpread | None = None  # worst spread after; None if partitions have two owners
 
 
 def find_needed(
@@ -74,7 +77,7 @@ def find_needed(
     *,
     all_known: bool,
 ) -> Needed:
-    """What the best valid assignments need; `subscriptions` holds None where a member's are unknown.
+    """Return what the best valid assignments need; `subscriptions` holds None if a member's are unknown.
 
     Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
     whose subscriptions are unknown could read everything, and a member not seen after could still have
@@ -119,7 +122,7 @@ def find_needed(
 
 
 def group_of(state: GroupState) -> Group:
-    """A state as assignors see it; members whose subscriptions are unknown read everything.
+    """Return a state as assignors see it; members whose subscriptions are unknown read everything.
 
     Members that the source only counts are added under ids of their own, and read everything too.
     """
@@ -145,7 +148,7 @@ def balance_of(state: GroupState) -> AssignmentQuality | None:
 
 
 def is_even(balance: AssignmentQuality) -> bool:
-    """Whether a group with members is balanced: no assignment of its partitions has more even loads.
+    """Return whether a group with members is balanced: no assignment of its partitions has more even loads.
 
     A partition without an owner is no balance: an assignment that gives it to somebody has other loads.
     The commands that judge balance (`assignment-diff`, `doctor`) ask this function and no other.
@@ -154,7 +157,9 @@ def is_even(balance: AssignmentQuality) -> bool:
 
 
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
-    """The peak of a state and its lower bound; None where members, partitions or owners are not all known.
+    """Return the peak of a state and its lower bound.
+
+    None if members, partitions or owners are not all known.
 
     Members whose subscriptions are unknown count as reading everything, so the bound holds in any case.
     """

@@ -59,7 +59,7 @@ class Groups(NamedTuple):
     """Ranges of members, and nobody."""
 
     names: tuple[str, ...]  # nobody comes last
-    shared: str  # the beginning of all names that "…" stands for; empty where they are whole
+    shared: str  # the beginning of all names that "…" stands for; empty if they are whole
     size: int  # members of the largest
     of: NDArray[np.int64]  # group of each member, and at index -1 of nobody; 0 for members in none
 
@@ -88,7 +88,7 @@ def _label(name: str, member: MemberChange) -> str:
 
 
 def _range(names: Sequence[str]) -> str:
-    """The first and the last of several names, what both begin with said once."""
+    """Return the first and the last of several names, what both begin with said once."""
     first, last = names[0], names[-1]
     if len(names) == 1:
         return _cut(first, _ROOM)
@@ -96,7 +96,7 @@ def _range(names: Sequence[str]) -> str:
 
 
 def _beginning(names: Sequence[str]) -> str:
-    """What all names begin with, up to a sign that parts words."""
+    """Return what all names begin with, up to a sign that parts words."""
     if len(names) < 2:
         return ""
     words = re.match(r".*[^A-Za-z0-9]", shared_start(names))
@@ -109,7 +109,7 @@ def _cut(name: str, room: int) -> str:
 
 
 def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many partitions each group has of each other, by kind: an array [kind, before, after].
+    """Return how many partitions each group has of each other, by kind: an array [kind, before, after].
 
     Partitions that nobody has on either side are left out.
     """
@@ -214,7 +214,7 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
 
 
 def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far below the top of its row each begins, one after the other in this order."""
+    """Return how far below the top of its row each begins, one after the other in this order."""
     until = np.cumsum(thick[order])
     begins = until - thick[order]
     opens = np.concatenate([[True], np.diff(row[order]) != 0])[: len(order)]
@@ -259,7 +259,7 @@ class Heat(NamedTuple):
 
 
 def heat(diff: AssignmentDiff) -> Heat:
-    """Partitions with another owner after, by members before and after."""
+    """Return partitions with another owner after, by members before and after."""
     rows = diff.source != diff.target
     source, target = diff.source[rows], diff.target[rows]
     givers, takers = _axis(diff, source, _HEAT_ROWS), _axis(diff, target, _HEAT_COLUMNS)
@@ -287,7 +287,10 @@ def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Group
 
 
 def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
-    """Single members by how many partitions, ranges by name; nobody last, where it has to do with any."""
+    """Return single members by how many partitions, ranges by name.
+
+    Nobody last, where it has to do with any.
+    """
     everybody = np.arange(len(partitions) - 1)
     if grouped.size == 1:
         everybody = np.argsort(-partitions[:-1], kind="stable")
@@ -347,9 +350,9 @@ def load(diff: AssignmentDiff) -> Load:
     few = len(diff.members) <= FEW
     spreads = () if few else tuple(map(_spread, ("before", "after"), loads, shares, [window] * 2))
     inside = [
-        f"{int(np.count_nonzero((each >= share.low) & (each <= share.high))):,} of "
-        f"{count(len(each), 'member')} {verb}"
-        for each, share, verb in zip(loads, shares, ("had it before", "have it after"), strict=True)
+        f"{int(np.count_nonzero((load >= share.low) & (load <= share.high))):,} of "
+        f"{count(len(load), 'member')} {verb}"
+        for load, share, verb in zip(loads, shares, ("had it before", "have it after"), strict=True)
         if share
     ]
     names = groups(diff, np.arange(len(diff.members)), FEW).names if few else ()
@@ -365,11 +368,11 @@ def load(diff: AssignmentDiff) -> Load:
 
 
 def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[Share | None], str]:
-    """The fair shares before and after, where all members have the same, and what to know of them."""
+    """Return the fair shares before and after, where all members have the same, and what to know of them."""
     existing = [int(np.count_nonzero(diff.action != gone)) for gone in (Action.ADDED, Action.REMOVED)]
     shares = [
-        Share(number // len(each), -(-number // len(each))) if len(each) else None
-        for number, each in zip(existing, loads, strict=True)
+        Share(number // len(load), -(-number // len(load))) if len(load) else None
+        for number, load in zip(existing, loads, strict=True)
     ]
     if shares[1] is None:
         return shares, "Nobody is left to share the partitions."
@@ -389,7 +392,7 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
 
 
 def _stretch(share: Share | None, window: Window, beyond: float = 0) -> tuple[float, float] | None:
-    """Where it begins and how wide it is, so many partitions more on both sides."""
+    """Return where it begins and how wide it is, so many partitions more on both sides."""
     if share is None:
         return None
     start, end = float(window.x(share.low - beyond)), float(window.x(share.high + beyond))
@@ -442,7 +445,7 @@ class Timeline(NamedTuple):
 
 
 def timeline(diff: AssignmentDiff) -> Timeline | None:
-    """Lay the stops out; None where nothing stops."""
+    """Lay the stops out; None if nothing stops."""
     stops = diff.own_stops
     if not stops:
         return None
@@ -469,7 +472,10 @@ _RIBBONS = 150
 
 
 def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
-    """A page with a diff: verdict, assumptions, owners, loads, the stop; `reasons` splits flows by cause."""
+    """Return a page with a diff: verdict, assumptions, owners, loads, the stop.
+
+    `reasons` splits flows by cause.
+    """
     picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
     if picture is not None and len(picture.ribbons) > _RIBBONS:
         picture = None

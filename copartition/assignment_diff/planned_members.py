@@ -29,7 +29,7 @@ class Joiner(NamedTuple):
         client_id: its `client.id`.
         instance_id: its `group.instance.id`.
         topics: what it subscribes to; None for every topic that the group reads.
-        rack: its `client.rack`; None where it has none, or nobody knows.
+        rack: its `client.rack`; None if it has none, or nobody knows.
     """
 
     client_id: str
@@ -75,12 +75,15 @@ _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 
 
 def placeholder(prefix: str, names: Collection[str | None]) -> str:
-    """An id for a member whose id will begin like this; it sorts between the digits and letters of UUIDs."""
+    """Return an id for a member whose id will begin like this.
+
+    It sorts between the digits and letters of UUIDs.
+    """
     return next(name for number in count() if (name := f"{prefix}?{number or ''}") not in names)
 
 
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
-    """New members whose place among the others is not known, where the strategy depends on that place.
+    """Return new members whose place among the others is not known, where the strategy depends on that place.
 
     For an assignor that is not Kafka's own that is unknown. `random_ids`: ids are wholly random (KIP-848).
     """
@@ -106,7 +109,7 @@ def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) ->
 
 
 def _may_pass(prefix: str, other: str) -> bool:
-    """Whether a UUID decides if an id that begins like this comes before the other one."""
+    """Return whether a UUID decides if an id that begins like this comes before the other one."""
     return not prefix or (other.startswith(prefix) and "0" <= other[len(prefix) : len(prefix) + 1] <= "f")
 
 
@@ -116,7 +119,7 @@ def _kind(seat: Seat) -> Hashable:
 
 
 def _restarted(seat: Seat) -> bool:
-    """Whether a new member is an old one, which has had partitions under its new id since."""
+    """Return whether a new member is an old one, which has had partitions under its new id since."""
     return seat.identity.id != seat.member.id
 
 
@@ -142,7 +145,10 @@ class Seats(NamedTuple):
 
 
 def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
-    """The members after the change; to name a member that is not there, or add one that is, is an error."""
+    """Return the members after the change.
+
+    To name a member that is not there, or add one that is, is an error.
+    """
     everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
     subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
@@ -171,7 +177,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
 
 
 def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[str, ...]]:
-    """What members are said to subscribe to; "*" stands for all whom no other name matches."""
+    """Return what members are said to subscribe to; "*" stands for all whom no other name matches."""
     named = {
         find_member(state, name, "--subscribe"): topics
         for name, topics in what_if.subscribe.items()
@@ -183,7 +189,7 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
 
 
 def read_topics(state: GroupState) -> tuple[str, ...]:
-    """Topics that the group reads, as far as anything shows it.
+    """Return topics that the group reads, as far as anything shows it.
 
     A topic that nobody subscribes to or has a partition of is a leftover of commits, unless all topics are.
     """
@@ -193,12 +199,12 @@ def read_topics(state: GroupState) -> tuple[str, ...]:
 
 
 def names_of(members: Sequence[MemberIdentity], most: int = 5) -> str:
-    """The first of these members, by what people call them, and how many more there are."""
+    """Return the first of these members, by what people call them, and how many more there are."""
     return first_of([member.instance_id or member.client_id or member.id for member in members], most)
 
 
 def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) -> Iterator[Seat]:
-    """The members that join, named ones first."""
+    """Yield the members that join, named ones first."""
     names = {name for member in state.members for name in member[:3]}
     instances = {member.instance_id for member in state.members if member.instance_id is not None}
     continued = continue_names(state) if what_if.add_members else None
@@ -272,7 +278,7 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 
 
 def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
-    """What a member reads that joins without a word about it: every topic that the group reads."""
+    """Return what a member reads that joins without a word about it: every topic that the group reads."""
     if not everything:
         raise SourceError(
             f"{option}: the source does not show which topics the group reads; "
@@ -292,7 +298,7 @@ def _seat(
 
 
 def find_member(state: GroupState, name: str, option: str) -> int:
-    """Which member has this instance id, else client id, else member id."""
+    """Return which member has this instance id, else client id, else member id."""
     for text in ("instance_id", "client_id", "id"):
         numbers = [number for number, member in enumerate(state.members) if getattr(member, text) == name]
         if len(numbers) == 1:
@@ -311,7 +317,7 @@ class LeadersRule(NamedTuple):
 
 
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
-    """The rule of the client that leads after the change, as far as bytes show which client that is."""
+    """Return the rule of the client that leads after the change, as far as bytes show which client that is."""
     clients = {*state.clients, *filter(None, [state.leading_client])}
     client = next(iter(clients)) if len(clients) == 1 else ""
     if (own := clients_rule(client, strategy)) != strategy:
@@ -335,7 +341,7 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
 
 
 def _looks_alike(client: str, strategy: str, seats: Sequence[Seat]) -> tuple[str, ...]:
-    """Where aiokafka, whose members leave the same bytes as kafka-python's, may decide otherwise."""
+    """Return where aiokafka, whose members leave the same bytes as kafka-python's, may decide otherwise."""
     if client != "kafka-python" or strategy == "cooperative-sticky":  # which aiokafka does not have
         return ()
     static = any(seat.identity.instance_id for seat in seats)
@@ -345,7 +351,7 @@ def _looks_alike(client: str, strategy: str, seats: Sequence[Seat]) -> tuple[str
 
 
 def _other_order(strategy: str, clients: set[str], seats: Sequence[Seat]) -> tuple[str, ...]:
-    """Where clients other than Java's put members in another order, or none, or see racks otherwise."""
+    """Return where clients other than Java's put members in another order, or none, or see racks otherwise."""
     others = " and ".join(sorted(clients - {"java"}))
     static = {seat.identity.instance_id is not None for seat in seats}
     if others and len(static) > 1:

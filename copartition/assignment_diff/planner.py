@@ -51,7 +51,7 @@ class PlannedTopics(NamedTuple):
 
 
 def as_complete(state: GroupState) -> GroupState:
-    """The state as a plan has to take it: what it does not show is not there, which is assumed.
+    """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
 
     Partitions go up to the highest one seen where counts are unknown; members are the ones that are shown.
     """
@@ -66,7 +66,10 @@ def as_complete(state: GroupState) -> GroupState:
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
-    """The topics after the change, as the strategy gets them; none may shrink or have an unknown count."""
+    """Return the topics after the change, as the strategy gets them.
+
+    None may shrink or have an unknown count.
+    """
     counts = _counts(state, what_if, seats)
     read = {topic for seat in seats for topic in seat.member.topics}
     assumed = []
@@ -110,7 +113,7 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
 def _racks(
     state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
 ) -> tuple[dict[str, TopicRacks], list[str]]:
-    """Where the replicas are, as far as that decides anything (KIP-881), and what is unknown of it."""
+    """Return where the replicas are, as far as that decides anything (KIP-881), and what is unknown of it."""
     racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
     read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()
     unknown = sorted(topic for topic in read if racks_of.get(topic) is None)
@@ -153,7 +156,7 @@ def plan(
     *,
     weights: GivenWeights | None = None,
 ) -> GroupState:
-    """The group after this assignor has had its way, follow-up rebalances included.
+    """Return the group after this assignor has had its way, follow-up rebalances included.
 
     Members carry what they own now into it, so sticky strategies keep what they can; for a KIP-848 group that
     is on its way, give its target. What no source tells is in `assumed`. Its `explainer` makes the decisions
@@ -349,9 +352,9 @@ _BY_SUBSCRIPTION = {"range", "roundrobin"}
 
 
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
-    """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
+    """Return what does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
-    The way has the rebalances under the own strategy; it is empty where the plan keeps that strategy.
+    The way has the rebalances under the own strategy; it is empty if the plan keeps that strategy.
 
     Raises:
         SourceError: what members have shows that they do not all subscribe to the same topics.
@@ -433,7 +436,7 @@ def _unknown_ids(
 
 
 def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]:
-    """That the members have another strategy or protocol at once."""
+    """Return that the members have another strategy or protocol at once."""
     if state.strategy not in {None, assignor}:
         how = f"all members go over to {assignor!r} at once, under the ids that they have"
         return [f"the group uses {state.strategy!r}; {how}"]
@@ -464,7 +467,7 @@ def _state(
 
 
 def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str, int]) -> NDArray[np.int64]:
-    """The place of the member that has each partition of these topics, -1 for nobody."""
+    """Return the place of the member that has each partition of these topics, -1 for nobody."""
     start = np.cumsum([0, *(topic.partitions for topic in topics)])
     row = {topic.name: number for number, topic in enumerate(topics)}
     members, names, member, topic, partition = assignment.to_arrays()
@@ -484,7 +487,7 @@ def deploy(
     surge: bool = False,
     name: Callable[[str, Collection[str]], str] = placeholder,
 ) -> Deployed:
-    """The group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
+    """Return the group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
     group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
@@ -532,7 +535,7 @@ def deploy(
 
 
 def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
-    """One rebalance of a deploy: the member leaves, or is back, in which case it has nothing yet."""
+    """Return one rebalance of a deploy: the member leaves, or is back, in which case it has nothing yet."""
     lost = (before == gone) & (before >= 0)
     reading = (before >= 0) & ~lost
     name = "leave" if not (now == gone).any() and lost.any() else "join"
@@ -540,6 +543,6 @@ def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], 
 
 
 def _static_restart(members: int, before: NDArray[np.int64], number: int) -> Event:
-    """A static member's restart, which makes no rebalance: what it has waits for it."""
+    """Return a static member's restart, which makes no rebalance: what it has waits for it."""
     mine = before == number
     return Event.of("restart", members, members, before, (mine, (before >= 0) & ~mine, np.zeros_like(mine)))

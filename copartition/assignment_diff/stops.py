@@ -126,7 +126,7 @@ class Consumption:
 def find_consumption(
     before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings, *, new_strategy: bool
 ) -> Consumption | None:
-    """What the events on the way to a plan stop; None where nothing stops, or the protocol is unknown."""
+    """Return what the events on the way to a plan stop; None if nothing stops, or the protocol is unknown."""
     way: tuple[Event, ...] = after.way
     # On the way to another strategy the group still has its own one.
     bounced = new_strategy and way
@@ -166,7 +166,10 @@ _WAITING = "timeouts are Kafka's defaults but for those of --set, and nothing ta
 
 
 def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
-    """The protocols a group may have: of the later side, of the earlier one, or all; none for Connect."""
+    """Return the protocols a group may have: of the later side, of the earlier one, or all.
+
+    None for Connect.
+    """
     if CONNECT in {before.protocol, after.protocol}:
         return ()
     for state in (after, before):
@@ -178,7 +181,7 @@ def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
 
 
 def _own_protocol(state: GroupState) -> str | None:
-    """The rebalance protocol of a group, as far as its strategy tells."""
+    """Return the rebalance protocol of a group, as far as its strategy tells."""
     if state.protocol == "consumer":
         return "consumer"
     try:
@@ -193,7 +196,7 @@ def _own_protocol(state: GroupState) -> str | None:
 def find_stops(
     before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings
 ) -> tuple[Stop, ...]:
-    """What each event costs under each protocol; empty where nobody stops, or for Connect (unknown)."""
+    """Return what each event costs under each protocol; empty if nobody stops, or for Connect (unknown)."""
     if CONNECT in {before.protocol, after.protocol}:
         return ()
     stops = [stop for event in events if event.members for stop in _costs(event, settings)]
@@ -203,7 +206,7 @@ def find_stops(
 def find_events(
     before: GroupState, members: Sequence[MemberChange], rows: Columns, settings: Settings
 ) -> Iterator[Event]:
-    """What makes the group rebalance; "crash" is what each "leave" would be without a word."""
+    """Yield what makes the group rebalance; "crash" is what each "leave" would be without a word."""
     joined, left = (
         np.array([member.presence is presence for member in members], np.bool_)
         for presence in (Presence.JOINED, Presence.LEFT)
@@ -267,13 +270,13 @@ def mean_barrier(
     announced: bool = True,
     settled_ms: float = QUIET_MS,
 ) -> Barrier:
-    """What a classic group goes through on average until all its members have heard of a rebalance.
+    """Return what a classic group goes through on average until all its members have heard of a rebalance.
 
     Each hears at its next heartbeat. Heartbeats were in step when the group last rebalanced, and have drifted
     apart since, by how late those of each member are. A barrier also waits for members that are silent, until
     their sessions are over. Drawn, always the same, for many moments spread over a heartbeat interval.
 
-    `silent` has of each member that fell silent how long ago it may have committed: 0 where it did last of
+    `silent` has of each member that fell silent how long ago it may have committed: 0 if it did last of
     all, else `auto.commit.interval.ms`; infinite where it has nothing to commit. `announced`: the rebalance
     begins at once, not when the first silent member is missed. `settled_ms`: how long ago the last one was
     answered.
@@ -332,7 +335,7 @@ def _stop(
     stopped: int,
     stands_ms: float,
 ) -> Stop:
-    """The rows that wait and the rows that are stopped beside them, each for so long."""
+    """Return the rows that wait and the rows that are stopped beside them, each for so long."""
     grows = event.name == "growth"
     waiting, standing = event.waiting, stopped if stands_ms > 0 else 0
     total_ms = waiting * waits_ms + standing * stands_ms

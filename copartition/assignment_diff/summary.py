@@ -23,14 +23,14 @@ from partitioning.errors import DiffError
 class Summary:
     """A diff in numbers; each can be checked by its name.
 
-    Numbers of members are None where that side does not show them all: those without partitions may be
+    Numbers of members are None if that side does not show them all: those without partitions may be
     missing.
 
     Attributes:
         members_before: members before, idle ones too.
         members_after: members after.
-        members_joined: members only after; None where some may have been there before.
-        members_left: members only before; None where some may be there after.
+        members_joined: members only after; None if some may have been there before.
+        members_left: members only before; None if some may be there after.
         idle_before: members without a partition before.
         idle_after: members without a partition after.
         partitions: partitions that either side knows.
@@ -47,18 +47,18 @@ class Summary:
         conflicts: partitions with two owners.
         unowned: partitions that nobody has after.
         needed_moves: the fewest moves to any valid assignment with every load between the fewest and the most
-            of after, under the subscriptions of after; None where there is none, or where partitions have two
+            of after, under the subscriptions of after; None if there is none, or where partitions have two
             owners after.
         needed_moves_exact: whether that is exact; else subscriptions or members are unknown, and at least so
             many were needed. Where no more than these moved, it is.
         avoidable_moves: moved - needed_moves; at most so many where that is not exact.
         fullest: most partitions of a member after.
         needed_fullest: the same where the greatest load is the least there is, under the subscriptions of
-            after; None where partitions have two owners after, or not all members are known.
+            after; None if partitions have two owners after, or not all members are known.
         needed_fullest_exact: whether that is exact; else subscriptions are unknown, and the fullest has at
             least so many. Where it has no more than these, it is.
         topic_fullest: most partitions of one topic on one member after, of the topic where that is furthest
-            above its fair share; None where partitions have two owners after.
+            above its fair share; None if partitions have two owners after.
         needed_topic_fullest: the same where that topic is spread evenly over its subscribers; likewise.
         needed_topic_fullest_exact: whether that is exact; else subscriptions or members are unknown, and at
             least so many are needed.
@@ -67,9 +67,9 @@ class Summary:
         needed_peak: no assignment has a lower one; likewise.
         spread_before: most partitions of a member minus fewest, before.
         spread_after: the same after.
-        stickiness: kept partitions as a share of those with an owner on both sides; 1 where there are none.
+        stickiness: kept partitions as a share of those with an owner on both sides; 1 if there are none.
         lag_moved: records waiting in moved partitions, which a cold owner will read; one with a lag below
-            zero has none. None where no lag of them is known.
+            zero has none. None if no lag of them is known.
         lag_moved_exact: whether that is exact; else the lag of some moved partitions is unknown, and at least
             so many are waiting.
         lag_unowned: records waiting in partitions that nobody reads after; None if no lag of them is known.
@@ -114,7 +114,7 @@ class Summary:
     lag_unowned_exact: bool
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """The least and the most that a number can be which is not None."""
+        """Return the least and the most that a number can be which is not None."""
         value = float(getattr(self, name))
         if self.moved_least < self.moved_most and name in _OF_MOVES:
             ends = [_OF_MOVES[name](self, moved) for moved in (self.moved_least, self.moved_most)]
@@ -155,9 +155,9 @@ def summarize(
     all_known: tuple[bool, bool],
     moves: tuple[int, int] | None = None,
 ) -> Summary:
-    """A diff in numbers; `all_known` says of each side whether it shows all its members.
+    """Return a diff in numbers; `all_known` says of each side whether it shows all its members.
 
-    `lag` has the records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows
+    `lag` has the records waiting in each partition, `UNKNOWN_LAG` where unknown; None if no side knows
     any. `moves` is `GroupState.moves` of the side after.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
@@ -211,7 +211,7 @@ def summarize(
 
 
 def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int | None, bool]:
-    """Records waiting in these rows as far as known, None where nothing is; and whether those are all."""
+    """Return records waiting in these rows as far as known, None if nothing is; and whether those are all."""
     if lag is None:
         return None, False
     waiting = lag[rows]
@@ -228,7 +228,7 @@ class Numbers(Protocol):
     """A dataclass of numbers that can be checked; one that is None is unknown."""
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """The least and the most that a number can be, where only a bound is known."""
+        """Return the least and the most that a number can be, where only a bound is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class Check:
         return f"{self.name}{self.comparison}{self.limit:g}"
 
     def value(self, summary: Numbers) -> float:
-        """The number it looks at.
+        """Return the number it looks at.
 
         Raises:
             DiffError: the number is unknown for this diff.
@@ -254,7 +254,7 @@ class Check:
         return float(value)
 
     def describe(self, summary: Numbers) -> str:
-        """The number, and whether it is only a bound.
+        """Return the number, and whether it is only a bound.
 
         Raises:
             DiffError: the number is unknown for this diff.
@@ -265,7 +265,7 @@ class Check:
         return f"{bound}{value:g}"
 
     def passes(self, summary: Numbers) -> bool:
-        """Whether the number is within the limit.
+        """Return whether the number is within the limit.
 
         Raises:
             DiffError: the number is unknown for this diff, or not known well enough to tell.
@@ -280,7 +280,7 @@ class Check:
 
 
 def parse_check(text: str, numbers: type = Summary) -> Check:
-    """A check from its text, the name of a number, one of <= >= == != < >, and a number.
+    """Return a check from its text, the name of a number, one of <= >= == != < >, and a number.
 
     Args:
         text: the text.

@@ -26,7 +26,7 @@ def audit_topic(
     also: Callable[[Records], object] | None = None,
     decode: Callable[[bytes, str], LogicalKey] | None = None,
 ) -> TopicAudit:
-    """Who wrote a topic, as far as the selected records show.
+    """Return who wrote a topic, as far as the selected records show.
 
     Joins no group, commits nothing, creates nothing; memory is bounded whatever the topic's size.
 

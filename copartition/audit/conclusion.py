@@ -24,14 +24,16 @@ def conclude(
     *,
     compacted: bool | None = None,
 ) -> TopicAudit:
-    """Who wrote a topic, as far as the counted records show; tallies of several tasks are merged before.
+    """Return who wrote a topic, as far as the counted records show.
+
+    Tallies of several tasks are merged before.
 
     Args:
         topic: its name.
         tally: the counts of all records that were read.
         coverage: what was read.
         forms: forms of the keys, most frequent first.
-        compacted: whether `cleanup.policy` has "compact"; None where that is unknown.
+        compacted: whether `cleanup.policy` has "compact"; None if that is unknown.
     """
     tally.settle()
     rivals = _rivals(tally)
@@ -68,7 +70,7 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 
 
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
-    """Where no writer was found, a span a partition, as by a candidate that explains nothing."""
+    """Return where no writer was found, a span a partition, as by a candidate that explains nothing."""
     if not len(tally.blocks.rows):
         return []
     counts = [writer.num_partitions for writer in tally.writers]

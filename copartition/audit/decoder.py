@@ -34,7 +34,7 @@ _NOT_FOUND = 404
 
 
 def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
-    """A client of a schema registry with these settings, `url` at least.
+    """Return a client of a schema registry with these settings, `url` at least.
 
     Raises:
         MissingDependencyError: confluent-kafka is there without what its registry client needs.
@@ -69,7 +69,7 @@ class KeyDecoder:
         self.undecoded: Counter[str] = Counter()
 
     def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known
-        """What a key says; `RegistryError` where the registry does not answer, or refuses us."""
+        """Return what a key says; `RegistryError` where the registry does not answer, or refuses us."""
         try:
             return logical_value(self._decode(key, self._context))
         except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind
@@ -91,7 +91,7 @@ def _deserializer(key_format: str, registry: Any) -> Any:
 
 @contextmanager
 def _needing(what: str) -> Iterator[None]:
-    """MissingDependencyError where an import fails that decoding such keys needs."""
+    """MissingDependencyError if an import fails that decoding such keys needs."""
     try:
         yield
     except ImportError as error:

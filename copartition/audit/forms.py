@@ -111,7 +111,7 @@ class FormCounts:
         self._sample.update(list(other._sample))
 
     def forms(self, decode: Callable[[bytes, str], LogicalKey] | None = None) -> tuple[KeyForm, ...]:
-        """The forms, most frequent first; `decode` says what a key of a form says (`logical_key`)."""
+        """Return the forms, most frequent first; `decode` says what a key of a form says (`logical_key`)."""
         sampled = list(self._sample)
         named = dict(self._named(sampled))
         spans = spans_of(sampled)
@@ -134,7 +134,7 @@ class FormCounts:
         return tuple(sorted(forms, key=lambda form: (-form.rows, form.name)))
 
     def dump(self) -> bytes:
-        """All of it, for another process."""
+        """Return all of it, for another process."""
         state = {
             "rows": [[*cell, rows] for cell, rows in self._rows.items()],
             "examples": [[*cell, key.hex()] for cell, key in self._examples.items()],
@@ -145,7 +145,7 @@ class FormCounts:
 
     @classmethod
     def load(cls, dumped: bytes) -> FormCounts:
-        """What `dump` gave."""
+        """Return what `dump` gave."""
         state, counts = json.loads(dumped), cls()
         counts._rows = Counter({(shape, size): rows for shape, size, rows in state["rows"]})
         counts._examples = {(shape, size): bytes.fromhex(key) for shape, size, key in state["examples"]}
@@ -154,7 +154,7 @@ class FormCounts:
         return counts
 
     def _named(self, sampled: Sequence[bytes]) -> Iterator[tuple[tuple[int, int], Named]]:
-        """What each shape and size stands for."""
+        """Yield what each shape and size stands for."""
         for shape, size in self._rows:
             if shape == FRAME:
                 named = self._frame(size)
@@ -168,7 +168,7 @@ class FormCounts:
         return sum(self._rows[shape, size] for shape in shapes)
 
     def _frame(self, size: int) -> Named:
-        """What keys are that begin with a zero and a schema id."""
+        """Return what keys are that begin with a zero and a schema id."""
         ids, bare = self._ids[size], self._bare(BINARY, size)
         elsewhere = set().union(*(ids for other, ids in self._ids.items() if other != size))
         others = self._count((UUID, BINARY), size)
@@ -181,7 +181,7 @@ class FormCounts:
         return Named("registry", (bare.form,))
 
     def _text(self, shape: int, size: int, sampled: Sequence[bytes]) -> Named:
-        """What keys are that are text."""
+        """Return what keys are that are text."""
         form = lone_form(shape, size)
         if form == "json":
             enclosed = [key for key in sampled if key[0] in OPENING]
@@ -199,7 +199,7 @@ class FormCounts:
         return Named(form, (bare.form,))
 
     def _bare(self, shape: int, size: int) -> Named:
-        """What keys are that are neither text nor framed."""
+        """Return what keys are that are neither text nor framed."""
         if size != 16:
             return Named(WIDTHS.get(size, "bytes"))
         marked, others = self._count((UUID,), 16), self._count((BINARY,), 16)
@@ -209,7 +209,7 @@ class FormCounts:
 
 
 def _chunks(keys: Spans) -> Iterator[Spans]:
-    """Runs of keys of about a megabyte, since some steps take eight times the memory of the keys."""
+    """Yield runs of keys of about a megabyte, since some steps take eight times the memory of the keys."""
     ends = np.cumsum(keys.sizes)
     cuts = np.flatnonzero(np.diff(ends // _CHUNK_BYTES)) + 1
     for rows in np.split(np.arange(len(keys.sizes)), cuts):

@@ -73,7 +73,7 @@ class HotKeys:
         self._counts = fresh if self._counts is None else self._merged(self._counts, fresh)
 
     def _cut(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts, less what leaves no more of them than there is room for; 0 or less has none."""
+        """Return the counts, less what leaves no more of them than there is room for; 0 or less has none."""
         if len(rows) <= self._most:
             return rows
         # Where a cut is beyond the last of these, none is needed: so many rows have so many keys at most.
@@ -97,7 +97,7 @@ class HotKeys:
         return _Counts(hashes[order], total[order], examples)
 
     def hottest(self) -> tuple[HotKey, ...]:
-        """The hottest keys of the topic and of each partition, most records first.
+        """Return the hottest keys of the topic and of each partition, most records first.
 
         A key of one record, and one whose count is not above `error`, is none of them.
         """
@@ -111,8 +111,10 @@ class HotKeys:
         )
         hottest: list[HotKey] = []
         of_partition: Counter[int] = Counter()
-        for each in sorted(counted, key=lambda each: (-each.rows, each.partition, each.key)):
-            if len(hottest) < OF_TOPIC or of_partition[each.partition] < OF_PARTITION:
-                hottest.append(each)
-                of_partition[each.partition] += 1
+        for key_count in sorted(
+            counted, key=lambda key_count: (-key_count.rows, key_count.partition, key_count.key)
+        ):
+            if len(hottest) < OF_TOPIC or of_partition[key_count.partition] < OF_PARTITION:
+                hottest.append(key_count)
+                of_partition[key_count.partition] += 1
         return tuple(hottest)

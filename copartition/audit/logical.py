@@ -70,28 +70,30 @@ class Spans(NamedTuple):
     data: NDArray[np.uint8]
 
     def take(self, rows: NDArray[np.intp]) -> Spans:
-        """Some of them."""
+        """Return some of them."""
         return Spans(self.starts[rows], self.sizes[rows], self.data)
 
     def at(self, position: int) -> NDArray[np.uint8]:
-        """A byte of each that is not empty, counted from its end where the position is negative."""
+        """Return a byte of each that is not empty, counted from its end where the position is negative."""
         where = self.starts + (position if position >= 0 else self.sizes + position)
         return np.asarray(self.data[where])
 
     def rows(self, width: int) -> NDArray[np.uint8]:
-        """The first bytes of each; shape (n, width)."""
+        """Return the first bytes of each; shape (n, width)."""
         if not len(self.starts):
             return np.empty((0, width), np.uint8)
         return padded_rows(self.data, self.starts, width)
 
     def row(self, number: int) -> bytes:
-        """One of them."""
+        """Return one of them."""
         start = int(self.starts[number])
         return self.data[start : start + int(self.sizes[number])].tobytes()
 
 
 def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
-    """The shape of each key, and a hash of what it says; keys are in the order of their bytes, none empty.
+    """Return the shape of each key, and a hash of what it says.
+
+    Keys are in the order of their bytes, none empty.
 
     All spellings of a logical key have one hash, and so may others. The text 42, the JSON 42, four and eight
     bytes that hold 42 have one; so have a UUID's text and its bytes; a text, that text in JSON and a frame
@@ -125,26 +127,29 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
 
 
 def spans_of(keys: Sequence[bytes]) -> Spans:
-    """Single keys as columns."""
+    """Return single keys as columns."""
     sizes = np.fromiter(map(len, keys), np.int64, len(keys))
     return Spans(np.cumsum(sizes) - sizes, sizes, np.frombuffer(b"".join(keys), np.uint8))
 
 
 def digests(keys: Spans) -> NDArray[np.uint64]:
-    """A hash of each key's bytes and length."""
+    """Return a hash of each key's bytes and length."""
     column = keys.data[ranges(keys.starts, keys.sizes)]
     hashes = murmur3_column(bounds(keys.sizes), column).view(np.uint32).astype(np.uint64)
     return _mixed(hashes << np.uint64(32) | keys.sizes.astype(np.uint64))
 
 
 def schema_ids(frames: Spans) -> NDArray[np.int64]:
-    """The number in the four bytes after the first one of each key; negative where it is no schema id."""
+    """Return the number in the four bytes after the first one of each key.
+
+    Negative where it is no schema id.
+    """
     header = np.ascontiguousarray(frames.rows(HEADER)[:, 1:])
     return header.view(">i4")[:, 0].astype(np.int64)
 
 
 def _text_of(keys: Spans, shape: NDArray[np.int8]) -> Spans:
-    """The keys without a frame's header, the quotes of JSON's texts and the length of Avro's."""
+    """Return the keys without a frame's header, the quotes of JSON's texts and the length of Avro's."""
     starts, sizes = keys.starts.copy(), keys.sizes.copy()
     framed = np.flatnonzero((shape == FRAME) & (sizes != 8))
     starts[framed] += HEADER
@@ -160,7 +165,7 @@ def _text_of(keys: Spans, shape: NDArray[np.int8]) -> Spans:
 
 
 def _texts(keys: Spans) -> NDArray[np.bool_]:
-    """Which keys are UTF-8 without control characters."""
+    """Return which keys are UTF-8 without control characters."""
     used = keys.data[keys.starts[0] : keys.starts[-1] + keys.sizes[-1]]
     highest = used.max()
     if used.min() >= 32 and highest < 127:
@@ -177,7 +182,10 @@ def _texts(keys: Spans) -> NDArray[np.bool_]:
 
 
 def _reduced(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
-    """The table's entries of each key's bytes as one; keys come in order, none is empty, gaps may be."""
+    """Return the table's entries of each key's bytes as one.
+
+    Keys come in order, none is empty, gaps may be.
+    """
     starts, ends = keys.starts, keys.starts + keys.sizes
     low, high = int(starts[0]), int(ends[-1])
     values = table[keys.data[low:high]]
@@ -188,7 +196,7 @@ def _reduced(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
 
 
 def _sums(keys: Spans) -> NDArray[np.uint64]:
-    """A sum over each key's bytes, which spaces and quotes do not change."""
+    """Return a sum over each key's bytes, which spaces and quotes do not change."""
     sums = np.zeros(len(keys.starts), np.uint64)
     rows = np.flatnonzero(keys.sizes > 0)
     if len(rows):
@@ -197,7 +205,7 @@ def _sums(keys: Spans) -> NDArray[np.uint64]:
 
 
 def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Which keys are integers of 64 bits, as one writes them, and these, two's complement."""
+    """Return which keys are integers of 64 bits, as one writes them, and these, two's complement."""
     first = keys.data[np.minimum(keys.starts, len(keys.data) - 1)]
     minus = first == ord("-")
     digits = keys.sizes - minus
@@ -217,7 +225,7 @@ def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
 
 
 def _uuids(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-    """Which keys are UUIDs written in 36 characters, and the hashes of their sixteen bytes."""
+    """Return which keys are UUIDs written in 36 characters, and the hashes of their sixteen bytes."""
     rows = np.flatnonzero(keys.sizes == 36)
     text = keys.take(rows).rows(36)
     dashed = (text[:, _DASHES] == ord("-")).all(axis=1)
@@ -228,7 +236,7 @@ def _uuids(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
 
 
 def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Rows of 4, 8 or 16 bytes as a number each: the integers they hold, of 16 bytes a hash."""
+    """Return rows of 4, 8 or 16 bytes as a number each: the integers they hold, of 16 bytes a hash."""
     rows = np.ascontiguousarray(rows)
     if rows.shape[1] == 4:
         return rows.view(">i4")[:, 0].astype(np.int64).view(np.uint64)
@@ -272,7 +280,7 @@ class Respelled(NamedTuple):
 
 
 def logical_key(key: bytes, form: str) -> LogicalKey:
-    """What a key of a form of `KeyForm` says; a key that is not of this form says just its bytes.
+    """Return what a key of a form of `KeyForm` says; a key that is not of this form says just its bytes.
 
     The schema id of a registry's frame is left out; of its payload JSON, a text and Avro's text are
     understood, and what else it may be stands as its bytes.
@@ -291,7 +299,7 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
 
 
 def respelled(*topics: Sequence[KeyForm]) -> Respelled:
-    """Which keys say the same in other bytes: within one topic, or between several.
+    """Return which keys say the same in other bytes: within one topic, or between several.
 
     Samples of the forms hold the keys with the lowest hashes of what they say, so that of a logical key all
     spellings are there, or none.
@@ -317,7 +325,7 @@ def respelled(*topics: Sequence[KeyForm]) -> Respelled:
 
 @lru_cache(maxsize=256)
 def _meanings(form: KeyForm) -> tuple[LogicalKey, ...]:
-    """What the sampled keys of a form say; kept, since a topic is compared with many."""
+    """Return what the sampled keys of a form say; kept, since a topic is compared with many."""
     return form.meanings or tuple(logical_key(key, form.name) for key in form.sample)
 
 
@@ -334,7 +342,7 @@ class Sample:
         self._limit = np.uint64(2**64 - 1)
 
     def __iter__(self) -> Iterator[bytes]:
-        """The sampled keys, in the order of their hashes."""
+        """Return the sampled keys, in the order of their hashes."""
         self._cut()
         return chain.from_iterable(spellings for _, spellings in sorted(self._spellings.items()))
 
@@ -375,7 +383,7 @@ class Sample:
 
 
 def lone_form(shape: int, size: int) -> str:
-    """The form of a key of that shape and size where nothing is known of the other keys."""
+    """Return the form of a key of that shape and size where nothing is known of the other keys."""
     if shape == FRAME:
         return "int64" if size == 8 else "registry"
     if shape in {UUID, BINARY}:
@@ -384,7 +392,7 @@ def lone_form(shape: int, size: int) -> str:
 
 
 def logical_value(value: Any) -> LogicalKey:
-    """What a decoded key says: a text that is a number says the number."""
+    """Return what a decoded key says: a text that is a number says the number."""
     if isinstance(value, bytes):
         return LogicalKey("bytes", value.hex())
     if isinstance(value, str):
@@ -400,7 +408,7 @@ def logical_value(value: Any) -> LogicalKey:
 
 
 def _text(key: bytes) -> LogicalKey | None:
-    """What a text says; None where it is none."""
+    """Return what a text says; None if it is none."""
     try:
         text = key.decode()
     except UnicodeDecodeError:
@@ -410,7 +418,7 @@ def _text(key: bytes) -> LogicalKey | None:
 
 
 def parsed_json(key: bytes) -> tuple[Any] | None:
-    """The value of a JSON text, alone in a tuple; None where it is none."""
+    """Return the value of a JSON text, alone in a tuple; None if it is none."""
     try:
         return (json.loads(key),)
     except (ValueError, RecursionError):

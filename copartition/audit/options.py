@@ -44,7 +44,7 @@ def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -
 
 
 def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int | None:
-    """A time as milliseconds since 1970; one without a zone is UTC."""
+    """Return a time as milliseconds since 1970; one without a zone is UTC."""
     if text is None:
         return None
     try:
@@ -61,7 +61,7 @@ WITH_REGISTRY = ("avro", "json-schema")
 
 
 class KeyFormat:
-    """Called with a topic, it gives the decoder of its keys; None where their bytes are compared."""
+    """Called with a topic, it gives the decoder of its keys; None if their bytes are compared."""
 
     def __init__(self, key_format: str | None, registry: dict[str, str]) -> None:
         if registry and key_format not in WITH_REGISTRY:
@@ -74,7 +74,7 @@ class KeyFormat:
         self._decoders: dict[str, KeyDecoder] = {}
 
     def __call__(self, topic: str) -> KeyDecoder | None:
-        """The decoder of a topic's keys."""
+        """Return the decoder of a topic's keys."""
         if self.name is None:
             return None
         from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
@@ -86,7 +86,7 @@ class KeyFormat:
         return self._decoders.setdefault(topic, KeyDecoder(self.name, topic, self._client))
 
     def undecoded(self) -> Iterator[str]:
-        """A line for each topic some of whose keys could not be decoded."""
+        """Yield a line for each topic some of whose keys could not be decoded."""
         for topic, decoder in self._decoders.items():
             if decoder.undecoded:
                 why, _ = decoder.undecoded.most_common(1)[0]

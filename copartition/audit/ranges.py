@@ -45,9 +45,9 @@ class Blocks(NamedTuple):
     keyless: NDArray[np.int64]  # rows without a key, or with an empty one, which no rule places
     explained: NDArray[np.int64]  # keyed rows that are where the candidate puts them; shape (b, c)
     first_missed: NDArray[np.int64]  # lowest offset of a keyed row that is elsewhere; shape (b, c)
-    last_missed: NDArray[np.int64]  # highest offset of such a row, -1 where none is; shape (b, c)
+    last_missed: NDArray[np.int64]  # highest offset of such a row, -1 if none is; shape (b, c)
     first_ms: NDArray[np.int64]  # lowest timestamp, `NEVER` where no row has one
-    last_ms: NDArray[np.int64]  # highest timestamp, -1 where no row has one
+    last_ms: NDArray[np.int64]  # highest timestamp, -1 if no row has one
 
     @property
     def missed(self) -> NDArray[np.int64]:
@@ -79,7 +79,9 @@ class Range(NamedTuple):
 
 
 def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
-    """Some records, in any order, as blocks: neighbours of one partition with the same `offset >> shift`.
+    """Return some records, in any order, as blocks.
+
+    Neighbours of one partition with the same `offset >> shift`.
 
     `hits` says whether each candidate explains each record, False without a key; its shape is (n, c).
     """
@@ -114,7 +116,7 @@ def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blo
 
 
 def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
-    """The blocks of all parts, at most `limit` of them, and their shift: the given one or a greater.
+    """Return the blocks of all parts, at most `limit` of them, and their shift: the given one or a greater.
 
     No part has a greater shift than the given one. `limit` is at least the number of partitions; beyond it,
     blocks stay as they are when they cover all offsets.
@@ -133,7 +135,7 @@ def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Block
 
 
 def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
-    """The blocks under more candidates, which explain nothing there; `numbers` renumbers their own."""
+    """Return the blocks under more candidates, which explain nothing there; `numbers` renumbers their own."""
     where = [*numbers]
     shape = (len(blocks.rows), width)
     keyed = (blocks.rows > blocks.keyless)[:, None]
@@ -147,7 +149,7 @@ def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
 
 
 def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
-    """The ranges of every partition, in order; `counts` are the candidates' partition counts."""
+    """Yield the ranges of every partition, in order; `counts` are the candidates' partition counts."""
     # Where candidates explain a partition equally well, the one that explains more of the topic is right.
     total = blocks.explained.sum(axis=0)
     bias = (total.max() - total) / (total.max() + 1) / 2
@@ -172,7 +174,7 @@ def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
 
 
 def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[Range]:
-    """The cheapest ranges of one partition: a missed row costs 1, a further range `SWITCH`.
+    """Return the cheapest ranges of one partition: a missed row costs 1, a further range `SWITCH`.
 
     A range by each candidate costs its `bias` besides, and a row that the candidate explains `vague`; shape
     (c,).
@@ -210,7 +212,7 @@ def _parted(
     before: tuple[int, int, int],
     after: tuple[int, int, int],
 ) -> list[tuple[int, int, int]]:
-    """Two ranges with the boundary between them where both together miss the fewest rows.
+    """Return two ranges with the boundary between them where both together miss the fewest rows.
 
     What a vague row costs decides how many ranges there are, and where two boundaries miss as many rows. It
     must not make rows strays that the range before explains.
@@ -244,7 +246,7 @@ def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
 def _meet(
     blocks: Blocks, middle: int, old: int, new: int, before: Range, after: Range
 ) -> tuple[Range, Range]:
-    """The two ranges around block `middle`, their boundary moved into a block that holds rows of both."""
+    """Return the two ranges around block `middle`, their boundary moved into a block that holds rows of both."""
     for block, own in ((middle, new), (middle - 1, old)):
         last_old = int(blocks.last_missed[block, new])
         first_new = int(blocks.first_missed[block, old])
@@ -261,7 +263,7 @@ def _meet(
             before, after = _moved(before, moving, moving), _moved(after, -moving, -both)
         else:
             before, after = _moved(before, -moving, -both), _moved(after, moving, moving)
-        strays = [[at for at in each.missed if not first <= at <= last] for each in (before, after)]
+        strays = [[at for at in side.missed if not first <= at <= last] for side in (before, after)]
         return (
             before._replace(last=boundary, missed=strays[0]),
             after._replace(first=boundary + 1, missed=strays[1]),

@@ -45,12 +45,12 @@ class Messages:
         try:
             column = _column(keys)
         except TypeError:  # some are None, as that of an error is
-            faults = [each for each in messages if each.error() is not None]
-            messages = [each for each in messages if each.error() is None]
-            column = key_column([each.key() for each in messages])
-        errors = [each.error() for each in faults if each.error().code() != KafkaError._PARTITION_EOF]
-        ends = [each for each in faults if each.error().code() == KafkaError._PARTITION_EOF]
-        finished = {each.partition() for each in ends if each.offset() >= self._ends[each.partition()]}
+            faults = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
+            column = key_column([message.key() for message in messages])
+        errors = [fault.error() for fault in faults if fault.error().code() != KafkaError._PARTITION_EOF]
+        ends = [fault for fault in faults if fault.error().code() == KafkaError._PARTITION_EOF]
+        finished = {end.partition() for end in ends if end.offset() >= self._ends[end.partition()]}
         count = len(messages)
         partition = np.fromiter(map(Message.partition, messages), np.int32, count)
         bounds = np.append(np.flatnonzero(partition[1:] != partition[:-1]), count - 1)[: count or 0]
@@ -77,7 +77,9 @@ class Messages:
 
 
 def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[np.int64]:
-    """The offset of each message; asked only of the ends of runs where a partition leaves out no offset.
+    """Return the offset of each message.
+
+    Asked only of the ends of runs where a partition leaves out no offset.
 
     `bounds` are the last messages of each run of messages of one partition.
     """
@@ -95,7 +97,7 @@ def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[n
 
 
 def _column(keys: Sequence[bytes]) -> KeyColumn:
-    """A column of keys none of which is null."""
+    """Return a column of keys none of which is null."""
     sizes = np.fromiter(map(len, keys), np.int64, len(keys))
     return KeyColumn(edges(sizes), np.frombuffer(b"".join(keys), np.uint8), None)
 
@@ -146,7 +148,7 @@ class Reading:
         committed = self._selection.committed
         self._state = TopicState(topic, config)
         self.num_partitions = self._state.num_partitions  # when reading began
-        self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None where unknown
+        self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None if unknown
         self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
         self._partitions = self._chosen()
         self._whole = self._state.ends(self._partitions, committed=committed)
@@ -177,7 +179,7 @@ class Reading:
         self._consumer.close()
 
     def __iter__(self) -> Iterator[Records]:
-        """The selected records in batches, in the order in which they arrive.
+        """Yield the selected records in batches, in the order in which they arrive.
 
         Raises:
             TopicChangedError: the topic was deleted or made anew while it was read.
@@ -249,19 +251,27 @@ class Reading:
 
     def _selected(self) -> Bounds:
         if (last := self._selection.last) is not None:
-            return {each: (max(start, end - last), end) for each, (start, end) in self._whole.items()}
+            return {
+                partition: (max(start, end - last), end) for partition, (start, end) in self._whole.items()
+            }
         if (since_ms := self._selection.since_ms) is not None:
             committed = self._selection.committed
             bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
             # What came since the ends were asked for is none of ours.
             return {
-                each: (min(max(start, self._whole[each][0]), self._whole[each][1]), self._whole[each][1])
-                for each, (start, _) in bounds.items()
+                partition: (
+                    min(max(start, self._whole[partition][0]), self._whole[partition][1]),
+                    self._whole[partition][1],
+                )
+                for partition, (start, _) in bounds.items()
             }
         return self._whole
 
     def _spots(self) -> list[Bounds]:
-        """A few offsets of each partition a spot; spots of a short partition meet and do not overlap."""
+        """Return a few offsets of each partition a spot.
+
+        Spots of a short partition meet and do not overlap.
+        """
         size = max(SAMPLE_ROWS // len(self._bounds), FEWEST_AT_SPOT)
         spots: list[Bounds] = [{} for _ in SPOTS]
         for partition, (start, end) in self._bounds.items():
@@ -273,8 +283,8 @@ class Reading:
         return spots
 
     def _batches(self, bounds: Bounds, *, until: float) -> Iterator[Records]:
-        """All records within the bounds, or as many as come until then."""
-        left = {each: end for each, (start, end) in bounds.items() if start < end}
+        """Yield all records within the bounds, or as many as come until then."""
+        left = {partition: end for partition, (start, end) in bounds.items() if start < end}
         ends = np.zeros(self.num_partitions, np.int64)
         ends[[*left]] = [*left.values()]
         places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
@@ -293,8 +303,8 @@ class Reading:
                     self._refused(error)
                 if done := left.keys() & finished:
                     self._consumer.pause([TopicPartition(self.topic, partition) for partition in done])
-                    for each in done:
-                        del left[each]
+                    for partition in done:
+                        del left[partition]
                 if len(records.offset):
                     held.append(records)
                     rows += len(records.offset)

@@ -27,7 +27,7 @@ _SHOWN = 5
 
 
 def is_settled(audit: TopicAudit) -> bool:
-    """Whether one writer over the topic's own count explains what was read, but for strays."""
+    """Return whether one writer over the topic's own count explains what was read, but for strays."""
     return (
         audit.certainty in {"sure", "likely"}
         and {writer.num_partitions for writer in _writers_in_turn(audit)} == {audit.num_partitions}
@@ -36,7 +36,7 @@ def is_settled(audit: TopicAudit) -> bool:
 
 
 def exit_code(audits: Sequence[TopicAudit]) -> int:
-    """0 where every topic is settled; else 1 where writers differ, 2 where only too little is known."""
+    """0 if every topic is settled; else 1 if writers differ, 2 if only too little is known."""
     open_ones = [audit for audit in audits if not is_settled(audit)]
     if not open_ones:
         return 0
@@ -44,7 +44,7 @@ def exit_code(audits: Sequence[TopicAudit]) -> int:
 
 
 def verdict(audit: TopicAudit) -> str:
-    """The answer in a sentence."""
+    """Return the answer in a sentence."""
     keyed = _keyed(audit)
     writers = _writers_in_turn(audit)
     if not keyed:
@@ -69,7 +69,7 @@ def verdict(audit: TopicAudit) -> str:
 
 
 def remarks(audit: TopicAudit) -> list[str]:
-    """What to know beside the answer, in sentences."""
+    """Return what to know beside the answer, in sentences."""
     coverage, keyed = audit.coverage, _keyed(audit)
     keyless = sum(span.keyless for span in audit.spans)
     lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.text}"]
@@ -103,23 +103,26 @@ def remarks(audit: TopicAudit) -> list[str]:
 
 
 def writer_name(writer: Writer) -> str:
-    """A writer in a few words."""
+    """Return a writer in a few words."""
     return f"{writer.profile} over {writer.num_partitions:,}"
 
 
 def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
-    """A row for each span, or for partitions of one and the same writer, up to `most`; how many are left."""
+    """Return a row for each span, or for partitions of one and the same writer, up to `most`.
+
+    How many are left.
+    """
     titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
     turns = Counter(span.partition for span in spans)
     alike: dict[tuple[Writer | None, int], list[Span]] = {}
     for number, span in enumerate(spans):
         alike.setdefault((span.writer, -1 if turns[span.partition] == 1 else number), []).append(span)
-    rows = [_row(each) for each in alike.values()]
+    rows = [_row(group) for group in alike.values()]
     return Table(titles, rows[:most], range(5, 8)), len(rows) - len(rows[:most])
 
 
 def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, int]:
-    """A row for each of the hottest keys, up to `most`; how many are left."""
+    """Return a row for each of the hottest keys, up to `most`; how many are left."""
     of_partition = Counter[int]()
     for span in audit.spans:
         of_partition[span.partition] += span.rows
@@ -162,7 +165,7 @@ def _keyed(audit: TopicAudit) -> int:
 
 
 def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
-    """The writers of the spans, in the order in which partitions met them."""
+    """Return the writers of the spans, in the order in which partitions met them."""
     place: dict[Writer, int] = {}
     turn: dict[int, int] = {}
     for span in audit.spans:
@@ -175,7 +178,7 @@ def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
 def _why_unknown(audit: TopicAudit) -> str:
     rivals = {rival for span in audit.spans for rival in span.rivals}
     if rivals:
-        first = [writer_name(each) for each in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
+        first = [writer_name(writer) for writer in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
         return f"cannot tell: the keys fit {first_of(first, _SHOWN)} alike"
     guess = _writers_in_turn(audit)
     return "cannot tell: too few different keys" + (
@@ -210,7 +213,7 @@ MOST_ROWS = 40
 
 
 def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
-    """Its ranges and its hottest keys, and what is left of each."""
+    """Return its ranges and its hottest keys, and what is left of each."""
     spans, hottest = (None, None) if every else (MOST_ROWS, OF_TOPIC)
     shown = (
         (*span_table(audit.spans, spans), "ranges"),
@@ -342,5 +345,5 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
 
 
 def audit_schema() -> dict[str, Any]:
-    """The JSON Schema of the document, of draft 2020-12."""
+    """Return the JSON Schema of the document, of draft 2020-12."""
     return json_schema(Document, "copartition audit", {AuditData: TopicAudit, FormData: KeyForm})

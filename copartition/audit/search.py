@@ -55,7 +55,7 @@ class Trials:
         return len(self._names) * len(self.counts)
 
     def rules(self, num_partitions: int) -> Iterator[Rule]:
-        """The rules that differ over this many partitions, each the first of its kind."""
+        """Yield the rules that differ over this many partitions, each the first of its kind."""
         kinds = set()
         for rule in self._names:
             if (same := placing_of(rule, num_partitions)) not in kinds:
@@ -63,7 +63,7 @@ class Trials:
                 yield rule
 
     def writer(self, rule: Rule, num_partitions: int) -> Writer:
-        """A rule over a count, by the names of all profiles that are the same there."""
+        """Return a rule over a count, by the names of all profiles that are the same there."""
         same = placing_of(rule, num_partitions)
         names = [
             name
@@ -80,7 +80,7 @@ class Trials:
 
 
 def _likely(num_partitions: int) -> Iterator[int]:
-    """The counts that a topic may have had: of many, the ones that people choose."""
+    """Yield the counts that a topic may have had: of many, the ones that people choose."""
     yield num_partitions
     yield from range(1, min(num_partitions, EVERY_COUNT) + 1)
     for step in (50, 64):
@@ -88,7 +88,7 @@ def _likely(num_partitions: int) -> Iterator[int]:
 
 
 def rule_of(writer: Writer) -> Rule:
-    """The rule of a writer."""
+    """Return the rule of a writer."""
     return find_profile(writer.profile).rule
 
 
@@ -111,7 +111,9 @@ RISK = 1e-6
 
 
 def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | None:
-    """How many distinct keys must be where a writer puts them to believe in it; None: no number is enough.
+    """Return how many distinct keys must be where a writer puts them to believe in it; None.
+
+    No number is enough.
 
     With fewer, one of the `tried` others might have put all of them there by chance, with a probability of
     `risk`. `agreeing` is the share of keys that the others place alike: 1 / count for any unrelated rule.
@@ -124,9 +126,9 @@ def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | No
 
 
 def surprise(hits: int, keys: int, chance: float) -> float:
-    """How little chance explains so many hits: minus the natural logarithm of a bound on it.
+    """Return how little chance explains so many hits: minus the natural logarithm of a bound on it.
 
-    The bound is Chernoff's: `chance ** keys` where all keys are hits, 1 where there are no more hits than
+    The bound is Chernoff's: `chance ** keys` where all keys are hits, 1 if there are no more hits than
     chance gives. `chance` is how likely each key is a hit by chance.
     """
     share = hits / keys
@@ -149,7 +151,7 @@ _ROWS = 1 << 15
 class BestWriters(NamedTuple):
     """Writers that explain most of some records."""
 
-    # The best, then rivals that explain the same records; empty where none beats chance.
+    # The best, then rivals that explain the same records; empty if none beats chance.
     writers: tuple[Writer, ...]
     keys: int  # distinct keys that were looked at, each with its place
     explained: int  # of them, how many the best writer explains
@@ -159,7 +161,7 @@ class BestWriters(NamedTuple):
 def find_writer(
     keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *, alone: bool = True
 ) -> BestWriters:
-    """The writer that explains the partitions (`places`) of these keys, of at least one byte each, best.
+    """Return the writer that explains the partitions (`places`) of these keys, of at least one byte each, best.
 
     The evidence for a writer is how little chance explains its hits: a random key is where a count of n puts
     it with a probability of 1 / n, whatever the partition. Repeated keys are no further evidence. With
@@ -179,7 +181,7 @@ def find_writer(
                 evidence = surprise(int(np.count_nonzero(hits)), possible, 1 / count)
                 if evidence > 0 or count == 1:
                     best.append(_Tried(evidence, trials.writer(rule, count), hits))
-        best = sorted(best, key=lambda each: -each.evidence)[:MOST_RIVALS]
+        best = sorted(best, key=lambda trial: -trial.evidence)[:MOST_RIVALS]
     needed = math.log(len(trials) / RISK)
     alone = alone and highest == 0 < len(places) and 1 in trials.counts and trials.num_partitions > 1
     if alone and not (best and best[0].evidence >= needed):
@@ -187,7 +189,7 @@ def find_writer(
         evidence = surprise(len(places), len(places), 1 / trials.num_partitions)
         rule = next(trials.rules(1))
         best = [_Tried(evidence, trials.writer(rule, 1), np.ones(len(places), np.bool_)), *best]
-        best.sort(key=lambda each: -each.evidence)
+        best.sort(key=lambda trial: -trial.evidence)
     if not best:
         return BestWriters((), len(places), 0, by_chance=True)
     first = best[0]

@@ -64,7 +64,7 @@ class _Batch(NamedTuple):
         return ~(self.records.keys.empty | self.hits.any(axis=1))
 
     def take(self, rows: NDArray[np.intp]) -> _Batch:
-        """Some of them."""
+        """Return some of them."""
         hashes = {name: column[rows] for name, column in self.hashes.items()}
         return _Batch(pick_records(self.records, rows), self.hits[rows], hashes)
 
@@ -153,7 +153,10 @@ class Tally:
             self.add(records)
 
     def emptied(self) -> Tally:
-        """One that knows the same writers and has counted nothing: what a part of the topic starts with."""
+        """Return one that knows the same writers and has counted nothing.
+
+        What a part of the topic starts with.
+        """
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
         tally.groups = [Group([*group.writers], group.from_records) for group in self.groups]
@@ -181,17 +184,17 @@ class Tally:
         return total
 
     def best(self, group: Group) -> int:
-        """The position of the writer of a group that chance explains least."""
+        """Return the position of the writer of a group that chance explains least."""
         total, rows = self.explained, max(group.rows, 1)
         if self.num_partitions == 1:
             return group.writers[0]
         return max(
             group.writers,
-            key=lambda each: surprise(min(total[each], rows), rows, self._chance(self.writers[each])),
+            key=lambda writer: surprise(min(total[writer], rows), rows, self._chance(self.writers[writer])),
         )
 
     def _chance(self, writer: Writer) -> float:
-        """How likely a random key is where this writer puts it."""
+        """Return how likely a random key is where this writer puts it."""
         return 1 / (writer.num_partitions if writer.num_partitions > 1 else self.num_partitions)
 
     @property
@@ -201,14 +204,14 @@ class Tally:
         return needed is not None and self.in_vain >= needed
 
     def enough(self, keys: int, writer: Writer) -> bool:
-        """Whether so many distinct keys are too many to be where a writer puts them by chance."""
+        """Return whether so many distinct keys are too many to be where a writer puts them by chance."""
         if self.num_partitions == 1:  # every writer is the same
             return keys > 0
         needed = keys_needed(self._chance(writer), len(self.trials))
         return needed is not None and keys >= min(needed, _PROOF)
 
     def dump(self) -> bytes:
-        """All of it, for another process."""
+        """Return all of it, for another process."""
         kept = {f"blocks_{name}": column for name, column in self.blocks._asdict().items()}
         for number, group in enumerate(self.groups):
             kept[f"proof_{number}"] = group.proof
@@ -223,7 +226,7 @@ class Tally:
             "profiles": self.trials.profiles,
             "counts": [*self.trials.counts],
             # dataclasses.astuple knows no field of a class that PySpark 3.5 pickled by value.
-            "writers": [(each.profile, each.same_rule, each.num_partitions) for each in self.writers],
+            "writers": [(writer.profile, writer.same_rule, writer.num_partitions) for writer in self.writers],
             "groups": [(group.writers, group.from_records, group.rows) for group in self.groups],
             "tries": (self._shift, self._next_try, self.in_vain),
         }
@@ -231,7 +234,7 @@ class Tally:
 
     @classmethod
     def load(cls, dumped: bytes) -> Tally:
-        """What `dump` gave."""
+        """Return what `dump` gave."""
         head, _, body = dumped.partition(b"\n")
         plain = json.loads(head)
         tally = cls(plain["num_partitions"], profiles=plain["profiles"], counts=plain["counts"])
@@ -265,7 +268,7 @@ class Tally:
         return _Batch(records, hits, hashes)
 
     def _uncounted(self) -> list[Records]:
-        """Records that have not been counted yet."""
+        """Return records that have not been counted yet."""
         return [*self._pending, *(batch.records for batch in self._recent)]
 
     def _pass(self, batch: _Batch) -> None:
@@ -295,7 +298,9 @@ class Tally:
         self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
 
     def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:
-        """Whether a writer is found of what nothing explains; `last`: records of all parts have been added.
+        """Return whether a writer is found of what nothing explains; `last`.
+
+        Records of all parts have been added.
 
         With `vaguely` a writer will do that explains all of it, although by chance: a topic of three keys
         never says more.
@@ -368,5 +373,5 @@ class Tally:
 
 
 def _many(parts: Sequence[Records], rows: int, size: int) -> bool:
-    """Whether these are more records, or more bytes of keys, than that."""
+    """Return whether these are more records, or more bytes of keys, than that."""
     return sum(len(part.offset) for part in parts) > rows or sum(len(part.keys.data) for part in parts) > size

@@ -48,7 +48,7 @@ class Records(NamedTuple):
 
     partition: NDArray[np.int32]
     offset: NDArray[np.int64]
-    timestamp_ms: NDArray[np.int64]  # Kafka's, -1 where the record has none
+    timestamp_ms: NDArray[np.int64]  # Kafka's, -1 if the record has none
     keys: KeyColumn  # as they are in the topic; null and empty are different
 
 
@@ -75,9 +75,9 @@ class Span:
         partition: the partition.
         first: lowest offset that was read.
         last: highest offset that was read.
-        first_ms: lowest timestamp of the span, None where no record has one.
-        last_ms: highest timestamp of the span, None where no record has one.
-        writer: the best explanation; None where the span has no keyed record.
+        first_ms: lowest timestamp of the span, None if no record has one.
+        last_ms: highest timestamp of the span, None if no record has one.
+        writer: the best explanation; None if the span has no keyed record.
         rows: records read.
         keyless: of them without a key or with an empty one, which is no evidence.
         explained: keyed records that are where the writer puts them.
@@ -178,11 +178,11 @@ class TopicAudit:
             "likely": but for strays; "mixed": several clients at once; "none": no rule tried explains
             the records; "unknown": too few keyed records to tell rules apart.
         tried: how many writers were tried.
-        compacted: whether `cleanup.policy` has "compact"; None where it was not asked.
+        compacted: whether `cleanup.policy` has "compact"; None if it was not asked.
         shares: the writers that were found, the one with the most records first; of clients that wrote at the
             same time, all that the data tells.
         hottest: the ten keys with the most records, and the three of each partition, most first; a key of
-            two partitions is one of each. None where keys were not counted.
+            two partitions is one of each. None if keys were not counted.
         hottest_error: so many records more than that each of them may have; 0: the counts are exact.
     """
 
@@ -208,14 +208,14 @@ def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
 
 
 def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
-    """The keys of these rows, in their order; their bytes are copied."""
+    """Return the keys of these rows, in their order; their bytes are copied."""
     starts, sizes = keys.offsets[rows], np.diff(keys.offsets)[rows]
     nulls = None if keys.nulls is None else keys.nulls[rows]
     return KeyColumn(bounds(sizes), keys.data[ranges(starts, sizes)], nulls)
 
 
 def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
-    """The records of these rows, in their order."""
+    """Return the records of these rows, in their order."""
     return Records(
         records.partition[rows],
         records.offset[rows],
@@ -225,7 +225,7 @@ def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
 
 
 def concatenate(parts: Sequence[Records]) -> Records:
-    """The records of all parts, one part after the other; at least one part."""
+    """Return the records of all parts, one part after the other; at least one part."""
     if len(parts) == 1:
         return parts[0]
     return Records(

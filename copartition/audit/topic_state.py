@@ -41,11 +41,14 @@ class TopicState:
         self.errors: list[KafkaError] = []
         self._admin = quiet_client(AdminClient, config, self.errors)
         self.num_partitions = self.count(first=True)
-        # What differs from a later topic of that name; None where the cluster has none.
+        # What differs from a later topic of that name; None if the cluster has none.
         self.id = self._topic_id()
 
     def count(self, *, first: bool = False) -> int:
-        """The partition count as of now; `first` before anybody has answered, so that brokers may be down."""
+        """Return the partition count as of now.
+
+        `first` before anybody has answered, so that brokers may be down.
+        """
         try:
             metadata = cluster_metadata(
                 self._admin,
@@ -73,7 +76,7 @@ class TopicState:
         return len(description.partitions)
 
     def compacted(self) -> bool | None:
-        """Whether its cleanup.policy has "compact"; None where the cluster does not let us ask."""
+        """Return whether its cleanup.policy has "compact"; None if the cluster does not let us ask."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         try:
             (answer,) = self._admin.describe_configs([resource], request_timeout=ASIDE_S).values()
@@ -84,7 +87,7 @@ class TopicState:
     def ends(
         self, partitions: Collection[int], *, committed: bool, since_ms: int | None = None
     ) -> dict[int, tuple[int, int]]:
-        """The first offset of each partition, or the first from `since_ms` on, and the one after the last.
+        """Return the first offset of each partition, or the first from `since_ms` on, and the one after the last.
 
         With `committed` open transactions are beyond the end.
         """
@@ -109,7 +112,10 @@ class TopicState:
         return {partition: offset for (_, partition), offset in offsets.items()}
 
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
-        """The typed error for what the cluster refuses; `right` is what is missing if it is a right."""
+        """Return the typed error for what the cluster refuses.
+
+        `right` is what is missing if it is a right.
+        """
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
         if error.name() == NO_RIGHT:
             return self._no_right(right)
@@ -118,7 +124,7 @@ class TopicState:
         return BrokerUnreachableError(f"{where}: {error.str()}; has the partition a leader that answers?")
 
     def same(self) -> bool:
-        """Whether it is still the topic that it was."""
+        """Return whether it is still the topic that it was."""
         return self.id is None or self._topic_id() in {self.id, None}
 
     def _topic_id(self) -> str | None:

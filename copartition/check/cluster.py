@@ -34,7 +34,7 @@ def check_topics(
     *,
     decoder: Callable[[str], Callable[[bytes, str], LogicalKey] | None] = lambda _: None,
 ) -> JoinCheck:
-    """Whether topics of a cluster can be joined partition by partition.
+    """Return whether topics of a cluster can be joined partition by partition.
 
     A sample, the default of `selection`, can prove that a join breaks but never that it holds. Fewer than two
     topics, or one of them twice, raise `InvalidConfigError`; other arguments and errors are those of

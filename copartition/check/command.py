@@ -123,7 +123,7 @@ def check(
 def _check_writers(
     topics: tuple[str, ...], writers: tuple[str, ...], config: Mapping[str, str], counts: Mapping[str, int]
 ) -> JoinReport:
-    """What will be: whether topics fit if these clients write them, without reading any."""
+    """Return what will be: whether topics fit if these clients write them, without reading any."""
     if topics:
         raise click.UsageError("--writer names the topics; leave TOPIC out")
     from copartition.check.planned import invented_pairs, judge_writers  # noqa: PLC0415
@@ -139,7 +139,7 @@ def _check_writers(
 def _partition_counts(
     config: Mapping[str, str], counts: Mapping[str, int], topics: Iterable[str]
 ) -> dict[str, int]:
-    """The partition counts that were given, and of other topics what the cluster says, if one is named."""
+    """Return the partition counts that were given, and of other topics what the cluster says, if one is named."""
     if not config.get("bootstrap.servers") or counts.keys() >= {*topics}:
         return dict(counts)
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it

@@ -33,7 +33,7 @@ _SEEMING = {"int32", "int64", "bytes"}
 
 
 def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[Reason]:
-    """What the forms of keys say about a join of these topics."""
+    """Yield what the forms of keys say about a join of these topics."""
     names = tuple(audit.topic for audit in audits)
     yield from _respelled(audits)
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
@@ -78,7 +78,10 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
 
 
 def _is_sure(form: KeyForm) -> bool:
-    """Whether its keys say for certain what they seem to: any four or eight bytes could be a number."""
+    """Return whether its keys say for certain what they seem to.
+
+    Any four or eight bytes could be a number.
+    """
     return bool(form.meanings) or not (form.maybe or form.name in _SEEMING)
 
 
@@ -96,7 +99,7 @@ def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
 
 
 def _differ(mine: set[str], its: set[str]) -> bool:
-    """Whether each has a form that the other lacks, and both write the same values."""
+    """Return whether each has a form that the other lacks, and both write the same values."""
     only_mine, only_its = mine - its, its - mine
     framed = ("registry" in mine) != ("registry" in its)
     return framed or any(only_mine & same and only_its & same for same in _SAME)
@@ -111,9 +114,9 @@ _AS_BEFORE = "writers go on as they did: later records are placed by the same ru
 
 
 def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVerdict:
-    """Whether audited topics can be joined partition by partition.
+    """Return whether audited topics can be joined partition by partition.
 
-    `proof` is what their keys say, in the order of the audits; None where they were not compared. Fewer than
+    `proof` is what their keys say, in the order of the audits; None if they were not compared. Fewer than
     two topics, one of them twice, or a proof of other topics raise `InvalidConfigError`.
     """
     names = checked_topics(audit.topic for audit in audits)
@@ -158,13 +161,13 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
 
 
 def _convinces(proof: KeyProof) -> bool:
-    """Whether all keys were compared and agree, and enough are in every topic to tell rules apart."""
+    """Return whether all keys were compared and agree, and enough are in every topic to tell rules apart."""
     everywhere = proof.common if len(proof.keys) == 2 else proof.everywhere or 0
     return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
 
 
 def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
-    """Of each topic, how many of its keys are not in every topic; None where that was not counted."""
+    """Of each topic, how many of its keys are not in every topic; None if that was not counted."""
     if proof is None:
         return [None] * len(topics)
     everywhere = proof.common if len(topics) == 2 else proof.everywhere
@@ -172,7 +175,10 @@ def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
 
 
 def _all_explained(topics: Sequence[Topic]) -> bool:
-    """Whether every record there is is where one rule over one count puts it: then no key can be apart."""
+    """Return whether every record there is is where one rule over one count puts it.
+
+    Then no key can be apart.
+    """
     return all(topic.full and topic.keyed and not topic.missed for topic in topics) and (
         len({rule for topic in topics for rule in topic.rules}) == 1
     )
@@ -189,7 +195,7 @@ def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
 
 
 def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
-    """Whether one rule over the count of today explains all topics that any rule explains."""
+    """Yield whether one rule over the count of today explains all topics that any rule explains."""
     sure = [topic for topic in topics if topic.trusted and topic.today]
     names = tuple(topic.name for topic in sure)
     if len(sure) < 2 or len({topic.count for topic in sure}) > 1:
@@ -213,7 +219,7 @@ def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
 
 
 def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -> Iterator[Reason]:
-    """What the comparison of keys says."""
+    """Yield what the comparison of keys says."""
     if proof is None:
         return
     names = tuple(topic.name for topic in topics)
@@ -256,7 +262,7 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
 
 
 def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Reason]:
-    """What the audit of one topic leaves open, and the keys do not settle.
+    """Yield what the audit of one topic leaves open, and the keys do not settle.
 
     `alone` is how many of its keys are not in every topic, None if not counted; `convinced`: the keys in
     every topic agree, and are enough.
@@ -317,7 +323,7 @@ def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
 
 
 def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
-    """Records without a key do not join, but an empty key is a key that some clients place by chance."""
+    """Yield records without a key do not join, but an empty key is a key that some clients place by chance."""
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
         text = (
@@ -393,7 +399,10 @@ def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
 
 
 def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
-    """The placement for which the fewest records are written anew; of equal ones, over more partitions."""
+    """Return the placement for which the fewest records are written anew.
+
+    Of equal ones, over more partitions.
+    """
     scattered = dict.fromkeys((topic.name for topic in topics), 0)
     if proof is not None:
         scattered = dict(zip(scattered, proof.scattered, strict=True))

@@ -80,7 +80,7 @@ class Picture(NamedTuple):
 
 
 def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -> Picture:
-    """The picture of topics (name, partition count) and where the keys are that each shares with the next."""
+    """Return the picture of topics (name, partition count) and where the keys are that each shares with the next."""
     same = [int(pair.keys[pair.one == pair.other].sum()) for pair in pairs]
     total = [int(pair.keys.sum()) for pair in pairs]
     return Picture(
@@ -111,7 +111,7 @@ def _row(topic: str, partitions: int) -> Row:
 
 
 def _gap(one: tuple[str, int], other: tuple[str, int], pairs: KeyPairs) -> Gap:
-    """The bands from one topic to the next, as wide as their share of the fullest box."""
+    """Return the bands from one topic to the next, as wide as their share of the fullest box."""
     above, below = (min(partitions, _MOST_BOXES) for _, partitions in (one, other))
     apart = pairs.one != pairs.other
     # A band is the keys of a box above, of a box below, and of one kind.
@@ -152,7 +152,7 @@ def _places(
     keys: NDArray[np.int64],
     crossing: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Where each band begins and ends along a row: side by side within its box; shape (2, bands)."""
+    """Return where each band begins and ends along a row: side by side within its box; shape (2, bands)."""
     width = WIDTH / boxes
     fullest = np.bincount(box, weights=keys).max()
     wide = width * (1 - _GAP) * keys / fullest
@@ -177,7 +177,7 @@ def _path(left: float, right: float, below_left: float, below_right: float) -> s
 
 
 def join_html(report: JoinReport) -> str:
-    """A page with the verdict on a join and the picture of the keys its topics share, or with a plan."""
+    """Return a page with the verdict on a join and the picture of the keys its topics share, or with a plan."""
     verdict = report.verdict
     if isinstance(verdict, GrowthPlan):
         return render(

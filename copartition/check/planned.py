@@ -31,7 +31,7 @@ _MANY_PARTITIONS = "the topics have more than one partition"
 
 
 def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | None = None) -> JoinVerdict:
-    """Whether topics that these clients write, one or more each, can be joined partition by partition.
+    """Return whether topics that these clients write, one or more each, can be joined partition by partition.
 
     Only counts of these topics, where known, are looked at.
 
@@ -62,7 +62,9 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
 def invented_pairs(
     writers: Sequence[ClientWriter], counts: Mapping[str, int]
 ) -> tuple[tuple[int, ...], tuple[KeyPairs, ...]]:
-    """Where these clients would put invented keys: partition counts, and pairs from each topic to the next.
+    """Return where these clients would put invented keys.
+
+    Partition counts, and pairs from each topic to the next.
 
     There are none where a topic has several writers, or one that does not look at keys. A topic whose count
     is not known has as many partitions as another one, or twelve.
@@ -119,7 +121,7 @@ def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int 
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
-    """The rule that the fewest writers must be set to, and how."""
+    """Yield the rule that the fewest writers must be set to, and how."""
     wanted = {placement(writer.profile, count) for writer in writers if writer.profile is not None}
     ways = [_changes(writers, rule, count) for rule in sorted(wanted, key=seniority)]
     ways = [way for way in ways if way]
@@ -205,7 +207,7 @@ class GrowthPlan:
 def plan_growth(
     joins: Sequence[Sequence[str]], counts: Mapping[str, int], plan: Mapping[str, int]
 ) -> GrowthPlan:
-    """Which joins break when topics grow from `counts` to `plan`, and what must grow with them.
+    """Return which joins break when topics grow from `counts` to `plan`, and what must grow with them.
 
     Raises:
         InvalidConfigError: a join of fewer than two topics, a topic of which no count is given, or a plan for
@@ -248,7 +250,7 @@ def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "bro
 
 
 def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
-    """The topics that joins tie to each other, group by group."""
+    """Return the topics that joins tie to each other, group by group."""
     groups: list[set[str]] = []
     for join in joins:
         tied = [group for group in groups if not group.isdisjoint(join)]

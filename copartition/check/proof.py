@@ -39,7 +39,7 @@ class KeyPlaces(NamedTuple):
     high: NDArray[np.int32]  # the highest; another than the lowest where the topic itself has the key twice
 
     def merge(self, more: KeyPlaces) -> KeyPlaces:
-        """These and more places; the columns of these may be changed."""
+        """Return these and more places; the columns of these may be changed."""
         at, present = locate(self.hashes, more.hashes)
         old, new = at[present], ~present
         self.low[old] = np.minimum(self.low[old], more.low[present])
@@ -51,7 +51,7 @@ class KeyPlaces(NamedTuple):
         )
 
     def up_to(self, ceiling: np.uint64) -> KeyPlaces:
-        """Those whose hash is not above the ceiling."""
+        """Return those whose hash is not above the ceiling."""
         kept = int(np.searchsorted(self.hashes, ceiling, side="right"))
         return KeyPlaces(self.hashes[:kept].copy(), self.low[:kept].copy(), self.high[:kept].copy())
 
@@ -75,7 +75,7 @@ class _Waiting(NamedTuple):
 
 
 class _Homes(NamedTuple):
-    """Where n keys are in each topic, -1 where it does not have one; shape (topics, n)."""
+    """Where n keys are in each topic, -1 if it does not have one; shape (topics, n)."""
 
     low: NDArray[np.int32]  # the lowest partition
     high: NDArray[np.int32]  # the highest
@@ -93,7 +93,7 @@ class _Homes(NamedTuple):
         return np.asarray((self.topics > 1) & (lowest != highest))
 
     def places(self, number: int) -> tuple[int | None, ...]:
-        """Where the topics have a key that is apart, at partitions that differ."""
+        """Return where the topics have a key that is apart, at partitions that differ."""
         low, high = (
             [None if place < 0 else place for place in column[:, number].tolist()] for column in self
         )
@@ -130,7 +130,7 @@ class KeyComparison:
                 self._count(topic)
 
     def proof(self, *, complete: bool) -> KeyProof:
-        """What the keys say; `complete`: every record of every topic was added."""
+        """Return what the keys say; `complete`: every record of every topic was added."""
         for topic in range(len(self._places)):
             self._count(topic)
         common = apart = everywhere = 0
@@ -151,7 +151,7 @@ class KeyComparison:
             keys=tuple(len(places.hashes) for places in self._places),
             common=common,
             apart=apart,
-            examples=tuple(sorted(examples, key=lambda each: each.key)[:EXAMPLES]),
+            examples=tuple(sorted(examples, key=lambda example: example.key)[:EXAMPLES]),
             scattered=tuple(int(np.count_nonzero(places.low != places.high)) for places in self._places),
             complete=complete and bool(self.ceiling == _EVERY),
             hashed=True,
@@ -160,7 +160,7 @@ class KeyComparison:
         )
 
     def pairs(self, one: int, other: int) -> KeyPairs:
-        """Where the keys are that two topics, by number, share."""
+        """Return where the keys are that two topics, by number, share."""
         self._count(one)
         self._count(other)
         first, second = self._places[one], self._places[other]
@@ -227,7 +227,7 @@ class KeyComparison:
             self._places = [places.up_to(self.ceiling) for places in self._places]
 
     def _homes_of(self, hashes: NDArray[np.uint64]) -> _Homes:
-        """Where some keys are."""
+        """Return where some keys are."""
         low = np.full((len(self._places), len(hashes)), -1, np.int32)
         homes = _Homes(low, low.copy())
         for topic, places in enumerate(self._places):

@@ -71,7 +71,7 @@ class JoinNumbers:
     exact: bool = True
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """The least and the most that a number can be which is not None."""
+        """Return the least and the most that a number can be which is not None."""
         value = float(getattr(self, name))
         bound = name in {"common", "apart", "scattered"} and not self.exact
         return value, inf if bound else value
@@ -125,7 +125,7 @@ class JoinReport:
 
 
 def topic_table(audits: Sequence[TopicAudit]) -> Table:
-    """A row a topic: what was read, and who wrote it."""
+    """Return a row a topic: what was read, and who wrote it."""
     titles = ("topic", "partitions", "records read", "of", "placed by", "certainty", "keys")
     rows = [
         (
@@ -143,7 +143,7 @@ def topic_table(audits: Sequence[TopicAudit]) -> Table:
 
 
 def example_table(verdict: JoinVerdict) -> Table:
-    """A row a key that is apart: its partition in each topic."""
+    """Return a row a key that is apart: its partition in each topic."""
     titles = ("key", *(f"in {topic}" for topic in verdict.topics))
     rows = [
         (key_text(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
@@ -153,7 +153,7 @@ def example_table(verdict: JoinVerdict) -> Table:
 
 
 def plan_table(plan: GrowthPlan) -> Table:
-    """A row a join: its counts before and after, and what becomes of it."""
+    """Return a row a join: its counts before and after, and what becomes of it."""
     rows = [
         (
             " with ".join(join.topics),
@@ -167,7 +167,7 @@ def plan_table(plan: GrowthPlan) -> Table:
 
 
 def growth_table(plan: GrowthPlan) -> Table:
-    """A row a topic that has to grow."""
+    """Return a row a topic that has to grow."""
     rows = [
         (
             growth.topic,
@@ -182,7 +182,7 @@ def growth_table(plan: GrowthPlan) -> Table:
 
 
 def plan_sentences(plan: GrowthPlan) -> list[str]:
-    """The plan in sentences: what breaks, what must grow, and what stays behind."""
+    """Return the plan in sentences: what breaks, what must grow, and what stays behind."""
     grown = list_names([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
     fates = {
         fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
@@ -257,7 +257,7 @@ def _print_plan(plan: GrowthPlan, console: Console) -> None:
 
 
 def join_markdown(report: JoinReport) -> str:
-    """The verdict as GitHub Markdown: in bold, its reasons, the long part folded."""
+    """Return the verdict as GitHub Markdown: in bold, its reasons, the long part folded."""
     page = Page()
     page.add("**", markdown_text(report.headline), "**\n")
     verdict = report.verdict
@@ -285,7 +285,7 @@ def join_markdown(report: JoinReport) -> str:
 
 
 def _code(text: str) -> str:
-    """Text between backticks, which nothing in it ends."""
+    """Return text between backticks, which nothing in it ends."""
     return visible(text).replace("`", "'")
 
 
@@ -450,7 +450,7 @@ class CheckDocument(TypedDict):
 
 
 def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
-    """The report, with the limits that were given, as JSON."""
+    """Return the report, with the limits that were given, as JSON."""
     numbers, verdict = report.numbers, report.verdict
     join = plan = None
     if isinstance(verdict, GrowthPlan):
@@ -497,6 +497,6 @@ def _key(key: bytes) -> KeyData:
 
 
 def check_schema() -> dict[str, Any]:
-    """The JSON Schema of the document, of draft 2020-12."""
+    """Return the JSON Schema of the document, of draft 2020-12."""
     borrowed = {FormData: KeyForm, TopicData: TopicAudit}
     return json_schema(CheckDocument, "copartition check", borrowed)

@@ -14,11 +14,11 @@ class KeyApart(NamedTuple):
     """A key that is in two topics, at different partition numbers."""
 
     key: bytes
-    places: tuple[int | None, ...]  # its partition in each topic; None where a topic does not have the key
+    places: tuple[int | None, ...]  # its partition in each topic; None if a topic does not have the key
 
 
 def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Where topics have a key that is apart, at partitions that differ, by the lowest and highest of each."""
+    """Return where topics have a key that is apart, at partitions that differ, by the lowest and highest of each."""
     for places in (low, high):
         if len({*places} - {None}) > 1:
             return tuple(places)
@@ -38,7 +38,7 @@ class KeyProof:
     scattered: tuple[int, ...]  # per topic, distinct keys that are in more than one of its own partitions
     complete: bool  # whether every record of every topic was read, so that no key was missed
     hashed: bool  # compared by 64-bit hashes only, so that "apart" may count a collision
-    everywhere: int | None = None  # distinct keys that are in every topic; None where they were not counted
+    everywhere: int | None = None  # distinct keys that are in every topic; None if they were not counted
     share: float = 1.0  # of all keys, the share that was compared, chosen by hash and so alike in every topic
 
 
@@ -69,7 +69,7 @@ class Remedy:
     Attributes:
         topic: the topic to be written anew, or whose writer is to be set otherwise.
         text: what to do, with the records it touches.
-        command: the command or setting that does it, None where there is none.
+        command: the command or setting that does it, None if there is none.
     """
 
     topic: str
@@ -88,7 +88,7 @@ WEIGHTS = tuple(_ANSWERS)
 
 
 def answer_of(reasons: Iterable[Reason]) -> Literal["yes", "no", "unknown"]:
-    """What the heaviest of one reason or more makes the answer."""
+    """Return what the heaviest of one reason or more makes the answer."""
     weights = {reason.weight for reason in reasons}
     return next(answer for weight, answer in _ANSWERS.items() if weight in weights)
 
@@ -102,7 +102,7 @@ class JoinVerdict:
     reasons: tuple[Reason, ...]  # the deciding ones first
     remedies: tuple[Remedy, ...]  # the cheapest first; empty for "yes"
     assumed: tuple[str, ...]  # what the answer takes for granted, in sentences
-    proof: KeyProof | None  # None where no keys were read
+    proof: KeyProof | None  # None if no keys were read
 
 
 class Topic:
@@ -167,7 +167,7 @@ class Topic:
 
 
 def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
-    """The topics of a join; fewer than two, or one of them twice, raise `InvalidConfigError`."""
+    """Return the topics of a join; fewer than two, or one of them twice, raise `InvalidConfigError`."""
     topics = tuple(names)
     if len(topics) < 2 or len({*topics}) < len(topics):
         raise InvalidConfigError(

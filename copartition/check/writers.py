@@ -16,31 +16,31 @@ class Placement(NamedTuple):
 
     hash: str  # the hash function; "any" for a single partition
     sign: str  # the sign rule; "any" where it makes no difference
-    num_partitions: int | None  # None where unknown
+    num_partitions: int | None  # None if unknown
 
     def __str__(self) -> str:
-        """The rule as people know it: by the first client that has it."""
+        """Return the rule as people know it: by the first client that has it."""
         return f"{rule_name(self)} over {self.num_partitions}" if self.num_partitions else rule_name(self)
 
 
 def placement(profile: Profile, num_partitions: int | None) -> Placement:
-    """Where a profile puts keyed records of a topic."""
+    """Return where a profile puts keyed records of a topic."""
     return Placement(*placing_of(profile.rule, num_partitions), num_partitions)
 
 
 def placement_of(writer: Writer) -> Placement:
-    """Where a writer that an audit has found puts keyed records."""
+    """Return where a writer that an audit has found puts keyed records."""
     return placement(find_profile(writer.profile), writer.num_partitions)
 
 
 def rule_name(rule: Placement) -> str:
-    """The rule by the first profile that has it, and its hash."""
+    """Return the rule by the first profile that has it, and its hash."""
     profile = [*PROFILES.values()][seniority(rule)]
     return f"the rule of {profile.name} ({profile.hash})"
 
 
 def seniority(rule: Placement) -> int:
-    """The number of the first profile that has the rule; Java's is 0."""
+    """Return the number of the first profile that has the rule; Java's is 0."""
     return next(
         number
         for number, profile in enumerate(PROFILES.values())
@@ -52,7 +52,7 @@ class Setting(NamedTuple):
     """One way in which a client places keyed records."""
 
     settings: Mapping[str, str]  # names and values, none for the client's default
-    profile: Profile | None  # how it places keyed records; None where it does not look at keys
+    profile: Profile | None  # how it places keyed records; None if it does not look at keys
 
 
 class ClientWriter(NamedTuple):
@@ -61,10 +61,10 @@ class ClientWriter(NamedTuple):
     topic: str
     client: str  # one of `CLIENTS`
     settings: Mapping[str, str]  # the ones that decide where a record goes
-    profile: Profile | None  # how it places keyed records; None where it does not look at keys
+    profile: Profile | None  # how it places keyed records; None if it does not look at keys
 
     def __str__(self) -> str:
-        """The client, and how it is set."""
+        """Return the client, and how it is set."""
         return (
             f"{self.client} with {_settings_text(self.settings)}"
             if self.settings
@@ -88,7 +88,7 @@ CLIENTS = _clients()
 
 
 def parse_writer(text: str) -> ClientWriter:
-    """A writer from TOPIC=CLIENT[,SETTING=VALUE...]; of a class with its package the last name counts.
+    """Return a writer from TOPIC=CLIENT[,SETTING=VALUE...]; of a class with its package the last name counts.
 
     Raises:
         InvalidConfigError: the text is no such thing, or the client has no such setting or value; the message
@@ -134,7 +134,7 @@ def parse_writer(text: str) -> ClientWriter:
 
 
 def setting_for(client: str, wanted: Placement) -> str | None:
-    """How a client is set to place keyed records so; None where no setting that is known does it."""
+    """Return how a client is set to place keyed records so; None if no setting that is known does it."""
     for way in CLIENTS[client]:
         if way.profile is not None and placement(way.profile, wanted.num_partitions) == wanted:
             return _settings_text(way.settings) or "the default partitioner"

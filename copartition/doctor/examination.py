@@ -676,7 +676,10 @@ def _unread(group: Examination, _: Limits) -> Observation:
 
 
 def _look_new(group: Examination, free: Collection[Place]) -> bool:
-    """Whether partitions without an owner look new: above all owned ones of a topic, and never committed."""
+    """Return whether partitions without an owner look new.
+
+    Above all owned ones of a topic, and never committed.
+    """
     highest = dict(group.owned)  # ascending, so the last one stays
     known = {*(group.lags or {}), *(() if group.last is None else group.last.committed)}
     return all(topic in highest and number > highest[topic] for topic, number in free) and not known & {*free}

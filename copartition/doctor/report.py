@@ -22,7 +22,7 @@ _STYLES = {"ok": "green", "found": "yellow", "unknown": "dim"}
 
 
 def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
-    """All checks, for programs."""
+    """Return all checks, for programs."""
     rows = [
         {
             "check": finding.check.name,
@@ -106,7 +106,7 @@ def assumptions(examination: Examination, results: Sequence[Finding]) -> list[st
 
 
 def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
-    """A page: what is wrong and what to do, the load of the members, every check."""
+    """Return a page: what is wrong and what to do, the load of the members, every check."""
     from copartition.kit.page import render  # noqa: PLC0415 - the others do without
 
     members = examination.state.members
@@ -136,7 +136,7 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
 
 
 def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
-    """The checks and the lag in the text format that Prometheus scrapes (version 0.0.4)."""
+    """Return the checks and the lag in the text format that Prometheus scrapes (version 0.0.4)."""
     group = {"group": examination.state.name or ""}
     statuses = [({**group, "check": finding.check.name}, finding.status) for finding in results]
     decided = [(labels, int(status == "found")) for labels, status in statuses if status != "unknown"]

@@ -94,7 +94,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
 
 
 def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
-    """The group of a snapshot, and its target assignment where the snapshot has one (KIP-848).
+    """Return the group of a snapshot, and its target assignment where the snapshot has one (KIP-848).
 
     Raises:
         SourceError: not a snapshot, or of a newer major version; the message carries the path to the fault.
@@ -103,7 +103,7 @@ def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]
 
 
 def decode_snapshot(content: str | bytes) -> Snapshot:
-    """What the JSON of a snapshot says."""
+    """Return what the JSON of a snapshot says."""
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
     except RecursionError:
@@ -118,7 +118,10 @@ def decode_snapshot(content: str | bytes) -> Snapshot:
 
 
 def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
-    """The group of a snapshot, and its target assignment; a snapshot that contradicts itself is an error."""
+    """Return the group of a snapshot, and its target assignment.
+
+    A snapshot that contradicts itself is an error.
+    """
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
         return current, None
@@ -128,7 +131,10 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
 def _state(
     snapshot: Snapshot, key: str, unassigned: Mapping[str, list[int]], unassigned_key: str
 ) -> GroupState:
-    """One of a snapshot's states: `key` and `unassigned_key` are the fields that list its partitions."""
+    """Return one of a snapshot's states.
+
+    `key` and `unassigned_key` are the fields that list its partitions.
+    """
     lists = [getattr(member, key) for member in snapshot.members]
     read = {*unassigned, *(topic for partitions in lists for topic in partitions)}
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
@@ -171,7 +177,7 @@ def _state(
 
 
 def _in_common(group: Snapshot | GroupState) -> dict[str, Any]:
-    """What a snapshot and a state have under the same names."""
+    """Return what a snapshot and a state have under the same names."""
     return {name: getattr(group, name) for name in _IN_COMMON}
 
 
@@ -180,7 +186,7 @@ def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, .
 
 
 def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes:
-    """A state as a snapshot, and what it is on its way to; the same states give the same bytes.
+    """Return a state as a snapshot, and what it is on its way to; the same states give the same bytes.
 
     Args:
         state: the group.
@@ -196,7 +202,7 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
 
 
 def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapshot:
-    """The snapshot of a state, and of what it is on its way to."""
+    """Return the snapshot of a state, and of what it is on its way to."""
     counts, lists, unassigned = _lists(state)
     targets: list[dict[str, list[int]]] = [{} for _ in state.members]
     target_unassigned: dict[str, list[int]] = {}
@@ -231,7 +237,7 @@ def _without_unknown(topics: Sequence[str], values: Sequence[_T | None]) -> dict
 
 
 def _order(state: GroupState) -> NDArray[np.intp]:
-    """The rows by topic name and number."""
+    """Return the rows by topic name and number."""
     rank = {name: place for place, name in enumerate(sorted(state.topics))}
     ranks = np.array([rank[name] for name in state.topics], np.int64)
     return np.lexsort((state.partition, ranks[state.topic]))
@@ -240,7 +246,7 @@ def _order(state: GroupState) -> NDArray[np.intp]:
 def _lists(
     state: GroupState,
 ) -> tuple[dict[str, int], list[dict[str, list[int]]], dict[str, list[int]]]:
-    """Partition counts by the highest number, what each member has, and what nobody has."""
+    """Return partition counts by the highest number, what each member has, and what nobody has."""
     # The last one is nobody's: index -1.
     lists: list[dict[str, list[int]]] = [{} for _ in range(len(state.members) + 1)]
     counts: dict[str, int] = {}
@@ -280,7 +286,7 @@ class Step(NamedTuple):
 
 
 def record_line(step: Step) -> str:
-    """The step as a line; each is a snapshot by itself."""
+    """Return the step as a line; each is a snapshot by itself."""
     snapshot = make_snapshot(step.state, step.target)
     snapshot.ends = step.ends or {}
     snapshot.lag = snapshot.lag or {
@@ -294,7 +300,7 @@ def record_line(step: Step) -> str:
 
 
 def read_record(path: str | PathLike[str]) -> list[Step]:
-    """The steps of a record; a last line that was not written to its end is left out.
+    """Return the steps of a record; a last line that was not written to its end is left out.
 
     A line that is no snapshot with a time is an error, which names file and line.
     """

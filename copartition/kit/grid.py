@@ -30,7 +30,7 @@ def cell(text: str, style: str = "") -> Text:
 
 
 def table(columns: Sequence[str | Text], right: Container[int] = ()) -> Table:
-    """An empty table without lines; columns whose numbers are in `right` are flush right."""
+    """Return an empty table without lines; columns whose numbers are in `right` are flush right."""
     empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, name in enumerate(columns):
         header = Text(name) if isinstance(name, str) else name
@@ -47,12 +47,12 @@ def print_table(content: ReportTable, console: Console) -> None:
 
 
 def indent(content: Table) -> Padding:
-    """A table within a report, below an empty line."""
+    """Return a table within a report, below an empty line."""
     return Padding(content, (1, 0, 0, 2))
 
 
 def note(text: str, style: str = "dim") -> Padding:
-    """A remark below a table."""
+    """Return a remark below a table."""
     return Padding(cell(text, style), (0, 0, 0, 2))
 
 
@@ -96,7 +96,7 @@ class Grid:
         self.full = full
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        """Its lines, as rich wants them."""
+        """Yield its lines, as rich wants them."""
         widths, gap = self._widths(options.max_width)
         line = partial(self._line, widths, gap)
         styles = [console.get_style(column.style) if column.style else None for column in self.columns]
@@ -113,7 +113,7 @@ class Grid:
                 yield from line([*[""] * (len(row) - 1), text], styles)
 
     def _widths(self, room: int) -> tuple[list[int], str]:
-        """What each column takes, and what is between two; first the list gets less, then names do."""
+        """Return what each column takes, and what is between two; first the list gets less, then names do."""
         widths = [
             max(map(cell_len, (column.title, *(row[place] for row in self.rows))))
             for place, column in enumerate(self.columns)
@@ -133,7 +133,7 @@ class Grid:
         return widths, "  " if over <= 0 else " "
 
     def _break_list(self, text: str, width: int) -> list[str]:
-        """A list in lines of this width; where they are too many, the last one ends with a mark."""
+        """Return a list in lines of this width; where they are too many, the last one ends with a mark."""
         if cell_len(text) <= width:
             return [text]
         lines = [""]
@@ -149,7 +149,7 @@ class Grid:
     def _line(
         self, widths: Sequence[int], gap: str, cells: Sequence[str], styles: Sequence[Style | None]
     ) -> Iterator[Segment]:
-        """The parts of a line; blanks at the end are left out."""
+        """Yield the parts of a line; blanks at the end are left out."""
         last = max((place for place, text in enumerate(cells) if text), default=-1)
         yield Segment(" " * _INDENT)
         for place, text in enumerate(cells[: last + 1]):
@@ -170,14 +170,14 @@ class Grid:
 
 
 def _cut_line(line: str, width: int) -> str:
-    """The last line of a list that goes on."""
+    """Return the last line of a list that goes on."""
     while cell_len(line) + len(CUT) > width and re.search(r"[ ,]+[^ ,]", line):
         line = re.sub(r"[^ ,]+[ ,]*$", "", line)
     return line.rstrip(" ") + CUT
 
 
 def shorten(text: str, width: int) -> str:
-    """The text in so many columns; of one that is wider, the beginning and the end."""
+    """Return the text in so many columns; of one that is wider, the beginning and the end."""
     if len(text) * 2 <= width or cell_len(text) <= width:
         return text
     room = max(width - len(CUT), 2)

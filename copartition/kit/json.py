@@ -26,14 +26,14 @@ def dump(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
 
 
 def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
-    """A part of a document: under each key of its type what `others` say, else the attribute of that name."""
+    """Return a part of a document: under each key of its type what `others` say, else the attribute of that name."""
     return cast(
         "_T", {key: others[key] if key in others else getattr(value, key) for key in kind.__annotations__}
     )
 
 
 def attributes_of(value: object, *names: str) -> dict[str, Any]:
-    """The attributes of these names."""
+    """Return the attributes of these names."""
     return {name: getattr(value, name) for name in names}
 
 
@@ -53,7 +53,7 @@ def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def milliseconds(seconds: float | None) -> int | None:
-    """A time in whole milliseconds; None stays."""
+    """Return a time in whole milliseconds; None stays."""
     return None if seconds is None else round(1000 * seconds)
 
 
@@ -63,7 +63,7 @@ def utc_time(seconds: float, to: str = "milliseconds") -> str:
 
 
 def json_schema(document: type, report: str, borrowed: Mapping[type, type] | None = None) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a report; docstrings of its types describe their fields.
+    """Return the JSON Schema (draft 2020-12) of a report; docstrings of its types describe their fields.
 
     All of these types are names of the module that has `document`. `borrowed` gives for some of them another
     type, whose docstring describes fields of the same names.
@@ -109,7 +109,7 @@ class CheckResult(TypedDict):
 
 
 def check_results(checks: Iterable[Check], numbers: Numbers) -> list[CheckResult]:
-    """What becomes of limits on these numbers."""
+    """Return what becomes of limits on these numbers."""
     return [
         attributes(CheckResult, check, value=check.value(numbers), passed=check.passes(numbers))
         for check in checks

@@ -72,13 +72,13 @@ class Page:
 
 
 def markdown_table(table: Table) -> list[str]:
-    """The lines of a whole table."""
+    """Return the lines of a whole table."""
     titles = [markdown_row(table.titles), markdown_row(["---"] * len(table.titles))]
     return [*titles, *(markdown_row(map(markdown_text, row)) for row in table.rows)]
 
 
 def markdown_row(cells: Iterable[str]) -> str:
-    """A row of a table."""
+    """Return a row of a table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -91,5 +91,5 @@ def markdown_text(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def shorten_list(text: str, most: int) -> str:
-    """A list without what is too long of it."""
+    """Return a list without what is too long of it."""
     return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]} .."

@@ -31,7 +31,7 @@ class Window(NamedTuple):
     end: float
 
     def x(self, at: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Pixels from the left, never outside the picture."""
+        """Return pixels from the left, never outside the picture."""
         place = (np.asarray(at, np.float64) - self.start) / self.grain
         return np.clip(place, 0.0, WIDTH)
 
@@ -41,11 +41,11 @@ class Window(NamedTuple):
         return (self.end - self.start) / WIDTH
 
     def at(self, x: float) -> float:
-        """The time at a pixel."""
+        """Return the time at a pixel."""
         return self.start + x * self.grain
 
     def overlaps(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which of these stretches are seen in it."""
+        """Return which of these stretches are seen in it."""
         return (start < self.end) & (end > self.start)
 
 
@@ -89,7 +89,7 @@ class LogScale:
         self._length = length
 
     def place(self, value: float) -> float:
-        """Pixels from its beginning."""
+        """Return pixels from its beginning."""
         share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
         return self._length * share
 
@@ -116,7 +116,10 @@ LETTER = 6.2
 
 
 def render(template: str, **values: object) -> str:
-    """A template of `templates/`, filled in; what could steer the page or the eye in a value is escaped."""
+    """Return a template of `templates/`, filled in.
+
+    What could steer the page or the eye in a value is escaped.
+    """
     return environment().get_template(template).render(**values)
 
 
@@ -125,20 +128,20 @@ def _records(number: float | None) -> str:
 
 
 def _compact(number: float) -> str:
-    """Records in the room beside an axis: 950, 154 k, 12.3 M."""
+    """Return records in the room beside an axis: 950, 154 k, 12.3 M."""
     if number < 10_000:
         return _records(number)
     return f"{number / 1e3:.0f} k" if number < 999_500 else f"{number / 1e6:,.3g} M"
 
 
 def _place(pixels: float) -> str:
-    """A place or a width on an axis that is as wide as there is room."""
+    """Return a place or a width on an axis that is as wide as there is room."""
     return f"{100 * pixels / WIDTH:.2f}%"
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """What templates of reports are filled in with."""
+    """Return what templates of reports are filled in with."""
     with needs("an HTML report", "report"):
         import jinja2  # noqa: PLC0415 - only pages need it
     templates = jinja2.Environment(

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    r"""The text, every character that cannot be seen written as Python would: \x1b, \n, \u202e, \udc80.
+    r"""Return the text, every character that cannot be seen written as Python would.
+
+    \x1b, \n, \u202e, \udc80.
 
     Those are control characters, marks without width, marks of direction, odd blanks, and bytes that were no
     UTF-8. Text without them is returned as it is, backslashes included; JSON reports carry the true value.
@@ -53,7 +55,7 @@ _WORTH_CUTTING = 10
 
 
 def shared_start(names: Collection[str]) -> str:
-    """What all names begin with, letter for letter."""
+    """Return what all names begin with, letter for letter."""
     # All names lie between the first and the last, so they begin with what these begin with.
     first, last = min(names), max(names)
     differs = (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1])
@@ -61,7 +63,7 @@ def shared_start(names: Collection[str]) -> str:
 
 
 def common_prefix(names: Collection[str]) -> str:
-    """What all names begin with, up to the end of a word; nothing where that is short."""
+    """Return what all names begin with, up to the end of a word; nothing if that is short."""
     if len(names) < 3:
         return ""
     prefix = shared_start(names)
@@ -72,7 +74,7 @@ def common_prefix(names: Collection[str]) -> str:
 
 
 def without_ids(names: dict[str, str]) -> dict[str, str]:
-    """The values, of an id at the end (a member id is a client id and a UUID) only the first part."""
+    """Return the values, of an id at the end (a member id is a client id and a UUID) only the first part."""
     short = {key: re.sub(_ID, rf"\1{CUT}", name) for key, name in names.items()}
     return short if len(set(short.values())) == len(set(names.values())) else names
 
@@ -92,7 +94,7 @@ def ranges(numbers: NDArray[np.integer]) -> str:
 
 
 def partition_ranges(partitions: PartitionList) -> str:
-    """Partitions sorted by topic and number: orders:15-19 pay:2."""
+    """Return partitions sorted by topic and number: orders:15-19 pay:2."""
     import numpy as np  # noqa: PLC0415 - help does without
 
     topics = np.unique(partitions.topics)
@@ -103,7 +105,10 @@ def partition_ranges(partitions: PartitionList) -> str:
 
 
 def duration(milliseconds: float) -> str:
-    """A time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min; one without end is never."""
+    """Return a time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min.
+
+    One without end is never.
+    """
     if milliseconds == math.inf:
         return "never"
     if milliseconds < 1_000:
@@ -123,7 +128,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def list_names(names: Sequence[str], most: int | None = None) -> str:
-    """A and b, or a, b and c; the first of them where they are more than `most`."""
+    """Return a and b, or a, b and c; the first of them where they are more than `most`."""
     most = len(names) if most is None else most
     if not 1 < len(names) <= most:
         return first_of(names, most)
@@ -131,7 +136,7 @@ def list_names(names: Sequence[str], most: int | None = None) -> str:
 
 
 def clock(milliseconds: float) -> str:
-    """A moment, to the millisecond: 0 s, 850 ms, 1 min 40 s, 12.926 s, 2 h 5 min."""
+    """Return a moment, to the millisecond: 0 s, 850 ms, 1 min 40 s, 12.926 s, 2 h 5 min."""
     left = round(milliseconds)
     if 0 < left < 1_000:
         return f"{left} ms"
@@ -143,7 +148,7 @@ def clock(milliseconds: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with its thousands apart; unknown is said."""
+    """Return a number with its thousands apart; unknown is said."""
     return "unknown" if value is None else f"{value:,}"
 
 
@@ -156,7 +161,7 @@ class Table(NamedTuple):
 
 
 def first_of(names: Sequence[str], most: int) -> str:
-    """The first of these names, and how many there are more: a, b and 3 more."""
+    """Return the first of these names, and how many there are more: a, b and 3 more."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -165,7 +170,7 @@ _ATTRIBUTE = r"(?m)^ +(\w+): (.+(?:\n {8}.+)*)"
 
 
 def described(type_: type) -> dict[str, str]:
-    """The descriptions under "Attributes:" in the docstring of a class."""
+    """Return the descriptions under "Attributes:" in the docstring of a class."""
     attributes = (getdoc(type_) or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
     return {name: " ".join(text.split()) for name, text in re.findall(_ATTRIBUTE, attributes)}
 

@@ -107,7 +107,7 @@ def migrate(
 
 
 def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:
-    """The group that FROM names; None where FROM names strategies."""
+    """Return the group that FROM names; None if FROM names strategies."""
     if ":" not in name and name != "-" and not os.path.isfile(name.partition("#")[0]):  # noqa: PTH113
         return None
     from copartition.groups import read_source  # noqa: PLC0415 - help does without

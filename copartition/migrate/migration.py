@@ -369,7 +369,7 @@ def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _remote(strategies: tuple[str, ...]) -> bool:
-    """Whether a list is the broker's one strategy: the consumer protocol."""
+    """Return whether a list is the broker's one strategy: the consumer protocol."""
     return not get_assignor(strategies[0]).protocols
 
 

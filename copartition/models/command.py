@@ -257,7 +257,7 @@ def delivery(
 
 
 def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
-    """A value OFFSET=KIND as an offset and what is special about its record."""
+    """Return a value OFFSET=KIND as an offset and what is special about its record."""
     offset, _, kind = text.partition("=")
     number = parse_number(offset, MAX_OFFSET)
     if number is None or not re.fullmatch(r"release|reject|crash|[0-9]{1,9}", kind):

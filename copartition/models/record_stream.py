@@ -35,11 +35,11 @@ class RecordStream:
     value_bytes: NDArray[np.int64]  # bytes of each value
     key_bytes: NDArray[np.int64]  # bytes of each key, -1 for null
     keys: list[bytes | None] | None = None  # where they are known
-    partitions: NDArray[np.int64] | None = None  # -1 where the producer chose
+    partitions: NDArray[np.int64] | None = None  # -1 if the producer chose
     assumed: tuple[str, ...] = ()
 
     def placed(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
-        """The partition of each record with a key, by the client's rule; -1 of the others.
+        """Return the partition of each record with a key, by the client's rule; -1 of the others.
 
         Keys that are not known spread evenly, by chance.
         """
@@ -79,7 +79,7 @@ def chance_stream(
 
 
 def read_stream(path: str | Path) -> RecordStream:
-    """The records of a CSV file with the columns `time_ms`, `value_bytes`, and `key` or `partition`.
+    """Return the records of a CSV file with the columns `time_ms`, `value_bytes`, and `key` or `partition`.
 
     An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere but
     never go back.
@@ -121,7 +121,7 @@ def read_stream(path: str | Path) -> RecordStream:
 
 
 def _rows(path: str | Path) -> list[dict[str, Any]]:
-    """The lines of a file, one that ends too soon with None for what it has not."""
+    """Return the lines of a file, one that ends too soon with None for what it has not."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
             reader = csv.DictReader(file)

@@ -27,7 +27,10 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def client_options(cluster: str) -> Decorator:
-    """The options -b, whose help names `cluster`, -X, --command-config, --cluster: one argument `config`."""
+    """Return the options -b, whose help names `cluster`, -X, --command-config, --cluster.
+
+    One argument `config`.
+    """
     return one_argument(
         "config",
         client_settings,
@@ -59,7 +62,9 @@ def client_settings(
     command_config: str | None,
     cluster: str | None = None,
 ) -> dict[str, str]:
-    """The settings of a named cluster, a file, `-X`, the server, as librdkafka names them; the last wins.
+    """Return the settings of a named cluster, a file, `-X`, the server, as librdkafka names them.
+
+    The last wins.
 
     Without a server among them KAFKA_BOOTSTRAP_SERVERS of the environment counts. Settings of Java's clients
     are translated as far as librdkafka can do the same; others raise `click.BadParameter`.
@@ -82,7 +87,7 @@ def client_settings(
 
 
 def _of_cluster(name: str) -> dict[str, str]:
-    """What follows `NAME.`, as MirrorMaker has the settings of its clusters in one file."""
+    """Return what follows `NAME.`, as MirrorMaker has the settings of its clusters in one file."""
     settings = _from_file(os.path.expanduser(CLUSTERS), "--cluster")  # noqa: PTH111 - help does without pathlib
     own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
     if not own:
@@ -150,7 +155,7 @@ _WITHOUT_EFFECT = (
 
 
 def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
-    """Settings of Java's clients under the names and with the values that librdkafka wants.
+    """Return settings of Java's clients under the names and with the values that librdkafka wants.
 
     A setting under librdkafka's own name wins over a translated one. A setting that decides who we are or
     whom we trust and that cannot be translated raises `click.BadParameter`.

@@ -31,7 +31,7 @@ _PIPED_WIDTH = 1_000
 
 
 def _help_width() -> int:
-    """The width of a help text that click chooses, too, but with shutil, which takes 2 ms to import."""
+    """Return the width of a help text that click chooses, too, but with shutil, which takes 2 ms to import."""
     try:
         columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (OSError, ValueError):  # standard output is no terminal
@@ -80,12 +80,12 @@ class QuietGroup(QuietCommand, click.Group):
 
 
 def examples(*runs: str) -> str:
-    """The end of a help text: commands that people run."""
+    """Return the end of a help text: commands that people run."""
     return "\b\nExamples:\n" + "\n".join(f"  {run}" for run in runs)
 
 
 def end_of_help(room: str, **names: str) -> str:
-    """The end of a command's help: `help.txt` of its room, with these names filled in."""
+    """Return the end of a command's help: `help.txt` of its room, with these names filled in."""
     text = read_data(room, "help.txt")
     return "\n" + text.format(**names).replace("\\b\n", "\b\n")
 
@@ -167,7 +167,7 @@ def write(text: str, out: str | None = None) -> None:
 
 
 def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
-    """The items, with a bar on the terminal until the last one is there."""
+    """Return the items, with a bar on the terminal until the last one is there."""
     from rich.console import Console  # noqa: PLC0415 - help and completion do without
     from rich.markup import escape  # noqa: PLC0415 - as above
     from rich.progress import track as with_bar  # noqa: PLC0415 - as above

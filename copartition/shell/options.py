@@ -25,7 +25,7 @@ class FiniteRange(click.FloatRange):
     """A number within bounds, but neither NaN nor infinite, which click takes for one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
+        """Return the number."""
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -56,7 +56,7 @@ def one_argument(
 
 
 def build_lazily(module: str, name: str) -> Callable[..., Any]:
-    """What calls the class of this name with keywords, and imports its module only then."""
+    """Return what calls the class of this name with keywords, and imports its module only then."""
 
     def build(**fields: Any) -> Any:
         return getattr(import_module(module), name)(**fields)
@@ -84,7 +84,7 @@ out_option = click.option("--out", type=click.Path(dir_okay=False), help="File f
 
 
 def format_option(*formats: str, text: str = "Format.") -> Decorator:
-    """The option -o, which a command gets as `form`; the first format is the default."""
+    """Return the option -o, which a command gets as `form`; the first format is the default."""
     return click.option(
         "-o",
         "--output",
@@ -97,7 +97,7 @@ def format_option(*formats: str, text: str = "Format.") -> Decorator:
 
 
 def output_options(*formats: str, file: bool = False) -> Decorator:
-    """The options -o, --color, --width and -v, and with `file` --out, got as one argument, `output`."""
+    """Return the options -o, --color, --width and -v, and with `file` --out, got as one argument, `output`."""
     return one_argument(
         "output",
         Output,
@@ -118,7 +118,7 @@ def output_options(*formats: str, file: bool = False) -> Decorator:
 def schema_option(
     module: str, name: str, option: str = "--schema", text: str = "Print the JSON Schema of -o json."
 ) -> Decorator:
-    """The option --schema, which prints the schema of this name, imported only then, and ends the command."""
+    """Return the option --schema, which prints the schema of this name, imported only then, and ends the command."""
 
     def show(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
         if value and not ctx.resilient_parsing:
@@ -137,7 +137,7 @@ class _Weights(click.Path):
 
 
 def weights_option(use: str) -> Decorator:
-    """The option --weights: a file, or "lag" for what waits in each partition of the source."""
+    """Return the option --weights: a file, or "lag" for what waits in each partition of the source."""
     return click.option(
         "--weights",
         type=_Weights(exists=True, dir_okay=False),
@@ -147,20 +147,20 @@ def weights_option(use: str) -> Decorator:
 
 
 def check_option(example: str) -> Decorator:
-    """The option --check, got as `checks`."""
+    """Return the option --check, got as `checks`."""
     text = f"A limit that must hold, such as {example}; repeatable."
     return click.option("--check", "checks", multiple=True, metavar="EXPR", help=text)
 
 
 def seed_option(text: str, default: int | None = None) -> Decorator:
-    """The option --seed of what comes by chance."""
+    """Return the option --seed of what comes by chance."""
     return count_option("--seed", text, default, least=0)
 
 
 def ms_option(
     name: str, text: str, *names: str, default: float | None = None, many: bool = False
 ) -> Decorator:
-    """An option in milliseconds, whose default help shows; `many` makes it repeatable."""
+    """Return an option in milliseconds, whose default help shows; `many` makes it repeatable."""
     return click.option(
         name,
         *names,
@@ -174,19 +174,19 @@ def ms_option(
 
 
 def partitions_option(text: str, most: int, *, required: bool = False) -> Decorator:
-    """The option -n, how many partitions a topic has."""
+    """Return the option -n, how many partitions a topic has."""
     return click.option("-n", "--partitions", type=click.IntRange(1, most), required=required, help=text)
 
 
 def count_option(name: str, text: str, default: int | None = None, *, least: int = 1) -> Decorator:
-    """An option of so many of something, whose default help shows."""
+    """Return an option of so many of something, whose default help shows."""
     return click.option(
         name, type=click.IntRange(least), default=default, show_default=default is not None, help=text
     )
 
 
 def set_option(text: str) -> Decorator:
-    """The option --set, got as `changes`: texts by key."""
+    """Return the option --set, got as `changes`: texts by key."""
     return repeated_option(
         "--set", "changes", read=_change, build=dict, metavar="KEY=VALUE", text=f"{text}; repeatable."
     )
@@ -206,7 +206,7 @@ def repeated_option(
     metavar: str,
     text: str,
 ) -> Decorator:
-    """A repeatable option, got as `build` of what `read` returns for each value and the option's name."""
+    """Return a repeatable option, got as `build` of what `read` returns for each value and the option's name."""
 
     def read_all(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> object:  # noqa: ARG001
         return build(read(value, option.opts[0]) for value in values)
@@ -215,17 +215,17 @@ def repeated_option(
 
 
 def topics_option(text: str) -> Decorator:
-    """The option --topic for topics that no cluster describes, got as `topics`: pairs."""
+    """Return the option --topic for topics that no cluster describes, got as `topics`: pairs."""
     return repeated_option("--topic", "topics", read=_topic_count, metavar="TOPIC=N", text=text)
 
 
 def grow_option(text: str, name: str = "grow") -> Decorator:
-    """The option --grow, got as `name`: counts by topic."""
+    """Return the option --grow, got as `name`: counts by topic."""
     return repeated_option("--grow", name, read=_topic_count, build=dict, metavar="TOPIC=N", text=text)
 
 
 def members_option(*names: str, id_: str, text: str) -> Decorator:
-    """An option for members that join, which help shows by what it calls their id."""
+    """Return an option for members that join, which help shows by what it calls their id."""
     metavar = f"{id_}[:INSTANCE][@TOPIC,..]"
     return repeated_option(*names, read=_new_member, metavar=metavar, text=text)
 
@@ -252,7 +252,7 @@ def _new_member(text: str, option: str) -> Joiner:
 
 
 def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
-    """Topics with commas between, each once; an error of an empty name shows `whole` and `option`."""
+    """Return topics with commas between, each once; an error of an empty name shows `whole` and `option`."""
     topics = tuple(topic.strip() for topic in text.split(","))
     if not all(topics):
         raise click.BadParameter(f"{whole!r} has an empty name among its topics", param_hint=option)

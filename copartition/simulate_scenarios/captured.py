@@ -39,7 +39,7 @@ def scenario_of(
     assignor: str | None = None,
     quiet_ms: float | None = None,
 ) -> CapturedScenario:
-    """The group at rest, and what happens to it.
+    """Return the group at rest, and what happens to it.
 
     Args:
         state: the group.
@@ -101,7 +101,7 @@ def scenario_of(
 def scenarios_of_record(
     path: str, deploys: Sequence[str] = (), assignors: Sequence[str | None] = (None,)
 ) -> list[CapturedScenario]:
-    """The last stable group of a record, through deploys: a roll and a crash by default.
+    """Return the last stable group of a record, through deploys: a roll and a crash by default.
 
     It has the rates of the record, what waited when it was seen last, and has been quiet as long as it was.
     """
@@ -116,13 +116,15 @@ def scenarios_of_record(
         for assignor in assignors
     ]
     load, shown = _recorded_load(steps, state, captured[0].scenario.topics)
-    return [CapturedScenario(replace(each.scenario, load=load), (shown, *each.assumed)) for each in captured]
+    return [
+        CapturedScenario(replace(event.scenario, load=load), (shown, *event.assumed)) for event in captured
+    ]
 
 
 def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
-    """How long the group has been as it is in this step when it was last seen so.
+    """Return how long the group has been as it is in this step when it was last seen so.
 
-    None where it was so before the record began.
+    None if it was so before the record began.
     """
     first = last
     while first and _decided(steps[first - 1].state) == _decided(steps[last].state):
@@ -132,7 +134,7 @@ def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
 
 
 def _decided(state: GroupState) -> tuple[object, ...]:
-    """What the last rebalance of a group has decided."""
+    """Return what the last rebalance of a group has decided."""
     rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
     return state.status, state.members, state.topics, sorted(rows)
 
@@ -140,7 +142,7 @@ def _decided(state: GroupState) -> tuple[object, ...]:
 def _recorded_load(
     steps: Sequence[Step], state: GroupState, topics: Sequence[Topic]
 ) -> tuple[Load | None, str]:
-    """What came to each partition a second in the busiest stretch of a record, as far as it has all ends.
+    """Return what came to each partition a second in the busiest stretch of a record, as far as it has all ends.
 
     What waits is the lag of the group in this state.
     """
@@ -165,7 +167,7 @@ def _recorded_load(
 
 
 def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScenario:
-    """The scenario of a group with the group's lags at its start, if its load says nothing of what waits."""
+    """Return the scenario of a group with the group's lags at its start, if its load says nothing of what waits."""
     load, topics = captured.scenario.load, captured.scenario.topics
     if load is None or load.waiting:
         return captured
@@ -175,7 +177,7 @@ def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScena
 
 
 def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tuple[int, ...]], str]:
-    """What the group had not committed of each partition, and what is taken for granted of it."""
+    """Return what the group had not committed of each partition, and what is taken for granted of it."""
     lags = state.lag_by_place
     waiting = {
         topic.name: tuple(max(lags.get((topic.name, number), 0), 0) for number in range(topic.partitions))
@@ -197,7 +199,7 @@ def _topics(state: GroupState) -> list[Topic]:
 def _event(
     state: GroupState, names: Sequence[str], read: Sequence[str], deploy: str
 ) -> tuple[Event, list[str]]:
-    """What happens, and what is taken for granted of when it does."""
+    """Return what happens, and what is taken for granted of when it does."""
     what, _, whom = deploy.strip().partition(" ")
     match what, whom.strip():
         case "rolling", "":

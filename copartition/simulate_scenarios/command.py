@@ -46,7 +46,7 @@ class ScenarioInputs(NamedTuple):
     config: dict[str, str]
 
     def read(self, plans: Sequence[str]) -> list[CapturedScenario]:
-        """The scenarios of files and names, or of groups, each with what was taken for granted of it."""
+        """Return the scenarios of files and names, or of groups, each with what was taken for granted of it."""
         captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
         bases = self._from_groups(plans) if captured else self._from_files(plans)
         if self.seed is None:
@@ -154,7 +154,7 @@ def simulate(
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
     -o ndjson prints a log of every event. A record of watch, FILE.ndjson, is compared with the model,
-    event by event; exit code 1 where they differ. With --deploy, FILE is a captured group.
+    event by event; exit code 1 if they differ. With --deploy, FILE is a captured group.
     """
     if sum((bool(plans), replay is not None, listing)) != 1:
         raise click.UsageError("name files or ready scenarios, or give one of --list and --replay")
@@ -193,7 +193,7 @@ def simulate(
 
 
 def _find(plan: str) -> Path:
-    """The file that is meant: one of this path, or the ready scenario of this name."""
+    """Return the file that is meant: one of this path, or the ready scenario of this name."""
     # Help and completion do without these.
     from difflib import get_close_matches  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
@@ -242,7 +242,10 @@ def _report(
 
 
 def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
-    """The figures of every seed, and the first run of each scenario; a bar on the terminal meanwhile."""
+    """Return the figures of every seed, and the first run of each scenario.
+
+    A bar on the terminal meanwhile.
+    """
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - only this command needs it
 
     plans: list[Runs] = []

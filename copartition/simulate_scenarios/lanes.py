@@ -30,7 +30,7 @@ class Blocks(NamedTuple):
     row: NDArray[np.int64]
 
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
-        """One after the other, in Python's numbers."""
+        """Return one after the other, in Python's numbers."""
         return zip(*(column.tolist() for column in self), strict=True)
 
 
@@ -90,7 +90,7 @@ def coverage(
     end: NDArray[np.float64],
     shape: tuple[int, int],
 ) -> NDArray[np.float64]:
-    """How many of these stretches are going on, on average over each cell of a grid."""
+    """Return how many of these stretches are going on, on average over each cell of a grid."""
     lanes, columns = shape
     total = np.zeros(lanes * (columns + 1))
     for at, sign in ((start, 1.0), (end, -1.0)):
@@ -158,7 +158,7 @@ class Lanes:
         self.born[timeline.partition[opens]] = timeline.start[opens]
 
     def existing(self, window: Window) -> str:
-        """Partitions from their first moment to the end of the run."""
+        """Return partitions from their first moment to the end of the run."""
         alive = np.flatnonzero(self.born < window.end)
         blocks = merge(
             window.grain,
@@ -172,7 +172,7 @@ class Lanes:
         )
 
     def phases(self, window: Window, most: int) -> Strip:
-        """What stands still, and why; in about `most` rectangles."""
+        """Return what stands still, and why; in about `most` rectangles."""
         life = self.timeline
         rows = np.flatnonzero((life.phase != Phase.CONSUMING) & window.overlaps(life.start, life.end))
         lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
@@ -193,7 +193,7 @@ class Lanes:
         return Strip(shapes, "what each partition waits for")
 
     def readers(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
-        """Who reads, in about `most` rectangles; `colours` are the styles of the consumers."""
+        """Return who reads, in about `most` rectangles; `colours` are the styles of the consumers."""
         life = self.timeline
         rows = np.flatnonzero((life.phase == Phase.CONSUMING) & window.overlaps(life.start, life.end))
         lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
@@ -212,7 +212,7 @@ class Lanes:
         return Strip(shapes, "who reads each partition")
 
     def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
-        """Where a partition has two readers, at most `most` times; the longest are shown."""
+        """Return where a partition has two readers, at most `most` times; the longest are shown."""
         life = self.timeline.zombies
         rows = np.flatnonzero(window.overlaps(life.start, life.end))
         lane = self._rank[life.partition[rows]]
@@ -283,7 +283,10 @@ class Lanes:
     def _examples(
         self, window: Window, rows: NDArray[np.intp], lane: NDArray[np.int64], shape: tuple[int, ...]
     ) -> NDArray[np.int64]:
-        """A cause of what begins or ends in each cell of a grid, the last one there was; -1 for none."""
+        """Return a cause of what begins or ends in each cell of a grid, the last one there was.
+
+        -1 for none.
+        """
         life = self.timeline
         example = np.full(shape, -1, np.int64)
         for at in (life.start[rows], life.end[rows]):

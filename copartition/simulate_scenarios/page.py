@@ -17,7 +17,7 @@ _NAMED = 24
 
 
 def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
-    """The colour and shade of every consumer, the same in all runs."""
+    """Return the colour and shade of every consumer, the same in all runs."""
     names = dict.fromkeys(name for result in results for name in result.timeline.consumers)
     return {
         name: f"c{number % COLOURS} shade-{number // COLOURS % SHADES}" for number, name in enumerate(names)
@@ -25,7 +25,7 @@ def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 
 def phase_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
-    """What each style means in the strips of what partitions do."""
+    """Return what each style means in the strips of what partitions do."""
     legend = dict(WORDS["phases"])
     if any(len(result.timeline.zombies.partition) for result in results):
         legend["two"] = "two readers, one of which no longer owns it"
@@ -33,7 +33,7 @@ def phase_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 
 def colour_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
-    """Whom each style means in the strip of who reads; empty where consumers share them."""
+    """Whom each style means in the strip of who reads; empty if consumers share them."""
     styles = consumer_styles(results)
     return {} if len(styles) > _NAMED else {style: name for name, style in styles.items()}
 
@@ -49,7 +49,7 @@ _LINES = 40
 
 
 class Mark(NamedTuple):
-    """A line at a moment; `row` is that of its label, None where there is no room for one."""
+    """A line at a moment; `row` is that of its label, None if there is no room for one."""
 
     x: float
     hint: str
@@ -59,7 +59,7 @@ class Mark(NamedTuple):
 
 
 def events(log: Sequence[LogEntry]) -> list[LogEntry]:
-    """What was done to the group, in order of time."""
+    """Return what was done to the group, in order of time."""
     return sorted((entry for entry in log if entry.from_outside), key=lambda entry: entry.at_ms)
 
 
@@ -126,14 +126,14 @@ class Curve(NamedTuple):
 
 
 def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, height: float) -> Curve:
-    """The share of the partitions that is read, the lowest in each pixel."""
+    """Return the share of the partitions that is read, the lowest in each pixel."""
     if len(timeline.start) == 0:
         return Curve("", (), _SPOT)
     _, opens, closes = timeline.pauses()
     opens, closes, births = np.sort(opens), np.sort(closes), np.sort(born)
 
     def share(at: NDArray[np.float64]) -> NDArray[np.float64]:
-        started, ended, existing = (np.searchsorted(each, at, "right") for each in (opens, closes, births))
+        started, ended, existing = (np.searchsorted(times, at, "right") for times in (opens, closes, births))
         return 1 - (started - ended) / np.maximum(existing, 1)
 
     # The share falls when a pause begins, so a pixel is lowest then, or as it began.
@@ -146,7 +146,7 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
 
 def lagging(records: RecordsResult, window: Window, end: float, height: float, most: float) -> Curve:
-    """The records the group is behind, the most in each pixel; `most` reaches the top."""
+    """Return the records the group is behind, the most in each pixel; `most` reaches the top."""
     edges = _edges(window, end)
     at_edges = np.interp(edges, records.lag_ms, records.lag)
     highest = np.maximum(at_edges[:-1], at_edges[1:])
@@ -158,14 +158,14 @@ def lagging(records: RecordsResult, window: Window, end: float, height: float, m
 
 
 def most_lag(records: RecordsResult, window: Window) -> float:
-    """The most records behind in a stretch of time."""
+    """Return the most records behind in a stretch of time."""
     inside = (records.lag_ms >= window.start) & (records.lag_ms <= window.end)
     at_edges = np.interp(window, records.lag_ms, records.lag)
     return float(max(at_edges.max(), records.lag[inside].max(initial=0.0)))
 
 
 def _edges(window: Window, end: float) -> NDArray[np.float64]:
-    """Where pixels begin and end, up to the end of the run."""
+    """Return where pixels begin and end, up to the end of the run."""
     edges = np.linspace(window.start, window.end, _PIXELS + 1)
     return edges[: max(2, int(np.searchsorted(edges, end, side="left")) + 1)]
 
@@ -173,7 +173,7 @@ def _edges(window: Window, end: float) -> NDArray[np.float64]:
 def _pixels(
     times: NDArray[np.float64], window: Window, pixels: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The pixel of every time that is in the picture, and which are."""
+    """Return the pixel of every time that is in the picture, and which are."""
     inside = (times >= window.start) & (times < window.end)
     return np.minimum(window.x(times[inside]).astype(np.int64), pixels - 1), inside
 
@@ -207,7 +207,7 @@ class Heights(NamedTuple):
     lag_y: float = 390.0
 
     def axis_y(self, *, lag: bool) -> float:
-        """Where the time axis is."""
+        """Return where the time axis is."""
         return (self.lag_y + self.lag if lag else self.readers_y + self.lanes) + 6
 
 
@@ -244,12 +244,12 @@ class Chart(NamedTuple):
 
 
 def whole_run(results: Sequence[SimulationResult]) -> Chart:
-    """The runs from beginning to end."""
+    """Return the runs from beginning to end."""
     return _chart("whole", "The whole run", results, results, _whole(results))
 
 
 def charts(results: Sequence[SimulationResult]) -> list[Chart]:
-    """The whole of the runs, and each scenario's busiest disturbance up close where that is much shorter."""
+    """Return the whole of the runs, and each scenario's busiest disturbance up close where that is much shorter."""
     drawn = [whole_run(results)]
     names = dict.fromkeys(result.scenario.name for result in results)
     for name in names:
@@ -262,14 +262,14 @@ def charts(results: Sequence[SimulationResult]) -> list[Chart]:
 
 
 def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> str:
-    """What tells a run from the others."""
+    """Return what tells a run from the others."""
     title = f"{result.scenario.assignor}, {result.scenario.membership} members"
     several = len({run.scenario.name for run in results}) > 1
     return f"{result.scenario.name}: {title}" if several else title
 
 
 def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
-    """From a little before the event that stops the most to a little after what follows, over all runs.
+    """Return from a little before the event that stops the most to a little after what follows, over all runs.
 
     What follows are the pauses and rebalances that begin before the next event, and follow-up rebalances even
     after it. A consumer that comes back is no event of its own, and neither is the follow-up that a rebalance
@@ -292,7 +292,7 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
 
 
 def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
-    """When something new happens to the group: all events but the return of those who are away."""
+    """Return when something new happens to the group: all events but the return of those who are away."""
     moments = []
     away = set()
     for entry in happened:
@@ -306,7 +306,7 @@ def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
 
 
 def _end_of_disturbance(result: SimulationResult, first: float, following: float) -> float:
-    """When a run is done with what begins between two moments."""
+    """Return when a run is done with what begins between two moments."""
     _, opens, closes = result.timeline.pauses()
     last = float(closes[(opens >= first) & (opens < following)].max(initial=first))
     for rebalance in result.rebalances:
@@ -329,7 +329,7 @@ def _chart(
     results: Sequence[SimulationResult],
     window: Window,
 ) -> Chart:
-    """Some of the results, or all of them, with the colours and titles that they have among all."""
+    """Return some of the results, or all of them, with the colours and titles that they have among all."""
     styles = consumer_styles(results)
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
@@ -377,7 +377,7 @@ _TOPICS = 8
 
 
 def simulation_html(results: Sequence[SimulationResult]) -> str:
-    """A page with one or more runs over the same time axis."""
+    """Return a page with one or more runs over the same time axis."""
     drawn = results[:DRAWN]
     outages = [outage_rows(result) for result in drawn]
     return render(
@@ -400,7 +400,7 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
 
 
 def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
-    """What the figures take for granted: of each run, or of all where it is the same."""
+    """Return what the figures take for granted: of each run, or of all where it is the same."""
     by_run = {run_title(result, results): assumptions(result.scenario) for result in results}
     first = next(iter(by_run.values()))
     return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())

@@ -86,7 +86,7 @@ class Episode:
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
     def planned(self, assignor: str) -> GroupState:
-        """The assignment that the strategy gives to the members after, who own what they owned before."""
+        """Return the assignment that the strategy gives to the members after, who own what they owned before."""
         before, after = self.steps[0], self.steps[-1]
         new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
         place = {
@@ -102,7 +102,7 @@ class Episode:
         return plan(rebalancing, assignor)
 
     def scenario(self, assignor: str, seed: int) -> Scenario:
-        """The causes as events, each at a time drawn from those between the look before it and its own.
+        """Return the causes as events, each at a time drawn from those between the look before it and its own.
 
         Before the record the group was quiet for about an hour; later, since it was steps to have settled.
         """
@@ -130,7 +130,7 @@ class Episode:
         )
 
     def unnamed_ms(self, result: SimulationResult) -> float:
-        """The longest time that the simulated coordinator named no owner of a partition there was before."""
+        """Return the longest time that the simulated coordinator named no owner of a partition there was before."""
         line = result.timeline
         counts = zip(line.topics, line.first.tolist(), strict=False)
         there = self.steps[0].step.state.counts_by_topic
@@ -147,12 +147,15 @@ class Episode:
         return longest
 
     def _counts(self) -> dict[str, int]:
-        """The partitions of each topic before; of one that nobody read then, after."""
+        """Return the partitions of each topic before; of one that nobody read then, after."""
         before, after = self.steps[0].step.state, self.steps[-1].step.state
         return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self) -> dict[str, Consumer]:
-        """Each member as a consumer. A static one that left has been dropped by the coordinator just then."""
+        """Return each member as a consumer.
+
+        A static one that left has been dropped by the coordinator just then.
+        """
         left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
         topics = self._counts()
         return {
@@ -168,7 +171,7 @@ class Episode:
 
 
 def _drawn_ms(step: Step, random: np.random.Generator) -> float:
-    """When the state of a step came about."""
+    """Return when the state of a step came about."""
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
 
@@ -186,14 +189,14 @@ def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer], step: St
 
 
 def see(steps: Sequence[Step]) -> list[NamedStep]:
-    """What each step of a record shows."""
+    """Return what each step of a record shows."""
     names, watch = Names(), Watch()
     return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]
 
 
 def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
-    """What lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
-    settled = [number for number, each in enumerate(steps) if each.settled]
+    """Return what lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
+    settled = [number for number, step in enumerate(steps) if step.settled]
     episodes = [Episode(first, steps[first : last + 1]) for first, last in pairwise(settled)]
     return [
         episode
@@ -203,7 +206,7 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
 
 
 def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
-    """Who has each partition of a state whose members have these names."""
+    """Return who has each partition of a state whose members have these names."""
     owners = [*names, None]
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
 
@@ -221,7 +224,7 @@ class Differing(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """A time in milliseconds, as far as looks tell; `most` is None where it began before the record."""
+    """A time in milliseconds, as far as looks tell; `most` is None if it began before the record."""
 
     least: float
     most: float | None
@@ -241,16 +244,16 @@ class Compared:
 
     first: int  # number of the step before
     last: int  # number of the step after
-    causes: tuple[Change, ...]  # who came and went, and what grew; empty where the record does not show it
+    causes: tuple[Change, ...]  # who came and went, and what grew; empty if the record does not show it
     partitions: int  # how many the group has after
     differing: tuple[Differing, ...]  # partitions that others have than the model says
     # Longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown.
     recorded: Bounds | None
-    predicted: Spread | None  # the same by the model; None where the record shows no cause
+    predicted: Spread | None  # the same by the model; None if the record shows no cause
 
     @property
     def in_time(self) -> bool | None:
-        """Whether a run of the model is within what looks tell; None where there is nothing to compare."""
+        """Whether a run of the model is within what looks tell; None if there is nothing to compare."""
         if self.recorded is None or self.predicted is None:
             return None
         ends = float("inf") if self.recorded.most is None else self.recorded.most
@@ -299,7 +302,7 @@ def replay_record(
     steps = read_record(path)
     _check_whole(path, steps)
     named_steps = see(steps)
-    settled = [number for number, each in enumerate(named_steps) if each.settled]
+    settled = [number for number, step in enumerate(named_steps) if step.settled]
     if not settled:
         raise SourceError(
             f"{path}: no step shows a stable group in which every partition has an owner, so the owners "
@@ -396,7 +399,7 @@ def _compare(
 
 
 def _bounds(episode: Episode) -> Bounds | None:
-    """The longest time without an owner; of new partitions nobody knows since when they are there."""
+    """Return the longest time without an owner; of new partitions nobody knows since when they are there."""
     moved = [
         change
         for change in episode.changes
@@ -411,7 +414,7 @@ def _bounds(episode: Episode) -> Bounds | None:
 
 
 def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
-    """What no record tells."""
+    """Return what no record tells."""
     kinds = {cause.kind for change in compared for cause in change.causes}
     prefix, beat, session = "", settings.heartbeat_interval_ms, settings.session_timeout_ms
     if consumer:  # the broker decides (KIP-848)

@@ -34,7 +34,10 @@ WORDS = read_toml(__package__, "words.toml")
 
 
 def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
-    """What scenarios have in common, and for each what tells it from the others: name, assignor or both."""
+    """Return what scenarios have in common, and for each what tells it from the others.
+
+    Name, assignor or both.
+    """
     names = dict.fromkeys(scenario.name for scenario in scenarios)
     if len(names) == 1:
         return scenarios[0].name, [(scenario.assignor,) for scenario in scenarios]
@@ -44,7 +47,7 @@ def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
 
 
 def assumptions(scenario: Scenario) -> list[str]:
-    """What the figures of a run take for granted."""
+    """Return what the figures of a run take for granted."""
     quiet = f"quiet for {duration(scenario.settled_ms)}" if scenario.settled_ms else "a group just formed"
     sentences = [f"heartbeats in step, {quiet}", _costs(scenario.costs), _load(scenario)]
     if scenario.until_ms is not None:
@@ -78,8 +81,10 @@ def _load(scenario: Scenario) -> str:
     named = load.rate if isinstance(load.rate, Mapping) else {"": load.rate}
     rates = ", ".join(_rate(rate) + (f" ({topic})" if topic else "") for topic, rate in named.items())
     evenly = f"on average, by Zipf's law with exponent {load.zipf:g}" if load.zipf else "evenly"
-    named_capacities = {each.capacity: None for each in scenario.consumers if each.capacity is not None}
-    own = "".join(f", or {each:,g}" for each in sorted(named_capacities))
+    named_capacities = {
+        consumer.capacity: None for consumer in scenario.consumers if consumer.capacity is not None
+    }
+    own = "".join(f", or {named_capacity:,g}" for named_capacity in sorted(named_capacities))
     capacity = "any number" if load.capacity == math.inf else f"{load.capacity:,g}{own}"
     return (
         f"{rates} records a second come to each partition, {evenly}, and a consumer can process {capacity}; "
@@ -108,7 +113,10 @@ _CAUSES_EACH = 4
 
 
 def outage_rows(result: SimulationResult) -> list[Outage]:
-    """The causes that cost a run the most, in the order of time; the rest as one, which has no partitions."""
+    """Return the causes that cost a run the most, in the order of time.
+
+    The rest as one, which has no partitions.
+    """
     outages = [*result.outages]
     if len(outages) <= CAUSES + 1:
         return outages
@@ -122,12 +130,12 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
 
 
 def phases(outage: Outage) -> dict[str, float]:
-    """How long partitions were not read for one cause, by what they waited for."""
+    """Return how long partitions were not read for one cause, by what they waited for."""
     return {name: getattr(outage, f"{name}_ms") for name in PHASE_NAMES.values()}
 
 
 def causes(names: Sequence[str]) -> str:
-    """Why there was a rebalance; the first reasons where there are many."""
+    """Return why there was a rebalance; the first reasons where there are many."""
     return first_of(names, _CAUSES_EACH)
 
 
@@ -141,12 +149,12 @@ _NO_LOAD = "the scenario has no load"
 
 
 def simulation_json(results: Sequence[SimulationResult]) -> str:
-    """Every run: assumptions, summary, outages by cause, rebalances, records by partition."""
+    """Return every run: assumptions, summary, outages by cause, rebalances, records by partition."""
     return dump({"format_version": FORMAT_VERSION, "runs": list(map(_json_run, results))})
 
 
 def runs_json(plans: Sequence[Runs]) -> str:
-    """Every scenario: the median and the 95th percentile of each figure, and the summary of each seed."""
+    """Return every scenario: the median and the 95th percentile of each figure, and the summary of each seed."""
     return dump(
         {
             "format_version": FORMAT_VERSION,

@@ -29,7 +29,7 @@ _SUMS = "pauses are sums, two partitions that nobody reads for 3 s make 6 s; the
 
 
 class _Column(NamedTuple):
-    """A scenario in the comparison: what tells it from the others, and its figures, None where unknown."""
+    """A scenario in the comparison: what tells it from the others, and its figures, None if unknown."""
 
     name: tuple[str, ...]
     scenario: Scenario
@@ -122,8 +122,8 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
 def _comparison(columns: Sequence[_Column]) -> Table:
     headings = ["\n".join(map(visible, filter(None, (*column.name, column.heading)))) for column in columns]
     shown = table(["", *headings], right=range(1, len(columns) + 1))
-    for each in shown.columns[1:]:
-        each.max_width = _NAME_WIDTH
+    for column in shown.columns[1:]:
+        column.max_width = _NAME_WIDTH
     members = [f"{len(column.scenario.consumers)} {column.scenario.membership}" for column in columns]
     shown.add_row("members at the start", *members)
     for name, label in _FIGURES.items():
@@ -180,14 +180,14 @@ def _purpose(kind: str, column: _Column) -> list[str]:
 def _by_scenario(
     columns: Sequence[_Column], tell: Callable[[_Column], Iterable[str]]
 ) -> dict[str, list[str]]:
-    """What there is to say of scenarios, by whom it is said of; of all where that is left open."""
+    """Return what there is to say of scenarios, by whom it is said of; of all where that is left open."""
     where: dict[str, list[str]] = {}
     for column in columns:
-        for each in tell(column):
-            where.setdefault(each, []).append(" with ".join(column.name))
+        for text in tell(column):
+            where.setdefault(text, []).append(" with ".join(column.name))
     lines_by_scenario: dict[str, list[str]] = {}
-    for each, names in where.items():
+    for text, names in where.items():
         lines_by_scenario.setdefault(
             "" if len(names) == len(columns) else f" for {', '.join(names)}", []
-        ).append(each)
+        ).append(text)
     return lines_by_scenario

@@ -69,13 +69,13 @@ def size(
     """
     from copartition.simulate_scenarios.size_report import print_sizes, sizes_json  # noqa: PLC0415 - help does without
 
-    sizes = [_size(each, max_lag_ms, runs) for each in inputs.read(plans)]
+    sizes = [_size(scenario, max_lag_ms, runs) for scenario in inputs.read(plans)]
     output.show(partial(print_sizes, sizes), json=partial(sizes_json, sizes))
-    ctx.exit(any(each.fewest is None for each in sizes))
+    ctx.exit(any(size.fewest is None for size in sizes))
 
 
 def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:
-    """The answer for one scenario; a bar on the terminal meanwhile."""
+    """Return the answer for one scenario; a bar on the terminal meanwhile."""
     from copartition.simulate_scenarios.size_search import Size, numbers_to_try, size_trials  # noqa: PLC0415 - as above
 
     scenario, assumed = captured

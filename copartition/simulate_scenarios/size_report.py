@@ -22,7 +22,7 @@ _SHOWN = 5
 
 
 def sizes_json(sizes: Sequence[Size]) -> str:
-    """Each scenario's answer, what was tried, and what is assumed; times that have no end are null."""
+    """Return each scenario's answer, what was tried, and what is assumed; times that have no end are null."""
     scenarios = [
         {
             "scenario": answer.scenario.name,
@@ -62,7 +62,7 @@ def print_sizes(sizes: Sequence[Size], console: Console) -> None:
 
 
 def _shown(answer: Size) -> Sequence[SizeTrial]:
-    """The last trials; where none fits, those nearest to it."""
+    """Return the last trials; where none fits, those nearest to it."""
     if answer.fewest is not None:
         return answer.trials[-_SHOWN:]
     return sorted(answer.trials, key=lambda trial: (trial.lag_ms, trial.consumers))[:_SHOWN]

@@ -24,7 +24,7 @@ class SizeTrial:
         lag: the most records that the group was behind.
         recovery_ms: the longest time until a partition was no further behind than before its outage.
         fits: whether `lag_ms` is within the bound.
-        why: what the longest pause or the shortage is due to; empty where there is neither.
+        why: what the longest pause or the shortage is due to; empty if there is neither.
     """
 
     consumers: int
@@ -55,7 +55,7 @@ class Size:
 
     @property
     def fewest(self) -> int | None:
-        """The fewest consumers that fit and of which one more fits, too; None where no number does."""
+        """The fewest consumers that fit and of which one more fits, too; None if no number does."""
         if not self.trials or not self.trials[-1].fits:
             return None
         return self.trials[-2 if len(self.trials) > 1 and self.trials[-2].fits else -1].consumers
@@ -78,12 +78,12 @@ class Size:
         """Settings of KEDA's Kafka scaler that add consumers only beyond the bound.
 
         What deploys and crashes cost is within it, and an autoscaler that answers them with more consumers
-        makes more rebalances. None where no number of consumers fits.
+        makes more rebalances. None if no number of consumers fits.
         """
         if self.fewest is None:
             return None
         rates = self.scenario.rates.values()
-        lag = sum(float(each.sum()) for each in rates) * self.max_lag_ms / 1_000
+        lag = sum(float(rate.sum()) for rate in rates) * self.max_lag_ms / 1_000
         return {
             "minReplicaCount": self.fewest,
             "maxReplicaCount": max(self.fewest, sum(map(len, rates))),
@@ -102,7 +102,7 @@ class Size:
 
 
 def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
-    """The fewest consumers with which no record waits longer than the bound, whatever the scenario does.
+    """Return the fewest consumers with which no record waits longer than the bound, whatever the scenario does.
 
     Args:
         scenario: its load says what comes and what a consumer can process, its events what has to be
@@ -118,7 +118,7 @@ def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
 
 
 def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterator[SizeTrial]:
-    """What `size` tries, one number of consumers after another, until two that follow each other fit.
+    """Yield what `size` tries, one number of consumers after another, until two that follow each other fit.
 
     More consumers mean more rebalances in a deploy, and one that fits alone does so by chance.
     """
@@ -136,7 +136,7 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
 
 
 def numbers_to_try(scenario: Scenario) -> range:
-    """From the fewest consumers that can process what comes, and whom events name, to one a partition."""
+    """Return from the fewest consumers that can process what comes, and whom events name, to one a partition."""
     counts, rates = topic_counts(scenario), scenario.rates
     for event in scenario.events:
         if isinstance(event, Autoscaler | ScaleTo):
@@ -151,7 +151,7 @@ def numbers_to_try(scenario: Scenario) -> range:
 
 
 def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
-    """The scenario with so many consumers at the start, among them those whom events name."""
+    """Return the scenario with so many consumers at the start, among them those whom events name."""
     present, named = scenario.consumers, _named(scenario)
     if consumers > len(present):
         names = {consumer.name for consumer in present}
@@ -161,7 +161,7 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
         )
     others = [consumer.name for consumer in present if consumer.name not in named]
     kept = named.union(others[: consumers - len(named)])
-    return replace(scenario, consumers=tuple(each for each in present if each.name in kept))
+    return replace(scenario, consumers=tuple(consumer for consumer in present if consumer.name in kept))
 
 
 def _named(scenario: Scenario) -> set[str]:
@@ -170,7 +170,7 @@ def _named(scenario: Scenario) -> set[str]:
 
 
 def _largest_capacity(scenario: Scenario) -> float:
-    """Records a second that the consumer can process that can process most."""
+    """Return records a second that the consumer can process that can process most."""
     if scenario.load is None:
         raise ScenarioError("without a load there is no lag; give load.rate and load.capacity")
     if not scenario.consumers:
@@ -179,7 +179,7 @@ def _largest_capacity(scenario: Scenario) -> float:
 
 
 def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
-    """The worst of the runs; the first one beyond the bound ends the trial."""
+    """Return the worst of the runs; the first one beyond the bound ends the trial."""
     worst: SizeTrial | None = None
     for result in simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)):
         trial = _trial(result, max_lag_ms)

@@ -43,7 +43,7 @@ class Discovery(NamedTuple):
 
 
 def find_discoveries(protocol: str | None, settings: Settings) -> tuple[Discovery, ...]:
-    """How long each protocol takes that the group may have: one if `protocol` is known, else both.
+    """Return how long each protocol takes that the group may have: one if `protocol` is known, else both.
 
     A classic group notices new partitions when its leader refreshes its metadata (librdkafka: when any member
     does). In a group of the consumer protocol a member's heartbeat makes the coordinator look, which assigns

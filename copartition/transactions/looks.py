@@ -44,7 +44,7 @@ class Transaction(NamedTuple):
     epoch: int
     state: str  # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, ..
     timeout_ms: int  # the producer's transaction.timeout.ms
-    started_ms: int | None  # None where none is open
+    started_ms: int | None  # None if none is open
     coordinator: int  # the broker's id
     partitions: frozenset[Partition]
 
@@ -64,7 +64,7 @@ class OpenProducer(NamedTuple):
 
 
 class PartitionLook(NamedTuple):
-    """How far a partition can be read; None where its leader did not say."""
+    """How far a partition can be read; None if its leader did not say."""
 
     topic: str
     partition: int
@@ -170,7 +170,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
 
 
 def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
-    """The transactional ids that a broker coordinates; `SourceError` where it cannot be asked.
+    """Return the transactional ids that a broker coordinates; `SourceError` where it cannot be asked.
 
     A broker leaves out, without a word, ids that this user may not DESCRIBE.
     """
@@ -191,7 +191,7 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
 
 
 def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
-    """Whether this user may DESCRIBE transactional ids of any name.
+    """Return whether this user may DESCRIBE transactional ids of any name.
 
     Asked with a name that nobody uses: a broker refuses it to a user without the right, and to others says
     that it does not know or does not coordinate this id. No answer is no evidence, so it counts as no.
@@ -365,9 +365,9 @@ def judge(
 def findings(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
 ) -> list[Finding]:
-    """What is seen in both looks; `open_ms` is how long a transaction may be open.
+    """Return what is seen in both looks; `open_ms` is how long a transaction may be open.
 
-    `transaction_version` is the level of that feature; None where no broker said.
+    `transaction_version` is the level of that feature; None if no broker said.
     """
     before = {transaction.id: transaction for transaction in first.transactions}
     problems: list[Finding] = []
@@ -390,7 +390,7 @@ def findings(
 
 
 def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
-    """The transactions that coordinators know to be open, by producer and partition."""
+    """Return the transactions that coordinators know to be open, by producer and partition."""
     opened = (transaction for transaction in look.transactions if transaction.open)
     return {
         (transaction.producer, place): transaction
@@ -400,9 +400,9 @@ def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
 
 
 def _fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
-    """Whether a producer's transaction was aborted, by a new producer with its id or by itself.
+    """Return whether a producer's transaction was aborted, by a new producer with its id or by itself.
 
-    A raised epoch alone says nothing where each transaction raises it; only a new producer makes the state
+    A raised epoch alone says nothing if each transaction raises it; only a new producer makes the state
     Empty.
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):

@@ -20,7 +20,10 @@ FORMAT_VERSION = "1.0"
 
 
 def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
-    """All that is known, for programs; times are ISO 8601, offsets numbers, and what is unknown null."""
+    """Return all that is known, for programs.
+
+    Times are ISO 8601, offsets numbers, and what is unknown null.
+    """
     owners = owners_of(look)
     return dump(
         {

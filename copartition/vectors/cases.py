@@ -49,7 +49,10 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
 
 
 def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
-    """Groups that live through some rebalances each; members carry on what the exact answer gave them."""
+    """Yield groups that live through some rebalances each.
+
+    Members carry on what the exact answer gave them.
+    """
     while True:
         leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
         story = Story(rng.randrange(2**32))
@@ -70,7 +73,7 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
 
 
 def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
-    """The member with the user data that a member of this strategy sends along."""
+    """Return the member with the user data that a member of this strategy sends along."""
     if leader.name == "sticky" or not isinstance(member.user_data, StickyUserData):
         return member
     data = None
@@ -81,7 +84,7 @@ def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
 
 
 def _group(group: Group) -> Json:
-    """A group as plain values; what is not there is left out."""
+    """Return a group as plain values; what is not there is left out."""
     topics = [
         {
             "name": topic.name,

@@ -35,7 +35,7 @@ def vectors(
     "simple" of share groups, or of Kafka Streams "streams-sticky", "streams-high-availability" or
     "streams-classic-sticky".
 
-    With --against the exit code is 1 where a member gets other partitions, or a key another partition.
+    With --against the exit code is 1 if a member gets other partitions, or a key another partition.
     """
     from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - not for help
 
@@ -49,5 +49,5 @@ def vectors(
 
     differences = check_vectors(strategy, cases, shlex.split(against))
     write(vectors_report(strategy, cases, differences, output.form))
-    if any(each.verdict == "different" for each in differences):
+    if any(difference.verdict == "different" for difference in differences):
         ctx.exit(1)

@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 def _steady_clock() -> Callable[[], float]:
-    """A clock that nobody sets while it runs, as an hour more or less would be in every duration."""
+    """Return a clock that nobody sets while it runs, as an hour more or less would be in every duration."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
 
@@ -73,7 +73,7 @@ class Looks:
     _reported: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()}, init=False)
 
     def __iter__(self) -> Iterator[Step]:
-        """The steps; looks that show nothing new give none, but for ends."""
+        """Yield the steps; looks that show nothing new give none, but for ends."""
         latest: Reading | None = None
         ends_s = 0.0
         since: float | None = None
@@ -158,7 +158,7 @@ class Change:
     target: str | None = None  # who has them now, None for nobody
     partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved
     least_s: float | None = None  # how long at least nobody had them, or the group was not settled
-    # How long at most, as looks show no more; None where it began before the first.
+    # How long at most, as looks show no more; None if it began before the first.
     most_s: float | None = None
 
 
@@ -170,7 +170,7 @@ class _Spell(NamedTuple):
     first: float
 
     def lengths(self, step: Step) -> tuple[float | None, float | None]:
-        """How long it lasted at least and at most, where this step ends it."""
+        """Return how long it lasted at least and at most, where this step ends it."""
         least = None if step.since is None else max(step.since - self.first, 0)
         return least or None, None if self.until is None else step.at - self.until
 
@@ -194,7 +194,7 @@ class Watch:
         self._unsettled: _Spell | None = None
 
     def see(self, step: Step) -> list[Change]:
-        """What the step shows that is new; the first one gives the group's state."""
+        """Return what the step shows that is new; the first one gives the group's state."""
         self._steps += 1
         names = self._names.of(step.state.members)
         changes = [
@@ -273,7 +273,7 @@ class Watch:
                 yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
 
     def _flow(self, step: Step, flow: Flow) -> Iterator[Change]:
-        """The changes of a flow: one for each former owner and time since when nobody had them."""
+        """Yield the changes of a flow: one for each former owner and time since when nobody had them."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
             self._free.update(dict.fromkeys(flow.partitions, spell))

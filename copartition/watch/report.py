@@ -39,7 +39,7 @@ def trouble_text(trouble: Trouble, now: float) -> str:
 
 
 def change_text(change: Change) -> str:
-    """The change for people."""
+    """Return the change for people."""
     state = change.state
     generation = "" if state.generation is None else f"  generation >= {state.generation}"
     when = utc_time(change.at, "seconds")
@@ -50,7 +50,7 @@ def change_text(change: Change) -> str:
 
 
 def change_json(change: Change) -> str:
-    """The change for programs."""
+    """Return the change for programs."""
     state = change.state
     row: dict[str, Any] = {
         "at": utc_time(change.at, "milliseconds"),
@@ -99,9 +99,9 @@ def _state(change: Change) -> str:
 
 
 def _length(change: Change, before: str) -> str:
-    """How long it took, as far as looks tell."""
+    """Return how long it took, as far as looks tell."""
     least, most = (
-        None if each is None else duration(1000 * each) for each in (change.least_s, change.most_s)
+        None if seconds is None else duration(1000 * seconds) for seconds in (change.least_s, change.most_s)
     )
     if most is None:
         return "" if least is None else f"{before} at least {least}"
@@ -109,7 +109,7 @@ def _length(change: Change, before: str) -> str:
 
 
 def _eager(group: GroupState) -> bool:
-    """Whether all members give up all that they have when this group rebalances, as far as is known."""
+    """Return whether all members give up all that they have when this group rebalances, as far as is known."""
     if group.protocol != "classic" or group.strategy is None:
         return False
     try:
@@ -129,7 +129,7 @@ class WatchReport:
         self._longest_s = 0.0
 
     def lines(self, step: Step) -> str:
-        """The lines of one more step."""
+        """Return the lines of one more step."""
         changes = self._watch.see(step)
         for change in changes:
             self._kinds[change.kind] += 1
@@ -139,7 +139,10 @@ class WatchReport:
         return "".join(map(self._line, changes))
 
     def summary(self, seconds: float, blind_s: float | None) -> str:
-        """What was seen in this time; `blind_s` is the longest time between two looks, None for a record."""
+        """Return what was seen in this time.
+
+        `blind_s` is the longest time between two looks, None for a record.
+        """
         members = ", ".join(f"{self._kinds[field]:,} {field}" for field in _MEMBERS)
         text = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
         if self._longest_s:
@@ -194,7 +197,7 @@ def print_replay(replay: Replay, console: Console) -> None:
 
 
 def replay_json(replay: Replay) -> str:
-    """The same for programs; times are milliseconds."""
+    """Return the same for programs; times are milliseconds."""
     return dump(
         {
             "format_version": REPLAY_FORMAT_VERSION,

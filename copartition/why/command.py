@@ -62,25 +62,25 @@ def why(
     LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
     together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.
     live:GROUP is what a cluster's __consumer_offsets keeps of a group; it is only read.
-    The exit code is 1 where a group rebalanced, 0 where none did, and 2 where the logs show no group.
+    The exit code is 1 if a group rebalanced, 0 if none did, and 2 if the logs show no group.
     """
     from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
     from copartition.why.evidence import read_evidence  # noqa: PLC0415
     from copartition.why.rebalances import histories  # noqa: PLC0415
     from copartition.why.report import print_why, why_json  # noqa: PLC0415 - help and completion do without
 
-    if live := [each.removeprefix("live:") for each in logs if each.startswith("live:")]:
+    if live := [log.removeprefix("live:") for log in logs if log.startswith("live:")]:
         from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
 
         if len(logs) > 1:
             raise click.UsageError("live:GROUP is read alone: give no log, or --group, beside it")
         group, full = live[0], True
         groups = [topic_history(group, read_topic(group, config))]
-        groups = [each for each in groups if each.rebalances or each.others]
+        groups = [group for group in groups if group.rebalances or group.others]
     else:
         groups = histories(read_evidence(logs, group))
     if group is not None:
-        groups = [each for each in groups if each.name == group]
+        groups = [history for history in groups if history.name == group]
     if not groups:
         raise click.ClickException(
             f"the logs show nothing of {f'the group {group}' if group else 'a group'}: they must hold lines "
@@ -91,18 +91,18 @@ def why(
         from copartition.why.cures import scenario_of  # noqa: PLC0415
 
         if len(groups) > 1:
-            names = ", ".join(each.name for each in groups[:10])
+            names = ", ".join(group.name for group in groups[:10])
             raise click.UsageError(f"a scenario has one group; name it with --group: {names}")
         logged = scenario_of(groups[0], dict(topics), assignor, changes)
         output.write(scenario_yaml(logged.scenario, logged.assumed))
         return
     answers = [
-        (each, cures(each, scenario_or_why_not(each, dict(topics), assignor, changes))) for each in groups
+        (group, cures(group, scenario_or_why_not(group, dict(topics), assignor, changes))) for group in groups
     ]
     if html is not None:
         from copartition.why.report import why_html  # noqa: PLC0415 - needs the extra "report"
 
         write(why_html(answers), html)
     output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))
-    if any(each.rebalances for each in groups):
+    if any(group.rebalances for group in groups):
         ctx.exit(1)

@@ -33,7 +33,9 @@ class Written(NamedTuple):
 
 
 def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
-    """The records of the partition that keeps a group, without aborted transactions; nothing is written.
+    """Yield the records of the partition that keeps a group, without aborted transactions.
+
+    Nothing is written.
 
     Errors are those of `copartition.audit.reader.Reading`.
     """
@@ -70,7 +72,7 @@ class _History:
     def __init__(self) -> None:
         self.rebalances: list[Rebalance] = []
         self.others: list[Other] = []
-        self.commits: dict[str, list[int | None]] = {}  # by partition; None where the offset was deleted
+        self.commits: dict[str, list[int | None]] = {}  # by partition; None if the offset was deleted
         self.lines: dict[str, Line] = {}  # where the last commit of a partition is
         self.members: dict[str, str] = {}  # of the consumer protocol: names by member id
         self.before: dict[str, str] | None = None  # of the generation before; None: not read
@@ -96,7 +98,7 @@ class _History:
 
 
 def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
-    """What records say of a group, in the order in which they were written.
+    """Return what records say of a group, in the order in which they were written.
 
     Raises:
         ProtocolError: a record of the group that is cut, or of a version that is not read here.
@@ -151,7 +153,7 @@ def _committed(value: Answer) -> int:
 
 
 def _classic(value: Answer, rebalance: Rebalance) -> tuple[Rebalance, dict[str, str]]:
-    """The generation, and the names of its members by what stays when a static one restarts."""
+    """Return the generation, and the names of its members by what stays when a static one restarts."""
     version = _version(value, 3)
     value.string()  # the type of the protocol
     generation, assignor, leader = value.int32(), value.nullable_string(), value.nullable_string()
@@ -176,11 +178,11 @@ def _member_name(value: Answer) -> str:
 
 
 def _brief(place: str, offsets: Sequence[int | None]) -> str:
-    """The commits of a partition in a line."""
-    commits = [each for each in offsets if each is not None]
+    """Return the commits of a partition in a line."""
+    commits = [offset for offset in offsets if offset is not None]
     steps = [after - one for one, after in pairwise(offsets) if one is not None and after is not None]
     span = f", first {commits[0]:,}, last {commits[-1]:,}" if commits else ""
     step = f", largest step {max(steps):,}" if steps and max(steps) > 0 else ""
-    back = sum(each < 0 for each in steps)
+    back = sum(step < 0 for step in steps)
     deleted = offsets.count(None)
     return f"{place}: {count(len(commits), 'commit')}{span}{step}, {back} backward, {deleted} deleted"

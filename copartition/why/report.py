@@ -37,9 +37,9 @@ COLUMNS = {
 
 
 def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """All that is known, for programs; times are milliseconds, and unknown ones null."""
+    """Return all that is known, for programs; times are milliseconds, and unknown ones null."""
     return dump(
-        {"format_version": FORMAT_VERSION, "kind": "why", "groups": [_group(*each) for each in groups]}
+        {"format_version": FORMAT_VERSION, "kind": "why", "groups": [_group(*group) for group in groups]}
     )
 
 
@@ -47,8 +47,8 @@ def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
     return {
         "name": history.name,
         "protocol": history.protocol,
-        "causes": dict(Counter(each.cause.value for each in history.rebalances)),
-        "rebalances": [_rebalance(each) for each in history.rebalances],
+        "causes": dict(Counter(rebalance.cause.value for rebalance in history.rebalances)),
+        "rebalances": [_rebalance(rebalance) for rebalance in history.rebalances],
         "others": [
             {"at": at and utc_time(at), "what": what, "member": member, **_source(line)}
             for at, what, member, line in history.others
@@ -77,16 +77,16 @@ def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Co
     """Each group: a line that counts causes, a line a rebalance, then what would have avoided them."""
     from copartition.kit.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
 
-    columns = [Column(*each) for each in COLUMNS.items()]
+    columns = [Column(*item) for item in COLUMNS.items()]
     for place, (history, cures) in enumerate(groups):
         if place:
             console.print()
         console.print(cell(f"{history.name}   {head_of(history)}", "bold"))
-        causes = Counter(each.cause.value for each in history.rebalances)
+        causes = Counter(rebalance.cause.value for rebalance in history.rebalances)
         if causes:
             console.print(note(", ".join(f"{name} {number}" for name, number in causes.most_common()), ""))
             shown = history.rebalances if full else history.rebalances[-MOST_SHOWN:]
-            console.print(Grid(columns, [rebalance_row(each) for each in shown], full=full))
+            console.print(Grid(columns, [rebalance_row(rebalance) for rebalance in shown], full=full))
             if hidden := len(history.rebalances) - len(shown):
                 console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
         for text in describe_others(history.others if full else history.others[-5:]):
@@ -102,13 +102,13 @@ def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Co
 
 
 def describe_others(others: Sequence[Other]) -> list[str]:
-    """What was no rebalance, a line each."""
+    """Return what was no rebalance, a line each."""
     return ["  ".join(filter(None, (_clock(at), member, what))) for at, what, member, _ in others]
 
 
 def head_of(history: GroupHistory, between: str = "   ") -> str:
-    """The group's protocol, and how many rebalances in which time."""
-    times = [each.began for each in history.rebalances if each.began is not None]
+    """Return the group's protocol, and how many rebalances in which time."""
+    times = [rebalance.began for rebalance in history.rebalances if rebalance.began is not None]
     span = f" in {duration(1000 * (max(times) - min(times)))}" if len(times) > 1 else ""
     protocol = {"classic": "classic", "consumer": "consumer protocol (KIP-848)"}.get(
         history.protocol or "", ""
@@ -118,7 +118,7 @@ def head_of(history: GroupHistory, between: str = "   ") -> str:
 
 
 def rebalance_row(each: Rebalance) -> tuple[str, ...]:
-    """What a line of the table says of a rebalance."""
+    """Return what a line of the table says of a rebalance."""
     also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in each.also)
     if each.names:
         led = f", leader {each.leader}" if each.leader else ""
@@ -138,15 +138,15 @@ def rebalance_row(each: Rebalance) -> tuple[str, ...]:
 
 
 def notes_of(history: GroupHistory) -> list[str]:
-    """What the answer rests on."""
+    """Return what the answer rests on."""
     notes = [f"assumed: {text}" for text in history.assumed]
-    late = [each for each in history.rebalances if (each.join_s or 0) > DEFAULT_HEARTBEAT_S]
+    late = [rebalance for rebalance in history.rebalances if (rebalance.join_s or 0) > DEFAULT_HEARTBEAT_S]
     if late and history.protocol == "classic":
         notes.append(
             f"{count(len(late), 'rebalance')} waited for members longer than {DEFAULT_HEARTBEAT_S:g} s, the "
             "default of heartbeat.interval.ms, within which a member that polls joins again: some polled late"
         )
-    if any(each.cause is Cause.UNKNOWN and not each.names for each in history.rebalances):
+    if any(rebalance.cause is Cause.UNKNOWN and not rebalance.names for rebalance in history.rebalances):
         notes.append(
             "unknown: the member joined again and its client gave no reason (KIP-800; Java does); that "
             "client's own log may tell"
@@ -195,21 +195,22 @@ class Picture(NamedTuple):
 
 
 def why_html(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """A page of the groups' rebalances; the last ones of a group that has many."""
-    return render("why/page.html.j2", sections=[_section(*each) for each in groups], moment=moment)
+    """Return a page of the groups' rebalances; the last ones of a group that has many."""
+    return render("why/page.html.j2", sections=[_section(*group) for group in groups], moment=moment)
 
 
 def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
-    """What the page says of one group."""
+    """Return what the page says of one group."""
     shown = history.rebalances[-MOST_ROWS:]
     titles = [*(title.lower() or "meanwhile" for title in COLUMNS), "line of the log"]
     rows = [
-        (*rebalance_row(each), f"{each.line.file.rpartition('/')[2]}:{each.line.number}") for each in shown
+        (*rebalance_row(rebalance), f"{rebalance.line.file.rpartition('/')[2]}:{rebalance.line.number}")
+        for rebalance in shown
     ]
     return {
         "history": history,
         "head": head_of(history, ", "),
-        "causes": Counter(each.cause for each in history.rebalances).most_common(),
+        "causes": Counter(rebalance.cause for rebalance in history.rebalances).most_common(),
         "picture": picture_of(shown),
         "table": Table(titles, rows, {0, 4, 5, 6}),
         "others": describe_others(history.others[-MOST_OTHERS:]),
@@ -219,23 +220,23 @@ def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
 
 
 def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
-    """Who was in the group when, and what began each rebalance; None where no time is known.
+    """Return who was in the group when, and what began each rebalance; None if no time is known.
 
     A member that leaves before it joins was there from the beginning; one that nobody saw leave stays.
     """
-    timed = [(each, each.began) for each in rebalances if each.began is not None]
+    timed = [(rebalance, rebalance.began) for rebalance in rebalances if rebalance.began is not None]
     if not timed:
         return None
-    first, last = timed[0][1], max(each.ended or each.joined or began for each, began in timed)
+    first, last = timed[0][1], max(rebalance.ended or rebalance.joined or began for rebalance, began in timed)
     margin = max(last - first, 1) / 40
     window = Window(1000 * (first - margin), 1000 * (last + margin))
     marks: dict[str | None, list[tuple[Rebalance, Cause]]] = defaultdict(list)
     steps: dict[str | None, list[tuple[float, float]]] = defaultdict(list)
-    for each, began in timed:
-        for cause, member in ((each.cause, each.member), *each.also):
-            marks[member].append((each, cause))
+    for rebalance, began in timed:
+        for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also):
+            marks[member].append((rebalance, cause))
             steps[member].append((began, 1 if cause is Cause.JOINED else -(cause in _GOES)))
-        for row in steps.values() if each.members == 0 else ():
+        for row in steps.values() if rebalance.members == 0 else ():
             row.append((began, -inf))
     drawn = sorted(marks, key=lambda name: (name is not None, -len(marks[name])))[:MOST_LANES]
     names = without_ids({name: name for name in drawn if name is not None})
@@ -250,12 +251,12 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
         Tick(tick.x, moment(window.at(tick.x) / 1000, ends[1] - ends[0]))
         for tick in axis[:: ceil(len(axis) / _MARKS)]
     ]
-    shown = [each for each, _ in timed]
+    shown = [rebalance for rebalance, _ in timed]
     return Picture(window, lanes, shown, [*_generations(window, timed)], texts, len(marks) - len(drawn))
 
 
 def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float]]:
-    """When members of a name were in the group, by how many more there are from which moment on."""
+    """Yield when members of a name were in the group, by how many more there are from which moment on."""
     here, since = (0.0, None) if steps[0][1] > 0 else (1.0, start)
     for at, step in (*steps, (end, -inf)):
         here = max(0.0, here + step)
@@ -267,10 +268,10 @@ def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> It
 
 
 def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> Iterator[Tick]:
-    """The generations that have room for their number on a phone, too."""
+    """Yield the generations that have room for their number on a phone, too."""
     free = 0.0
-    for each, began in timed:
-        x, text = float(window.x(1000 * began)), str(each.generation or "")
+    for rebalance, began in timed:
+        x, text = float(window.x(1000 * began)), str(rebalance.generation or "")
         half = _PHONE * LETTER * (len(text) + 1) / 2
         if text and x - half >= free:
             yield Tick(x, text)
@@ -278,7 +279,7 @@ def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> It
 
 
 def moment(seconds: float, span_s: float = 0) -> str:
-    """A time of day; on an axis of more than a day with the date, of less than ten seconds exactly."""
+    """Return a time of day; on an axis of more than a day with the date, of less than ten seconds exactly."""
     at = datetime.fromtimestamp(round(seconds, 3), UTC)
     if span_s > 86_400:
         return at.strftime("%b %d %H:%M")

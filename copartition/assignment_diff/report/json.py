@@ -182,7 +182,7 @@ class Document(TypedDict):
 
 
 def diff_schema() -> dict[str, Any]:
-    """The JSON Schema of the document, of draft 2020-12."""
+    """Return the JSON Schema of the document, of draft 2020-12."""
     return json_schema(Document, "assignment-diff", {StopCost: Stop})
 
 
@@ -191,7 +191,10 @@ _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[Check] = ()) -> str:
-    """The whole diff as one object; the view can leave out partitions and members, and add those kept."""
+    """Return the whole diff as one object.
+
+    The view can leave out partitions and members, and add those kept.
+    """
     shown = Shown(diff, view)
     changes = [_change(change) for change in shown.changes()]
     document = attributes(
@@ -201,7 +204,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         group=diff.after.name or diff.before.name,
         statuses={"before": diff.before.status, "after": diff.after.status},
         verdict=headline(diff),
-        details=[{"text": each.text, **ground_fields(each.ground)} for each in details(diff)],
+        details=[{"text": detail.text, **ground_fields(detail.ground)} for detail in details(diff)],
         checks=check_results(checks, diff.summary),
         stops=[finite(stop._asdict()) for stop in diff.stops],
         matching=attributes(Matching, diff.matching),
@@ -220,13 +223,13 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
 
 
 def diff_lines(diff: AssignmentDiff, view: View | None = None) -> Iterator[str]:
-    """A partition, a member or a topic a line (ndjson)."""
+    """Yield a partition, a member or a topic a line (ndjson)."""
     for row in _rows(Shown(diff, view))[1]:
         yield json.dumps(row) + "\n"
 
 
 def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
-    """A partition, a member or a topic a row, under a header; an apostrophe precedes a formula."""
+    """Return a partition, a member or a topic a row, under a header; an apostrophe precedes a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns, rows = _rows(Shown(diff, view))
@@ -236,7 +239,7 @@ def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
 
 
 def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
-    """The columns, and what the view wants a row for; partitions unless it says."""
+    """Return the columns, and what the view wants a row for; partitions unless it says."""
     if shown.view.by == "member":
         return [*MemberChange.__annotations__], map(asdict, shown.members)
     if shown.view.by == "topic":

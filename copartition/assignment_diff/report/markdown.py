@@ -21,7 +21,7 @@ _ROWS = 2_000
 
 
 def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
-    """A diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
+    """Return a diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
 
     It fits into a comment: of what is too long, the rest is counted.
     """

@@ -51,7 +51,7 @@ class TopicChange:
         added: that the topic has grown by.
         removed: that the topic no longer has.
         conflicts: with two owners.
-        lag_moved: records waiting in moved partitions; None where the lag of one is unknown.
+        lag_moved: records waiting in moved partitions; None if the lag of one is unknown.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Shown:
         return [row for row in rows if row.changed or (self.view.every and row.partitions)]
 
     def changes(self) -> Iterator[Change]:
-        """Partitions to list, each with its reason where it was planned."""
+        """Return partitions to list, each with its reason where it was planned."""
         return self.part.changes(every=self.view.every)
 
     @cached_property
@@ -141,7 +141,7 @@ class Shown:
         return len(self.part.action) if self.view.every else int(np.count_nonzero(self.part.action))
 
     def first_changes(self, most: int | None = None) -> list[Change]:
-        """The first partitions to list; the reasons of no others are asked for."""
+        """Return the first partitions to list; the reasons of no others are asked for."""
         most = self._most(most)
         rows = np.arange(len(self.part.action)) if self.view.every else np.flatnonzero(self.part.action)
         if most is None or len(rows) <= most:
@@ -151,15 +151,15 @@ class Shown:
         return [*_of_rows(self.part, chosen).changes(every=True)]
 
     def largest_members(self, most: int | None = None) -> list[MemberChange]:
-        """The members to list, the largest changes first where they are more than are shown."""
+        """Return the members to list, the largest changes first where they are more than are shown."""
         return largest(self.members, _size, self._most(most))
 
     def largest_topics(self, most: int | None = None) -> list[TopicChange]:
-        """The topics to list, the largest changes first where they are more than are shown."""
+        """Return the topics to list, the largest changes first where they are more than are shown."""
         return largest(self.topics, lambda topic: topic.changed, self._most(most))
 
     def largest_flows(self, most: int | None = None) -> tuple[list[Flow], int, int]:
-        """The largest flows, at most `most`, how many are left out, and how many partitions those have."""
+        """Return the largest flows, at most `most`, how many are left out, and how many partitions those have."""
         most, part = self._most(most), self.part
         moving = np.flatnonzero((part.action != Action.KEEP) & (part.source != part.target))
         pair = part.source[moving].astype(np.int64) * (len(part.members) + 1) + part.target[moving]
@@ -184,12 +184,12 @@ class Shown:
 
 
 def largest(rows: list[Row], size: Callable[[Row], int], most: int | None) -> list[Row]:
-    """The rows; where they are more than `most`, so many of them, the largest first."""
+    """Return the rows; where they are more than `most`, so many of them, the largest first."""
     return rows if most is None or len(rows) <= most else sorted(rows, key=size, reverse=True)[:most]
 
 
 def _size(member: MemberChange) -> int:
-    """Partitions lost and gained; one that came or went without any counts too."""
+    """Return partitions lost and gained; one that came or went without any counts too."""
     return member.before + member.after - 2 * member.kept
 
 
@@ -229,19 +229,19 @@ _PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
 
 
 def presence(member: MemberChange) -> str:
-    """What is special about a member: that it came or went, or has nothing."""
+    """Return what is special about a member: that it came or went, or has nothing."""
     if member.presence is Presence.STAYED:
         return "" if member.after else "idle"
     return _PRESENCE.get(member.presence, str(member.presence))
 
 
 def reason(what: Flow | Change) -> str:
-    """What set a partition, or those of a flow, in motion."""
+    """Return what set a partition, or those of a flow, in motion."""
     return "unknown" if what.reason is None else what.reason.value
 
 
 def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
-    """Partitions with two owners: who had them, and who has them now; of one state, who has them."""
+    """Return partitions with two owners: who had them, and who has them now; of one state, who has them."""
     return [
         f"{conflict.topic}-{conflict.partition} has two owners: "
         + (
@@ -254,7 +254,7 @@ def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
 
 
 def renames(diff: AssignmentDiff) -> list[str]:
-    """Members that were taken for one because of what they have."""
+    """Return members that were taken for one because of what they have."""
     return [
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames
@@ -266,7 +266,7 @@ _RUNS = 24
 
 
 def named_places(partitions: PartitionList) -> tuple[str, int]:
-    """Which partitions, and how many more than there is room for."""
+    """Return which partitions, and how many more than there is room for."""
     breaks = np.flatnonzero((np.diff(partitions.partitions) != 1) | (np.diff(partitions.topics) != 0)) + 1
     end = len(partitions) if len(breaks) < _RUNS else int(breaks[_RUNS - 1])
     first = PartitionList(partitions.names, partitions.topics[:end], partitions.partitions[:end])

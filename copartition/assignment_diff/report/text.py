@@ -241,7 +241,7 @@ class _Names:
             console.print(cell(f"  {CUT} stands for {self._prefix}", "dim"))
 
     def short(self, name: str | None) -> str:
-        """What a cell says."""
+        """Return what a cell says."""
         return "nobody" if name is None else self._shown[name]
 
 

@@ -109,7 +109,7 @@ def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:
-    """Which topics cannot be joined by partition any more, and what would keep that."""
+    """Return which topics cannot be joined by partition any more, and what would keep that."""
     planned = diff.after.strategy
     best = CO_PARTITIONED["consumer" if diff.protocols == ("consumer",) else "classic"]
     keeps = "" if planned == best else f"; {best} keeps it"
@@ -160,7 +160,7 @@ def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def movement(diff: AssignmentDiff) -> list[str]:
-    """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
+    """Return how good the change is: moves against the fewest there can be, balance, idle members, lag."""
     numbers = diff.summary
     fullest = _at_least(numbers.needed_fullest, numbers.needed_fullest_exact)
     of_topic = []
@@ -186,14 +186,14 @@ def _at_least(value: int | None, exact: bool) -> str:
 
 
 def reason_counts(diff: AssignmentDiff) -> list[str]:
-    """How many changes each reason set in motion, where an assignor planned them and can be asked soon."""
+    """Return how many changes each reason set in motion, where an assignor planned them and can be asked soon."""
     if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
         return []
     reasons = Counter(change.reason for change in diff.changes())
     parts = [
-        f"{times:,} {each.value}"
-        for each, times in reasons.most_common()
-        if each is not None and each is not Reason.NOT_TOLD
+        f"{times:,} {reason.value}"
+        for reason, times in reasons.most_common()
+        if reason is not None and reason is not Reason.NOT_TOLD
     ]
     return [f"because {', '.join(parts)}"] if parts else []
 
@@ -208,7 +208,7 @@ def _avoidable(diff: AssignmentDiff) -> str:
 
 
 def heading(diff: AssignmentDiff) -> list[str]:
-    """The group, its members and how they were matched."""
+    """Return the group, its members and how they were matched."""
     numbers = diff.summary
     parts = [diff.after.name or diff.before.name or "group"]
     statuses = [status for status in (diff.before.status, diff.after.status) if status]
@@ -227,7 +227,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
 
 
 def stop_table(diff: AssignmentDiff) -> Table:
-    """What the change costs, a row for each event and each protocol that the group may have."""
+    """Return what the change costs, a row for each event and each protocol that the group may have."""
     titles = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after", "new read after")
     rows = [
         (
@@ -245,7 +245,7 @@ def stop_table(diff: AssignmentDiff) -> Table:
 
 
 def stop_remark(diff: AssignmentDiff) -> str | None:
-    """That the rows of `stop_table` are alternatives, where nobody tells the protocol of the group."""
+    """Return that the rows of `stop_table` are alternatives, where nobody tells the protocol of the group."""
     if not diff.own_stops or len(diff.protocols) == 1:
         return None
     return "one row of each event applies, that of the group's protocol, which --describe --state tells"
@@ -272,7 +272,7 @@ class Fate(NamedTuple):
 
 
 def fates(diff: AssignmentDiff) -> list[Fate]:
-    """Every partition under one of these; what did not happen is left out."""
+    """Return every partition under one of these; what did not happen is left out."""
     numbers = diff.summary
     kinds = [
         ("kept", numbers.kept, "kept"),
@@ -292,7 +292,10 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
 
 
 def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
-    """What was assumed, what is doubtful, and who is taken for whom: each with what kind of thing it is."""
+    """Return what was assumed, what is doubtful, and who is taken for whom.
+
+    Each with what kind of thing it is.
+    """
     conflicts = [
         f"{conflict.topic}-{conflict.partition} has two owners: "
         f"before {', '.join(conflict.before) or 'nobody'}, after {', '.join(conflict.after) or 'nobody'}."

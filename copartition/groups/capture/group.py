@@ -45,7 +45,7 @@ class Roster(NamedTuple):
 
 
 def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
-    """The consumers of a table in the order of their first rows, and the index of each row's, -1 for none.
+    """Return the consumers of a table in the order of their first rows, and the index of each row's, -1 for none.
 
     Errors: a consumer without a host, as in a row cut off, and one id of two consumers.
     """
@@ -83,7 +83,10 @@ def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int
 
 
 def read_members(table: Table) -> Roster:
-    """The members that a table lists; a row cut off, or with other partitions than it counts, is an error."""
+    """Return the members that a table lists.
+
+    A row cut off, or with other partitions than it counts, is an error.
+    """
     members, codes = identities(table)
     for row, code in enumerate(codes.tolist()):
         if code < 0:
@@ -206,7 +209,7 @@ class _Holdings(NamedTuple):
 
 
 def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
-    """The group of these tables, and its target assignment where they hold one (KIP-848).
+    """Return the group of these tables, and its target assignment where they hold one (KIP-848).
 
     Tables that lack owners, are cut off or contradict each other raise `SourceError`.
     """
@@ -359,7 +362,7 @@ def _check_end(
 
 
 def _merged(held: _Holdings, roster: Roster) -> _Holdings:
-    """The holdings with every member of the roster, which must list the same partitions of each."""
+    """Return the holdings with every member of the roster, which must list the same partitions of each."""
     number = {member.id: index for index, member in enumerate(roster.identities)}
     of_roster = np.array([number.get(member.id, -1) for member in held.members] or [-1], np.int32)
     columns = held.columns
@@ -386,7 +389,7 @@ def _merged(held: _Holdings, roster: Roster) -> _Holdings:
 def _differing(
     ours: tuple[NDArray[np.int32], ...], theirs: tuple[NDArray[np.int32], ...], members: int
 ) -> NDArray[np.bool_]:
-    """Which members do not have the same rows in both."""
+    """Return which members do not have the same rows in both."""
     sides = []
     for columns in (ours, theirs):
         rows = np.stack(columns, axis=1)
@@ -405,7 +408,7 @@ def _disagree(member: str) -> SourceError:
 
 
 def _target(current: GroupState, target: Owned, described: bool) -> GroupState:
-    """The group as it is to be; what the current state knows beyond it has no owner there."""
+    """Return the group as it is to be; what the current state knows beyond it has no owner there."""
     number = {name: index for index, name in enumerate(current.topics)}
     for name in target.topics:
         number.setdefault(name, len(number))

@@ -61,7 +61,7 @@ class Broker(NamedTuple):
 
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
-    """The cluster of a group; settings that name no cluster are an error."""
+    """Return the cluster of a group; settings that name no cluster are an error."""
     if not config.get("bootstrap.servers"):
         raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
     return Cluster(f"live:{group}", config)
@@ -104,7 +104,7 @@ class Cluster:
         }
 
     def leaders(self, topic: str) -> list[Broker | None]:
-        """The leader of each partition of a topic that there is, None where it has none."""
+        """Return the leader of each partition of a topic that there is, None if it has none."""
         return [self.brokers.get(leader) for leader in self._metadata.leaders[topic]]
 
     @cached_property
@@ -115,11 +115,11 @@ class Cluster:
             return None
 
     def level(self, feature: str) -> int | None:
-        """The cluster's level of a feature, 0 without it; None where no broker could be asked."""
+        """Return the cluster's level of a feature, 0 without it; None if no broker could be asked."""
         return None if self._features is None else self._features.get(feature, 0)
 
     def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
-        """These topics and all that match a pattern; None where the pattern cannot be read here."""
+        """Return these topics and all that match a pattern; None if the pattern cannot be read here."""
         if pattern is None:
             return tuple(sorted(topics))
         try:
@@ -162,14 +162,14 @@ class Cluster:
         return SourceError(f"{self._source}: {servers}: {error.text}{_MISSING.get(error.name, '')}")
 
     def describe_group(self, group: str) -> DescribedGroup:
-        """The group as the Admin API has it; `GroupNotFoundError` where there is none."""
+        """Return the group as the Admin API has it; `GroupNotFoundError` where there is none."""
         described: DescribedGroup = self._answer("describe_group", group)
         if described.state == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
 
     def groups(self) -> list[str]:
-        """The groups that we may see."""
+        """Return the groups that we may see."""
         return list(self._answer("groups"))
 
     def broker_settings(self, broker: int) -> dict[str, str]:
@@ -192,7 +192,7 @@ class Cluster:
         return joined
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """The committed offsets that we may see."""
+        """Return the committed offsets that we may see."""
         commits = self._commits(group)
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
 
@@ -202,14 +202,14 @@ class Cluster:
     def ends(
         self, partitions: Collection[tuple[str, int]], *, stable: bool = False
     ) -> dict[tuple[str, int], int]:
-        """The end of each of these partitions, without those whose leader does not answer.
+        """Return the end of each of these partitions, without those whose leader does not answer.
 
         `stable`: the last stable offset instead, where readers with `read_committed` stop.
         """
         return dict(self._answer("ends", [*partitions], stable)) if partitions else {}
 
     def describe_topics(self, topics: Collection[str]) -> dict[str, DescribedTopic]:
-        """The descriptions of these topics, without any that we may not see."""
+        """Return the descriptions of these topics, without any that we may not see."""
         return dict(self._answer("describe_topics", [*topics])) if topics else {}
 
 
@@ -222,11 +222,11 @@ class Ledgers(Cluster):
         super().__init__("ledger", config)
 
     def applications(self) -> list[str]:
-        """Whose ledgers we may see, by name."""
+        """Return whose ledgers we may see, by name."""
         return sorted(group.removeprefix(PREFIX) for group in self.groups() if group.startswith(PREFIX))
 
     def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
-        """An application's ledger by topic and partition; None for an offset that is no entry.
+        """Return an application's ledger by topic and partition; None for an offset that is no entry.
 
         Where there is no ledger that we may see, this raises `GroupNotFoundError`.
         """

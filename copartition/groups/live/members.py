@@ -32,14 +32,14 @@ _OURS = "this project's assignors in kafka-python or aiokafka"  # which decide a
 class Clients(NamedTuple):
     """The client libraries of a group, by the names that `copartition migrate --client` takes."""
 
-    leader: str | None  # by whose rules assignments were made; None where the bytes do not show it
+    leader: str | None  # by whose rules assignments were made; None if the bytes do not show it
     members: tuple[str, ...]  # of all members whose bytes show it, each once
 
 
 def find_clients(
     subscriptions: Iterable[bytes], assignments: Iterable[bytes], strategy: str | None
 ) -> Clients:
-    """The libraries that the ConsumerProtocol bytes of subscriptions and of the leader's assignments show."""
+    """Return the libraries that the ConsumerProtocol bytes of subscriptions and of the leader's assignments show."""
     kinds = {
         kind for data in subscriptions if data and (kind := _kind_by_subscription(data, strategy)) is not None
     }
@@ -107,15 +107,15 @@ class LiveGroup(NamedTuple):
     """A group as its coordinator describes it."""
 
     name: str
-    status: str | None  # Kafka's name for its state; None where librdkafka does not know it
+    status: str | None  # Kafka's name for its state; None if librdkafka does not know it
     protocol: str | None  # "classic" or "consumer"
     strategy: str | None  # its assignor, by our name; None while it has none
     members: Sequence[LiveMember]
     has_target: bool
     warnings: tuple[str, ...] = ()
-    generation: int | None = None  # the lowest that its generation can be; None where unknown
+    generation: int | None = None  # the lowest that its generation can be; None if unknown
     clients: Clients = Clients(None, ())  # of a classic group
-    group_version: int | None = None  # the cluster's level of group.version; None where unknown
+    group_version: int | None = None  # the cluster's level of group.version; None if unknown
 
     @property
     def topics(self) -> set[str]:
@@ -132,7 +132,7 @@ class LiveGroup(NamedTuple):
 
 
 def describe_group(cluster: Cluster, group: str) -> LiveGroup:
-    """The group and its members, without what they subscribe to.
+    """Return the group and its members, without what they subscribe to.
 
     Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
     `broker-range` get them in that order.
@@ -161,7 +161,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 
 
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """The group with its members' subscriptions and identities, which a classic one shows while stable."""
+    """Return the group with its members' subscriptions and identities, which a classic one shows while stable."""
     if group.protocol == "consumer":
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
@@ -190,7 +190,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 
 
 def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """The group of the consumer protocol and what its members subscribe to."""
+    """Return the group of the consumer protocol and what its members subscribe to."""
     try:
         subscriptions = read_subscriptions(group.name, cluster.config)
     except SourceError as error:
@@ -213,7 +213,10 @@ def _subscribed(
 def _joined(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
-    """What the members of a classic group subscribed to; the coordinator tells it of stable groups only."""
+    """Return what the members of a classic group subscribed to.
+
+    The coordinator tells it of stable groups only.
+    """
     members = cluster.joined_members(group) or []
     subscriptions = {}
     unreadable = []

@@ -45,7 +45,7 @@ class Subscribed(NamedTuple):
 
 
 def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subscribed]:
-    """What members of a group of the consumer protocol subscribe to, by member id.
+    """Return what members of a group of the consumer protocol subscribe to, by member id.
 
     No broker that answers, a refusal, and settings for what is not spoken here raise `SourceError`.
     """
@@ -59,7 +59,7 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
 
 
 def read_features(config: Mapping[str, str]) -> dict[str, int]:
-    """The levels of the features that the cluster has agreed on, such as transaction.version (KIP-890).
+    """Return the levels of the features that the cluster has agreed on, such as transaction.version (KIP-890).
 
     Brokers that cannot describe a group of the consumer protocol have no group.version.
     """
@@ -70,7 +70,7 @@ def read_features(config: Mapping[str, str]) -> dict[str, int]:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """All that can go wrong between us and a broker, as one kind of error."""
+    """Yield all that can go wrong between us and a broker, as one kind of error."""
     try:
         yield
     except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
@@ -81,11 +81,11 @@ class Answer(Reader):
     """Reads what flexible versions of messages are made of, too (KIP-482)."""
 
     def int8(self) -> int:
-        """An unsigned 8-bit number."""
+        """Return an unsigned 8-bit number."""
         return self._take(1)[0]
 
     def int64(self) -> int:
-        """A signed 64-bit number."""
+        """Return a signed 64-bit number."""
         return int.from_bytes(self._take(8), signed=True)
 
     def skip(self, size: int) -> None:
@@ -93,7 +93,7 @@ class Answer(Reader):
         self._take(size)
 
     def uvarint(self) -> int:
-        """An unsigned number of variable length."""
+        """Return an unsigned number of variable length."""
         value = shift = 0
         while True:
             byte = self._take(1)[0]
@@ -105,12 +105,12 @@ class Answer(Reader):
                 raise self._fault("a number takes too many bytes")
 
     def compact(self) -> str | None:
-        """A text that may be null."""
+        """Return a text that may be null."""
         size = self.uvarint()
         return str(self._take(size - 1), "utf-8", "replace") if size else None
 
     def text(self) -> str:
-        """A text; null is empty."""
+        """Return a text; null is empty."""
         return self.compact() or ""
 
     def items(self) -> range:
@@ -121,7 +121,7 @@ class Answer(Reader):
         return range(size)
 
     def tags(self) -> dict[int, Answer]:
-        """The tagged fields, by their tag."""
+        """Return the tagged fields, by their tag."""
         fields = {}
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
@@ -140,7 +140,7 @@ class Connection:
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
     ) -> Answer:
-        """The answer to a request of this API key and version, `flexible` where this version is (KIP-482).
+        """Return the answer to a request of this API key and version, `flexible` where this version is (KIP-482).
 
         `tagged`: the answer's header has tagged fields, which that of ApiVersions never has.
         """
@@ -159,7 +159,7 @@ class Connection:
         return answer
 
     def coordinator(self, group: str) -> tuple[str, int]:
-        """The address of the broker that coordinates a group."""
+        """Return the address of the broker that coordinates a group."""
         answer = self.ask(_FIND_COORDINATOR, 3, compact_text(group) + b"\0" + NO_TAGS)
         answer.int32()
         error, message = answer.int16(), answer.compact()
@@ -169,7 +169,7 @@ class Connection:
         return host, port
 
     def subscriptions(self, group: str, version: int) -> dict[str, Subscribed]:
-        """What members of a group of the consumer protocol subscribe to, by member id.
+        """Return what members of a group of the consumer protocol subscribe to, by member id.
 
         `version`: of the request; 0, or 1, which tells what each member speaks.
         """
@@ -289,7 +289,7 @@ def _skip_assignment(answer: Answer) -> None:
 
 @contextmanager
 def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
-    """A connection to the first broker of `bootstrap.servers` that there is."""
+    """Yield a connection to the first broker of `bootstrap.servers` that there is."""
     last: OSError | None = None
     for server in config.get("bootstrap.servers", "").split(","):
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
@@ -308,7 +308,7 @@ def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
 
 @contextmanager
 def connect_to(host: str, port: int, config: Mapping[str, str]) -> Iterator[Connection]:
-    """A connection to one broker, logged in."""
+    """Yield a connection to one broker, logged in."""
     with _open(host, port, config) as stream:
         yield _ready(stream, config)
 
@@ -356,13 +356,13 @@ def _short(text: str) -> bytes:
 
 
 def compact_text(text: str) -> bytes:
-    """A text of a flexible version (KIP-482)."""
+    """Return a text of a flexible version (KIP-482)."""
     data = text.encode()
     return _compact_size(len(data)) + data
 
 
 def compact_array(items: Sequence[bytes]) -> bytes:
-    """An array of a flexible version (KIP-482)."""
+    """Return an array of a flexible version (KIP-482)."""
     return _compact_size(len(items)) + b"".join(items)
 
 

@@ -28,7 +28,7 @@ BATCHING_LIMITS = (
 
 
 def verdicts(tunings: Sequence[Tuning]) -> list[str]:
-    """A sentence for each client: what to set, and what it gains over the defaults."""
+    """Return a sentence for each client: what to set, and what it gains over the defaults."""
     return [f"{tuning.client}: {_verdict(tuning)}" for tuning in tunings]
 
 
@@ -55,7 +55,7 @@ def _figures(trial: Trial, tuning: Tuning) -> str:
 
 
 def remark(trial: Trial, tuning: Tuning) -> str:
-    """What a trial stands out for."""
+    """Return what a trial stands out for."""
     parts = ["best"] if trial == tuning.best else []
     parts += ["default"] if trial == tuning.default else []
     if trial.refused:
@@ -66,7 +66,7 @@ def remark(trial: Trial, tuning: Tuning) -> str:
 
 
 def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
-    """The same as data; a latency is null where no record was acknowledged."""
+    """Return the same as data; a latency is null where no record was acknowledged."""
     clients = [
         {
             "client": tuning.client,
@@ -126,7 +126,7 @@ HEIGHT = 320.0
 
 
 def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
-    """A page with the settings that were tried for one client or more.
+    """Return a page with the settings that were tried for one client or more.
 
     Its picture has trials over latency and requests a second; one without an answer is left out.
     """
@@ -171,7 +171,7 @@ class Case(NamedTuple):
 
 
 def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
-    """Each class under the name that a reader sees."""
+    """Return each class under the name that a reader sees."""
     return {
         "lost": assessment.lost,
         "twice": assessment.duplicated,
@@ -182,7 +182,7 @@ def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
 
 
 def verdict(case: Case, assessment: DeliveryAssessment) -> str:
-    """One sentence: the settings, and what happened to how many batches."""
+    """Return one sentence: the settings, and what happened to how many batches."""
     settings = case.settings
     used = ", ".join(
         [
@@ -198,7 +198,7 @@ def verdict(case: Case, assessment: DeliveryAssessment) -> str:
 
 
 def assumptions(case: Case) -> list[str]:
-    """What the figures rest on."""
+    """Return what the figures rest on."""
     times, faults = case.times, case.faults
     pace = (
         f"a batch every {times['interval_ms']:g} ms, {times['round_trip_ms']:g} ms to the leader and back, "
@@ -215,7 +215,7 @@ def assumptions(case: Case) -> list[str]:
 
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
-    """The same as data."""
+    """Return the same as data."""
     faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
     values = {

@@ -69,7 +69,7 @@ class SharePartition:
         return self._end - self._start + 1
 
     def acquire(self, most: int, now_ms: float) -> Lease:
-        """What a fetch for `most` records gets; it may be more, as batches are acquired whole."""
+        """Return what a fetch for `most` records gets; it may be more, as batches are acquired whole."""
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
@@ -86,7 +86,7 @@ class SharePartition:
         return lease
 
     def _take(self, base: int, last: int, wanted: int, size: int) -> Iterator[int]:
-        """The offsets that a fetch gets that reads the log from `base` to `last`."""
+        """Yield the offsets that a fetch gets that reads the log from `base` to `last`."""
         count = 0
         for batch in self._batches:
             if batch.last < base:
@@ -111,7 +111,7 @@ class SharePartition:
             yield from self._extend(first, min(end, last), size)
 
     def _isolate(self, free: list[int], size: int) -> Iterator[int]:
-        """The fewer records the oftener they were delivered, and each alone the last time."""
+        """Yield the fewer records the oftener they were delivered, and each alone the last time."""
         most = 0
         for number, offset in enumerate(free):
             excess = self.deliveries[offset] - self._throttled
@@ -125,7 +125,7 @@ class SharePartition:
                 return
 
     def _extend(self, first: int, last: int, size: int) -> range:
-        """New batches of `size` records or more; each ends where one of the log does."""
+        """Return new batches of `size` records or more; each ends where one of the log does."""
         at = first
         for base in range(first, last + 1, self._log_batch):
             if base - at >= size:

@@ -30,7 +30,7 @@ _LOCK = "group.share.record.lock.duration.ms"
 
 
 def share_json(assessment: ShareAssessment) -> str:
-    """The assessment as data; a time that has no end is null."""
+    """Return the assessment as data; a time that has no end is null."""
     values = {
         "format_version": FORMAT_VERSION,
         "group": finite(asdict(assessment.result.group)),
@@ -38,7 +38,8 @@ def share_json(assessment: ShareAssessment) -> str:
         "healthy": _figures(assessment.healthy),
         "lock_that_suffices_ms": assessment.lock_ms,
         "by_members": [
-            {"members": each.group.members, "per_second": each.per_second} for each in assessment.by_members
+            {"members": member.group.members, "per_second": member.per_second}
+            for member in assessment.by_members
         ],
         "assumed": [*ASSUMED],
     }
@@ -106,7 +107,7 @@ def _advice(assessment: ShareAssessment) -> Iterator[str]:
 
 
 def _cost(result: ShareResult, healthy: ShareResult) -> str:
-    """What special records cost together."""
+    """Return what special records cost together."""
     more = count(result.redeliveries - healthy.redeliveries, "redelivery", "redeliveries")
     longer = duration(max(0.0, 1_000 * (result.seconds - healthy.seconds)))
     return f"what is special about records costs {more} and {longer}"

@@ -124,17 +124,17 @@ class ShareResult(NamedTuple):
 
 
 def simulate_share(group: ShareGroup) -> ShareResult:
-    """What becomes of a share group's records, until each has its final state or no member is alive."""
+    """Return what becomes of a share group's records, until each has its final state or no member is alive."""
     return _Run(group).result()
 
 
 def lock_that_suffices(group: ShareGroup) -> float:
-    """The milliseconds that `lock_ms` has to exceed for no lock of a healthy record to end too early."""
+    """Return the milliseconds that `lock_ms` has to exceed for no lock of a healthy record to end too early."""
     return simulate_share(replace(group, lock_ms=inf)).longest_hold_ms
 
 
 def members_that_help(group: ShareGroup) -> list[ShareResult]:
-    """The group with one member, two and so on, while another brings at least half of what the first does.
+    """Return the group with one member, two and so on, while another brings at least half of what the first does.
 
     There are as many records as give each member that the locks leave room for ten polls.
     """
@@ -167,7 +167,7 @@ class ShareAssessment(NamedTuple):
 
 
 def assess_share(group: ShareGroup) -> ShareAssessment:
-    """A group as it is, the lock that suffices, how many members help, and what special records cost.
+    """Return a group as it is, the lock that suffices, how many members help, and what special records cost.
 
     >>> assess_share(ShareGroup(members=2, records=100, max_poll_records=10, process_ms=20)).lock_ms
     205.0

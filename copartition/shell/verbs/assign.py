@@ -64,8 +64,12 @@ def assign(
         from assignors import list_assignors  # noqa: PLC0415 - help does without
 
         rows = [
-            (each.name, each.origin, f"broken: {each.fault}" if each.fault else each.summary)
-            for each in list_assignors()
+            (
+                list_assignor.name,
+                list_assignor.origin,
+                f"broken: {list_assignor.fault}" if list_assignor.fault else list_assignor.summary,
+            )
+            for list_assignor in list_assignors()
         ]
         output.print_rows([dict(zip(("name", "origin", "summary"), row, strict=True)) for row in rows])
         return

@@ -66,13 +66,13 @@ def coordinator(
     places = {id_: coordinator_partition(id_, partitions or PARTITIONS) for id_ in ids}
     kind = "transactional id" if transactional else "group"
     rows: list[dict[str, object]] = []
-    for each, place in places.items():
+    for name, place in places.items():
         broker = leaders[place] if leaders else None
         if output.form == "json":
-            row: dict[str, object] = {"id": each, "topic": topic, "partition": place}
+            row: dict[str, object] = {"id": name, "topic": topic, "partition": place}
             leader: object = broker and broker._asdict()
         else:
-            row = {kind: each, "partition": f"{topic}-{place}"}
+            row = {kind: name, "partition": f"{topic}-{place}"}
             leader = f"{broker.address} ({broker.id})" if broker else "nobody"
         rows.append({**row, "coordinator": leader} if leaders else row)
     output.print_rows(rows)

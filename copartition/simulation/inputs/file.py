@@ -40,7 +40,7 @@ from partitioning.kit.limits import MAX_TOPIC_NAME
 
 
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
-    """The scenario with other settings, costs and load; all else is as it was.
+    """Return the scenario with other settings, costs and load; all else is as it was.
 
     `changes` are settings by Kafka's names, or fields as `costs.assign_ms` and `load.rate`, and their values
     as JSON or text; a name that is neither and an impossible value raise `ScenarioError`.
@@ -57,7 +57,7 @@ def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
 
 
 def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as the values of a file, from which `Scenario.from_dict` makes an equal one."""
+    """Return the scenario as the values of a file, from which `Scenario.from_dict` makes an equal one."""
     values = {
         "name": scenario.name,
         "topics": {topic.name: _topic_value(topic) for topic in scenario.topics},
@@ -78,7 +78,7 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
 
 
 def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
-    """The fields of a dataclass that are not as they are by default."""
+    """Return the fields of a dataclass that are not as they are by default."""
     kinds = kinds_of(type(value))
     return {
         field.name: kinds[field.name].write(own)
@@ -147,7 +147,7 @@ _CONSUMER = {"$ref": "#/definitions/Consumer"}
 
 
 def scenario_schema() -> dict[str, Any]:
-    """The JSON Schema of a scenario file; of draft 7, which editors know."""
+    """Return the JSON Schema of a scenario file; of draft 7, which editors know."""
     consumer, costs, load, settings, whole = map(_object, (Consumer, Costs, Load, Settings, Scenario))
     alike = {name: of for name, of in consumer["properties"].items() if name not in {"name", "beat_ms"}}
     several = object_of(alike | {"count": MEMBERS.schema, "prefix": TEXT.schema}, ["count"])

@@ -61,7 +61,7 @@ class LogEntry:
         at_ms: when.
         what: what kind of thing: an event of the scenario ("leave"), or what the group made of it:
             "rebalance", "generation", "session-expired", "fenced", "commit-refused", ...
-        subject: the consumer or topic; None where it is the group.
+        subject: the consumer or topic; None if it is the group.
         detail: values that belong to it, JSON types only.
     """
 
@@ -78,7 +78,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run as a flat row of numbers; those of records are None where the scenario has no load.
+    """One run as a flat row of numbers; those of records are None if the scenario has no load.
 
     Attributes:
         seed: the scenario's.
@@ -141,7 +141,7 @@ class SimulationResult:
 
     Attributes:
         scenario: what was run.
-        start: the stable group at time 0 as if a rebalance had just made it; None where the group was empty.
+        start: the stable group at time 0 as if a rebalance had just made it; None if the group was empty.
         rebalances: every completed rebalance, in order.
         recording: gives every partition's life.
         summary: the run in numbers.
@@ -181,7 +181,10 @@ class SimulationResult:
         return (self.start, *self.rebalances) if self.start else self.rebalances
 
     def overload_after(self, step: int) -> str:
-        """Which consumer reads most beyond its capacity after `steps[step]`, in words; empty if none does."""
+        """Return which consumer reads most beyond its capacity after `steps[step]`, in words.
+
+        Empty if none does.
+        """
         if not self.steps or self.records is None:
             return ""
         consumers = self.steps[step].consumers
@@ -190,7 +193,7 @@ class SimulationResult:
         first = bounds(np.array(list(map(len, rates)), np.intp))
         rate = np.concatenate([np.empty(0), *rates])[first[topic] + number]
         totals = np.bincount(member, rate, len(members))
-        capacity = np.array([self.scenario.capacity_of(consumers[each]) for each in members])
+        capacity = np.array([self.scenario.capacity_of(consumers[member]) for member in members])
         excess = totals / capacity
         if excess.max(initial=0.0) <= 1 + 1e-9:  # sums of rates are rounded
             return ""
@@ -226,7 +229,7 @@ class _Limit(NamedTuple):
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value, one that a run had, that so many per cent of the runs do not exceed."""
+    """Return the value, one that a run had, that so many per cent of the runs do not exceed."""
     return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
 
 
@@ -246,7 +249,7 @@ def check(
         figures = [(getattr(summary, limit.figure), [summary]) for summary in summaries]
         if limit.percent is not None:
             figures = [(percentile([value for value, _ in figures], limit.percent), [])]
-        others = [each for each in figures if not COMPARISONS[limit.comparison](each[0], limit.value)]
+        others = [figure for figure in figures if not COMPARISONS[limit.comparison](figure[0], limit.value)]
         if others:
             because = blame(limit.figure, [summary for _, of in others for summary in of])
             value = _value_text(limit.figure, others[0][0])
@@ -296,7 +299,10 @@ def _blame(result: SimulationResult, figure: str) -> str:
 
 
 def longest_pause(timeline: Timeline, longest_ms: float) -> str:
-    """Which partition was not read for so long, when and why: "; orders-3 from 1 s to 5 s: w-1 left"."""
+    """Return which partition was not read for so long, when and why: "; orders-3 from 1 s to 5 s.
+
+    W-1 left".
+    """
     partitions, starts, ends = timeline.pauses()
     if len(starts) == 0:
         return ""
