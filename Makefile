@@ -8,11 +8,14 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
+# A recipe that pipes what pip says into awk must fail if pip does.
+SHELL := bash
+
 # Without bytecode every worker of the tests, and every Python that Spark starts, compiles all it imports again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test failed slow nightly durations test-matrix lint types check bench fuzz faults loop-faults wrapper-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
+.PHONY: help setup demo quick test failed slow nightly test-matrix lint types check bench fuzz faults loop-faults wrapper-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,41 +27,38 @@ $(READY): dev.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "copartition needs Python 3.11 or newer; '$(PYTHON)' is not on the PATH." >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "copartition needs Python 3.11 or newer; $$($(PYTHON) --version) is too old. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	@rm -f $(READY)
-	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@echo "Setting up $(VENV), once: about a minute, $$(grep -c '^[a-z].*==' dev.lock) packages to fetch and to install"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r dev.lock
+	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r dev.lock | awk \
+	  '/^Collecting/ {print "  fetching " $$2} /^Installing collected/ {print "  installing what was fetched"} {fflush()}'
+	@echo "  installing copartition, editable"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
 demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
 	@$(BIN)/python -m examples.flights
 
-PYTEST = $(BIN)/python -m pytest --benchmark-skip -o console_output_style=classic
+PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile --durations 10 -o console_output_style=classic
 # No live test runs in the quick tier that would be tried again.
-QUICK = $(PYTEST) --tier quick --processes auto -p no:rerunfailures
+QUICK = $(PYTEST) --tier quick --numprocesses auto -p no:rerunfailures
 T ?=
 
-quick: $(READY)  ## run what needs nothing but Python: 30 seconds; T=path for a part
+quick: $(READY)  ## run what needs nothing but Python: 80 s of CPU, 40 s on two idle cores; T=path for a part
 	@$(QUICK) $(T)
 
-# Most of these tests wait for a broker or for Spark: more processes than cores.
+# Most of these tests wait for a broker or for Spark: more workers than cores.
 test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real servers need Java 17 and Maven; T=path for a part
-	@$(PYTEST) --tier test --processes 5 -m "not tooling" $(T)
+	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
-	@$(PYTEST) --tier test --processes 5 -m "not tooling" --failed-first $(T)
+	@$(PYTEST) --tier test --numprocesses 5 -m "not tooling" --failed-first $(T)
 
 # Searches of Hypothesis that need only Python are wider here than in `make test`, and recorded scenarios all run.
 slow: $(READY)  ## run what `make test` leaves out because it takes long
-	@$(PYTEST) --tier ci --processes 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
+	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or tooling or (hypothesis and not live)) and not nightly" $(T)
 
 nightly: $(READY)  ## run in full what `make slow` runs some of
-	@$(PYTEST) --tier ci --processes 4 -m nightly $(T)
-
-durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
-	@$(PYTEST) --tier ci --processes 2 --record-durations
-	@$(PYTEST) --tier test --processes 2 --record-durations
-	@$(QUICK) --record-durations
+	@$(PYTEST) --tier ci --numprocesses 4 -m nightly $(T)
 
 lint: $(READY)  ## check style, and who imports whom
 	@$(BIN)/ruff check .

@@ -15,7 +15,7 @@ from assignors.partition_list import NOTHING, PartitionColumns, PartitionList, a
 from assignors.registry import is_built_in
 from partitioning.errors import AssignmentError, AssignorError, BrokenPluginError
 from partitioning.kit.columns import bounds
-from partitioning.registry import call_plug_in
+from partitioning.plug_ins import call_plug_in
 
 
 def ask(assignor: Assignor, group: Group) -> Assignment:

@@ -1,6 +1,7 @@
 """The names that the package has for everybody; errors are in `partitioning.errors`."""
 
-from assignors.explain import Explainer, Explanation, explain
+from assignors.connect import ConnectRound
+from assignors.explanation import Explainer, Explanation, explain
 from assignors.group import Assignment, AssignmentArrays, Group, Member, StickyUserData, Topic
 from assignors.interface import (
     Assignor,
@@ -23,19 +24,18 @@ from assignors.protocol import (
     encode_subscription,
 )
 from assignors.registry import get_assignor, list_assignors, register_assignor
-from assignors.rules.connect import ConnectRound
-from assignors.rules.simple import ShareAssignment, SimpleAssignor
-from assignors.rules.streams_application import ProcessAssignment
-from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
-from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
-from assignors.rules.streams_sticky import (
+from assignors.share import ShareAssignment, SimpleAssignor
+from assignors.state import GroupState, MemberIdentity
+from assignors.streams.application import ProcessAssignment
+from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
+from assignors.streams.sticky import (
     StreamsAssignment,
     StreamsGroup,
     StreamsMember,
     StreamsStickyAssignor,
     Subtopology,
 )
-from assignors.state import GroupState, MemberIdentity
 
 __all__ = [  # noqa: RUF022 - in the order in which people need them
     "get_assignor",

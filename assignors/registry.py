@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from assignors.connect import ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
@@ -9,8 +10,6 @@ from assignors.strategies import (
     AiokafkaRoundRobinAssignor,
     AiokafkaStickyAssignor,
     BrokerRangeAssignor,
-    ConnectEagerAssignor,
-    ConnectIncrementalAssignor,
     CooperativeStickyAssignor,
     KafkaPythonCooperativeStickyAssignor,
     KafkaPythonRangeAssignor,
@@ -24,7 +23,8 @@ from assignors.strategies import (
 )
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.errors import CopartitionError
-from partitioning.registry import Registry, StrategyInfo
+from partitioning.plug_ins import PlugIns, StrategyInfo
+from partitioning.registry import Registry
 
 _OURS: dict[str, type[Assignor]] = {
     assignor.name: assignor
@@ -54,9 +54,7 @@ _OURS: dict[str, type[Assignor]] = {
 _CLIENTS = ("librdkafka", "kafka-python", "aiokafka")  # with rules of their own under Java's names
 
 _REGISTRY: Registry[Assignor] = Registry(
-    "assignor",
-    "copartition.assignors",
-    Assignor,
+    PlugIns("assignor", "copartition.assignors", Assignor),
     _OURS,
     {
         name: f"built-in, of {'Kafka Connect' if client == 'connect' else client}"
@@ -125,7 +123,7 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
     Raises:
         StrategyConflictError: the name is taken.
     """
-    _REGISTRY.register(name, factory)
+    _REGISTRY.plug_ins.register(name, factory)
 
 
 def is_built_in(assignor: Assignor) -> bool:

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.explain import Explainer
+from assignors.explanation import Explainer
 from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from partitioning.errors import SourceError
@@ -38,6 +38,9 @@ class MemberIdentity(NamedTuple):
         host: address of the consumer.
         topics: what it subscribes to; None if nobody said.
         rack: `client.rack`.
+        protocol: what the member was seen to speak: "consumer" (KIP-848), "classic" in a group of the
+            consumer protocol, or "cooperative" in a classic group, because it kept partitions when it joined
+            again; None if nobody said.
     """
 
     id: str
@@ -46,6 +49,7 @@ class MemberIdentity(NamedTuple):
     host: str | None = None
     topics: tuple[str, ...] | None = None
     rack: str | None = None
+    protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +72,8 @@ class GroupState:
         complete: whether every partition of the topics has a row; if not, a missing one may exist.
         members_complete: whether every member is in `members`; if not, a member without partitions may be
             in the group unseen.
+        unlisted: how many members the source counts and does not list; each has no partition. 0 if it counts
+            none or lists all.
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
         strategy: the assignor that the group uses, such as "range", where known.
@@ -85,7 +91,9 @@ class GroupState:
             rests on this state rests on that.
         explainer: tells why each partition is where it is, for a state that an assignor planned.
         way: what happens on the way to a planned state where that is more than one step: the `Event`s of
-            `copartition.diff.stops`, which this package does not know.
+            `copartition.assignment_diff.stops`, which this package does not know.
+        moves: the fewest and the most partitions that move over the ids that were tried, for a planned state
+            that depends on ids that nobody knows; None for any other state, or if too few could be tried.
     """
 
     members: tuple[MemberIdentity, ...]
@@ -96,6 +104,7 @@ class GroupState:
     lag: NDArray[np.int64] | None = None
     complete: bool = False
     members_complete: bool = True
+    unlisted: int = 0
     name: str | None = None
     status: str | None = None
     strategy: str | None = None
@@ -110,6 +119,7 @@ class GroupState:
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
     way: tuple[Any, ...] = ()
+    moves: tuple[int, int] | None = None
 
     @property
     def highest_counts(self) -> NDArray[np.int64]:

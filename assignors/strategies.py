@@ -19,19 +19,13 @@ from assignors.partition_list import PartitionList
 from assignors.protocol import encode_sticky_user_data
 from assignors.rules import aiokafka, cooperative_sticky, kafka_python, sticky
 from assignors.rules.broker_range import assign_broker_range
-from assignors.rules.connect import (
-    ConnectMemory,
-    ConnectRound,
-    assign_connect_eager,
-    assign_connect_incremental,
-)
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
 from assignors.rules.librdkafka_sticky import assign_librdkafka_cooperative_sticky
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
 from assignors.rules.sticky import DEFAULT_GENERATION, MemberData, assign_sticky, max_generation_of
 from assignors.rules.uniform import assign_uniform
-from partitioning.errors import AssignorError, InvalidConfigError
+from partitioning.errors import AssignorError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -246,70 +240,3 @@ class BrokerRangeAssignor(_Stateless):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
     columns = staticmethod(columns_of_broker_range)
     rule = staticmethod(assign_broker_range)
-
-
-class ConnectEagerAssignor:
-    """Kafka Connect's `connect.protocol=eager`: connectors, then tasks, in one circle over the workers.
-
-    A connector is a topic, a task a partition of it; the connector itself is partition 0 of a topic
-    "connector:" and its name. Workers take whatever they are given, whatever `Member.topics` says.
-    """
-
-    name: ClassVar[str] = "connect-eager"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
-
-    def assign(self, group: Group) -> Assignment:
-        """Decide who runs what, in each worker's order.
-
-        InvalidGroupError for "connector:..." of no connector.
-        """
-        return assign_connect_eager(group)
-
-
-class ConnectIncrementalAssignor:
-    """Kafka Connect's default: moves little, and lets the tasks of a lost worker wait for it (KIP-415).
-
-    Topics are as for "connect-eager"; `Member.owned` is what a worker runs.
-
-    Args:
-        max_delay_ms: `scheduled.rebalance.max.delay.ms`.
-
-    Raises:
-        InvalidConfigError: it is below 0.
-    """
-
-    name: ClassVar[str] = "connect-incremental"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
-
-    def __init__(self, max_delay_ms: int = 300_000) -> None:
-        if max_delay_ms < 0:
-            raise InvalidConfigError(f"max_delay_ms is {max_delay_ms}; give 0 or more milliseconds")
-        self._max_delay_ms = max_delay_ms
-        self._memory = ConnectMemory()
-        self._now_ms = 1
-
-    def assign(self, group: Group) -> Assignment:
-        """Decide who runs what after the next round, which comes when the delay of the last one is over.
-
-        Raises:
-            InvalidGroupError: a topic "connector:..." that stands for no connector.
-        """
-        return self.assign_at(group, self._now_ms + self._memory.delay_ms).assignment
-
-    def assign_at(self, group: Group, now_ms: int, generation: int | None = None) -> ConnectRound:
-        """Decide one round at a time of the leader's clock: what is revoked, and how long what is lost waits.
-
-        Args:
-            group: its generation is the last one that the leader completed, as `Group.next` has it.
-            now_ms: the leader's clock, above 0.
-            generation: the generation of this round; None: the one after the group's.
-
-        Raises:
-            InvalidGroupError: a topic "connector:..." that stands for no connector.
-        """
-        generation = group.generation + 1 if generation is None else generation
-        self._now_ms = now_ms
-        answer, self._memory = assign_connect_incremental(
-            group, self._memory, now_ms, self._max_delay_ms, generation
-        )
-        return answer

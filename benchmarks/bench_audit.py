@@ -20,7 +20,7 @@ import confluent_kafka
 import numpy as np
 
 from benchmarks.audits.filling import filled
-from copartition.topics.audit.reader import FETCHING
+from copartition.audit.reader import FETCHING
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ while read < records:
     read += len(consumer.consume(10_000, 0.1))
 """
 AUDIT = """
-from copartition.topics.audit.topic_audit import Selection
-from copartition.topics.cluster import audit_topic
+from copartition.audit.topic_audit import Selection
+from copartition.audit.cluster import audit_topic
 begun = clock()
 audit = audit_topic(topic, {"bootstrap.servers": servers}, Selection(full=True))
 assert (audit.certainty, audit.coverage.read) == ("sure", records), audit
@@ -132,7 +132,7 @@ def test_a_sample_of_many_partitions_answers_in_seconds(benchmark: BenchmarkFixt
     with Broker() as own:
         kafka = Kafka(own.bootstrap_servers)
         topic = filled(kafka, MANY_PARTITIONS, users(SAMPLED_RECORDS))
-        run = "from copartition.cli import copartition; copartition()"
+        run = "from copartition.shell import copartition; copartition()"
         command = [sys.executable, "-c", run, "audit", topic, "-b", kafka.bootstrap_servers]
         done = benchmark.pedantic(
             lambda: subprocess.run(command, capture_output=True, check=False, text=True, cwd=ROOT), rounds=3

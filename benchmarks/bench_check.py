@@ -34,8 +34,8 @@ ROOT = Path(__file__).parents[1]
 
 PROCESS = """
 import json, sys, time
-from copartition.topics.audit.topic_audit import Selection
-from copartition.topics.cluster import check_topics
+from copartition.audit.topic_audit import Selection
+from copartition.check.cluster import check_topics
 begun = time.perf_counter(), time.process_time()
 check = check_topics(sys.argv[2:], {"bootstrap.servers": sys.argv[1]}, Selection(full=True))
 taken = [after - before for before, after in zip(begun, (time.perf_counter(), time.process_time()))]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARTITIONS, MEMBERS, TOPICS = 100_000, 2_000, 20
 ROUNDS = 5
 SAVED = Path(__file__).with_name("commands.md")
-DIFF = "from copartition.cli import assignment_diff as main; main()"
+DIFF = "from copartition.shell import assignment_diff as main; main()"
 BARE = 5
 """As many bare interpreters may help take."""
 

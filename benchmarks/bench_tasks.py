@@ -13,10 +13,10 @@ import pytest
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.answers import by_topic
-from assignors.rules.simple import SimpleAssignor
-from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
-from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
-from assignors.rules.streams_sticky import StreamsStickyAssignor
+from assignors.share import SimpleAssignor
+from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
+from assignors.streams.sticky import StreamsStickyAssignor
 from benchmarks.bench_assignors import EVENTS, Jvm, Table, table  # noqa: F401 - a fixture
 from tests.support.oracle import Oracle
 from tests.support.tasks import (

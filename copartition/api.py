@@ -1,6 +1,6 @@
 """The names that the package has for everybody."""
 
-from copartition.diff import AssignmentDiff, diff
+from copartition.assignment_diff.compare import AssignmentDiff, diff
 from copartition.simulation import Scenario, SimulationResult, simulate, simulate_seeds
 from partitioning.errors import DiffError, ScenarioError, SourceError
 

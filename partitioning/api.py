@@ -17,8 +17,8 @@ from partitioning.interface import (
 )
 from partitioning.keys import KeyColumn, Keys, key_column
 from partitioning.placement import coordinator_partition, murmur2_batch, partition_batch, partition_for_key
+from partitioning.plug_ins import StrategyInfo
 from partitioning.profiles import PROFILES
-from partitioning.registry import StrategyInfo
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from functools import partial
 
 from partitioning.interface import Partitioner
+from partitioning.plug_ins import PARTITIONERS, StrategyInfo
 from partitioning.profiles import PROFILES, Profile
 from partitioning.random_choice import RandomChoice
-from partitioning.registry import Registry, StrategyInfo
+from partitioning.registry import Registry
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import DefaultHash, Sticky, StickyByTime, StickyPerBatch
 
@@ -49,11 +50,6 @@ def list_partitioners() -> list[StrategyInfo]:
     return _REGISTRY.infos()
 
 
-def plug_in_names() -> list[str]:
-    """Return every partitioner by name that is not ours, whether it can be used or not; nothing is loaded."""
-    return _REGISTRY.plug_ins()
-
-
 def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None:
     """Make a partitioner known by name in this process.
 
@@ -70,7 +66,7 @@ def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None
     Raises:
         StrategyConflictError: the name is taken.
     """
-    _REGISTRY.register(name, factory)
+    PARTITIONERS.register(name, factory)
 
 
 def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
@@ -80,9 +76,7 @@ def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
 
 
 _REGISTRY: Registry[Partitioner] = Registry(
-    "partitioner",
-    "copartition.partitioners",
-    Partitioner,
+    PARTITIONERS,
     {
         "default": DefaultHash,
         "sticky": Sticky,

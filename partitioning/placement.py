@@ -15,8 +15,8 @@ from partitioning.hashing.modulo import partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
 from partitioning.keys import KeyColumn, Keys, advice, key_column
+from partitioning.plug_ins import PARTITIONERS, call_plug_in
 from partitioning.profiles import PROFILES, Profile, Rule, find_profile
-from partitioning.registry import call_plug_in
 from partitioning.topic_partition import checked_partition_count
 
 
@@ -59,11 +59,9 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
 
 @cache
 def _plug_in(name: str) -> PlacesByKey:
-    from partitioning.partitioners import get_partitioner, plug_in_names  # noqa: PLC0415 - they place by us
-
-    if name not in plug_in_names():
+    if name not in PARTITIONERS.names():
         find_profile(name)  # which says what there is
-    partitioner = get_partitioner(name)
+    partitioner = PARTITIONERS.get(name)
     if not isinstance(partitioner, PlacesByKey):
         raise UnknownStrategyError(
             f"partitioner {name!r} does not place by key alone (it has no `place_keys`), so a key and "

@@ -87,9 +87,9 @@ _MEANT = {
 
 
 def _no_profile(name: str) -> UnknownStrategyError:
-    from partitioning.partitioners import plug_in_names  # noqa: PLC0415 - profiles are partitioners, too
+    from partitioning.plug_ins import PARTITIONERS  # noqa: PLC0415 - executors place keys without plug-ins
 
-    plug_ins = plug_in_names()
+    plug_ins = PARTITIONERS.names()
     if name in plug_ins:
         return UnknownStrategyError(
             f"{name!r} is a plug-in, and this needs the hash of a client's own rule; plug-ins that place by "

@@ -7,11 +7,11 @@ from functools import reduce
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.conclusion import conclude
-from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import Coverage, TopicAudit
-from copartition.topics.join.judge import judge
-from copartition.topics.join.verdict import JoinVerdict, KeyApart, KeyProof, differing_places
+from copartition.audit.conclusion import conclude
+from copartition.audit.tally import Tally
+from copartition.audit.topic_audit import Coverage, TopicAudit
+from copartition.check.judge import judge
+from copartition.check.verdict import JoinVerdict, KeyApart, KeyProof, differing_places
 from partitioning.errors import InvalidConfigError
 from spark_integration.auditing.plan import audit_records, checked_records
 from spark_integration.errors import NotCoPartitionedError, PartitionCountError

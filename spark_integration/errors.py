@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Row
 
-from copartition.topics.join.verdict import JoinVerdict
+from copartition.check.verdict import JoinVerdict
 from partitioning.errors import CopartitionError, InvalidConfigError
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.topic_audit import HotKey
+from copartition.audit.topic_audit import HotKey
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth
 from spark_integration.columns import kafka_partition

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
-from tests.support import prerequisites, processes, second_tries, tiers
+from tests.support import prerequisites, schedule, second_tries, tiers
 from tests.support.servers import OneOfEach
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.add_options(parser)
-    processes.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,11 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     starts = {"broker": own_broker, "secured": _secured_broker, "encrypted": _encrypted_broker}
     config.pluginmanager.register(tiers, "tiers")
-    config.pluginmanager.register(processes, "running in processes")
     config.pluginmanager.register(prerequisites, "prerequisites")
     config.pluginmanager.register(second_tries, "second tries")
+    config.pluginmanager.register(schedule, "schedule")
     if tiers.tier() != "quick":  # where no test may ask for one
-        config.pluginmanager.register(OneOfEach(starts), "servers")
+        config.pluginmanager.register(OneOfEach(config, starts), "servers")
 
 
 @contextmanager
@@ -64,7 +63,7 @@ def _encrypted_broker() -> AbstractContextManager[Any]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_folders_of_the_fuzzer_left() -> Iterator[None]:
-    """Remove them at the end: a process of the quick tier ends without what Python does at an exit."""
+    """Remove them at the end: a worker may end without what Python does at an exit."""
     yield
     for name in [name for name in sys.modules if name.startswith("tools.fuzz.")]:
         if folder := getattr(sys.modules[name], "FOLDER", None):

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pkgutil
 
 import pytest
 
@@ -9,9 +10,11 @@ import assignors.registry
 import partitioning.partitioners
 import spark_integration
 from partitioning import errors
+from partitioning.kit.packages import public_names
 from tests.support.docstrings import assert_shown, docstrings, examples
 
 PACKAGES = ("partitioning", "assignors", "copartition")
+ROOMS = ("assignment_diff", "groups", "models", "simulate_scenarios", "simulation")
 NAMES = [
     f"{package}.{name}"
     for package in PACKAGES
@@ -25,7 +28,7 @@ NAMES = [
 def registries(monkeypatch):
     """What an example registers is forgotten."""
     for registry in (partitioning.partitioners._REGISTRY, assignors.registry._REGISTRY):
-        monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+        monkeypatch.setattr(registry.plug_ins, "_registered", dict(registry.plug_ins._registered))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,3 +63,13 @@ def test_public_names_are_listed_once_and_before_any_is_loaded(package):
     module = importlib.import_module(package)
     assert len(module.__all__) == len(set(module.__all__))
     assert {*dir(module)} >= {*module.__all__}
+
+
+@pytest.mark.parametrize(
+    "package", [*PACKAGES, *(f"copartition.{room}" for room in ROOMS), "spark_integration"]
+)
+def test_no_public_name_is_that_of_a_module(package):
+    module = importlib.import_module(package)
+    names = public_names(module)
+    assert len(names) > 5
+    assert {*names}.isdisjoint(name for _, name, _ in pkgutil.iter_modules(module.__path__))

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Shake as often as asked; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.shake", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=5)
     parser.add_argument("--select", default="live", help="a marker expression, as for pytest -m")
     parser.add_argument("tests", nargs="*", help="paths; by default all tests")
     chosen = parser.parse_args(arguments)
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder, busy_cores():
         for number in range(1, chosen.rounds + 1):
             report = Path(folder) / f"round-{number}.xml"
-            last_line = run_once(chosen.tests, chosen.select, chosen.processes, report)
+            last_line = run_once(chosen.tests, chosen.select, chosen.workers, report)
             for test, traceback in failures_in(report):
                 failures[test].append((number, traceback))
                 print(f"  FAILED {test}")
@@ -51,19 +51,18 @@ def main(arguments: list[str] | None = None) -> int:
     return bool(failures)
 
 
-def run_once(tests: list[str], select: str, processes: int, report: Path) -> str:
+def run_once(tests: list[str], select: str, workers: int, report: Path) -> str:
     """One round; the last line that pytest prints.
 
     Raises:
         SystemExit: pytest could not run, or ran no test.
     """
     command = [sys.executable, "-m", "pytest", "-q", "--benchmark-skip", "-p", "no:cacheprovider", *tests]
-    command += ["-m", select, "--processes", str(processes), f"--junitxml={report}"]
-    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    command += ["-p", "no:rerunfailures", "-m", select, f"--junitxml={report}"]
+    command += ["--numprocesses", str(workers), "--dist", "loadfile"]
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=environment,
         capture_output=True,
         encoding="utf-8",
         errors="replace",

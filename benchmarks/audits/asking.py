@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copartition.topics.audit.conclusion import conclude
-from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import Coverage, pick_records
-from copartition.topics.join.judge import judge
-from copartition.topics.join.proof import KeyComparison
-from tests.copartition.topics.audit.written import count_forms
+from copartition.audit.conclusion import conclude
+from copartition.audit.tally import Tally
+from copartition.audit.topic_audit import Coverage, pick_records
+from copartition.check.judge import judge
+from copartition.check.proof import KeyComparison
+from tests.copartition.audit.written import count_forms
 
 if TYPE_CHECKING:
     from benchmarks.audits.truth import Written
-    from copartition.topics.audit.topic_audit import TopicAudit
-    from copartition.topics.join.verdict import JoinVerdict
+    from copartition.audit.topic_audit import TopicAudit
+    from copartition.check.verdict import JoinVerdict
 
 
 def audit(topic: Written, batch: int | None = None) -> TopicAudit:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.audits.truth import Written
-    from copartition.topics.audit.topic_audit import TopicAudit, Writer
+    from copartition.audit.topic_audit import TopicAudit, Writer
 
 RISK = 1e-6
 """Records say who wrote them where they are there by chance no likelier than this, under any of the rules."""

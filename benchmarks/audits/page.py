@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from benchmarks.audits.comparing import Named
-    from copartition.topics.audit.topic_audit import Writer
+    from copartition.audit.topic_audit import Writer
 
 HEAD = """\
 # Audits and joins, measured

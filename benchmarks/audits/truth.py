@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.audits.cells import PLACED_AS, UNRULED
 from benchmarks.audits.keys import MEANT
-from copartition.topics.audit.topic_audit import Records
+from copartition.audit.topic_audit import Records
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import key_column

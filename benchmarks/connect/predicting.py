@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.strategies import ConnectIncrementalAssignor
+from assignors.connect import ConnectIncrementalAssignor
 from benchmarks.connect.cells import CELLS, HEARTBEAT_MS, SESSION_MS
 from copartition.simulation import Consumer, Costs, Crash, Join, Leave, Scenario, Settings, simulate
 from partitioning.topic_partition import TopicPartition

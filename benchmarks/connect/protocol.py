@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from assignors.rules.connect import CONNECTOR, INSTANCE
+from assignors.connect import CONNECTOR, INSTANCE
 from partitioning.topic_partition import TopicPartition
 
 Tasks = list[TopicPartition]

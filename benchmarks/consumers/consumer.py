@@ -58,7 +58,7 @@ def read(consumer: Consumer, numbers_from: dict[str, int]) -> None:
     offsets: dict[int, list[int]] = {}
     for message in (first, *consumer.consume(1000, 0)):
         if (error := message.error()) is not None:
-            say("error", error=error.name())
+            say("error", error=error.name(), text=error.str())
         else:
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             assert topic is not None

@@ -40,7 +40,8 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 async def consume(settings: dict[str, Any], lines: SimpleQueue[str]) -> None:
     """Read until told to close."""
     config = {name.replace(".", "_"): value for name, value in settings["config"].items()}
-    config[STRATEGY] = choose_assignors(config[STRATEGY], aiokafka_assignors, OWN)
+    if STRATEGY in config:
+        config[STRATEGY] = choose_assignors(config[STRATEGY], aiokafka_assignors, OWN)
     consumer = AIOKafkaConsumer(**config)
     consumer.subscribe(settings["topics"], listener=Listener())
     await consumer.start()

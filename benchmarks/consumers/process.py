@@ -79,8 +79,9 @@ class Member:
         return self._process.poll() is not None
 
     def last_words(self) -> str:
-        """The last line of what the process complained of."""
+        """Return the last line of what the process complained of that is not part of a stack of calls."""
         lines = self._output.with_suffix(".err").read_text().splitlines()
+        lines = [line for line in lines if not line[:1].isspace()]
         return lines[-1] if lines else f"exit code {self._process.poll()}"
 
     def wait_until_over(self) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from benchmarks.delivery.producers import Sending
-    from partitioning.producer import DeliveryResult
-    from partitioning.producer.tuning import Client
+    from copartition.models import DeliveryResult
+    from copartition.models.producer.tuning import Client
 
 Json = dict[str, Any]
 

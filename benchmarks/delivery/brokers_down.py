@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.delivery.cells import BATCHES, Cell, log, log_and_outcomes, settled, wait_for_more
-from partitioning.producer import DeliveryResult, Faults, simulate_delivery
+from copartition.models import DeliveryResult, Faults, simulate_delivery
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from benchmarks.delivery.producers import Sending
-    from partitioning.producer.tuning import Client
+    from copartition.models.producer.tuning import Client
 
 COPIED, TAIL = 6, 9
 """Batches before the first are on both replicas, those up to the second on the leader alone."""

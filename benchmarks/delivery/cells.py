@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from partitioning.producer import (
-    DeliveryResult,
-    DeliverySettings,
-    Fault,
-    Faults,
-    Outcome,
-    simulate_delivery,
-)
+from copartition.models import DeliveryResult, DeliverySettings, Fault, Faults, Outcome, simulate_delivery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.delivery.producers import Sending
-    from partitioning.producer.tuning import Client
+    from copartition.models.producer.tuning import Client
     from tests.support.broker import Kafka
     from tests.support.proxy import Proxy
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.delivery import brokers_down, cells, transactions
-from partitioning.producer import DeliveryResult, Outcome
+from copartition.models import DeliveryResult, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

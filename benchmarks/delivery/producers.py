@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from confluent_kafka import KafkaException, Message, Producer
 
-from partitioning.producer import DeliverySettings, Outcome
+from copartition.models import DeliverySettings, Outcome
 from tests.support import jars
 from tests.support.broker import POM
 
 if TYPE_CHECKING:
-    from partitioning.producer.tuning import Client
+    from copartition.models.producer.tuning import Client
 
 JAVA = [
     "java",

@@ -17,9 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.migrations.walking import MEMBERS, PARTITIONS, Walk, WalkingGroup
-from copartition.groups import Joiner, WhatIf, plan, read_live
-from copartition.migration import plan_migration
+from benchmarks.migrations.walking import MEMBERS, PARTITIONS, WalkingGroup
+from benchmarks.migrations.walks import Walk
+from copartition.assignment_diff import Joiner, WhatIf, plan
+from copartition.groups import read_live
+from copartition.migrate.migration import plan_migration
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ GROUPS = [
     Walk(("aiokafka",), "roundrobin", "range"),
     Walk(("aiokafka",), "sticky", "range"),
 ]
+"""What becomes of each is kept under `_key`."""
 EVENTS = ("rest", "join", "leave", "growth", "deploy", "migration")
 JOINS, LEAVES, GROWN = MEMBERS, 0, PARTITIONS + 3
 Owners = dict[int, str | None]
@@ -161,7 +164,7 @@ def main() -> None:
     chosen = options.parse_args()
     measured: dict[str, list[Json]] = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
     if not chosen.compare:
-        ways = [way for way in GROUPS if chosen.only is None or way.name in chosen.only]
+        ways = [way for way in GROUPS if chosen.only is None or _key(way) in chosen.only]
         with (
             tempfile.TemporaryDirectory(prefix="changes-") as folder,
             Broker("") as broker,
@@ -170,13 +173,17 @@ def main() -> None:
             kafka = Kafka(broker.bootstrap_servers)
 
             def one(way: Walk) -> None:
-                lines = measured[way.name] = _Life(way, kafka, Path(folder)).run()
-                print(way.name, [line["fault"] for line in lines], flush=True)
+                lines = measured[_key(way)] = _Life(way, kafka, Path(folder)).run()
+                print(_key(way), [line["fault"] for line in lines], flush=True)
                 _save(measured)
 
             for finished in [side_by_side.submit(one, way) for way in reversed(ways)]:
                 finished.result()
     PAGE.write_text(page(measured))
+
+
+def _key(way: Walk) -> str:
+    return f"{'+'.join(way.clients)}-{way.before}-{way.after}"
 
 
 def _save(measured: dict[str, list[Json]]) -> None:
@@ -212,7 +219,7 @@ plans that assumed nothing {equal} came true, partition by partition.
 
 def page(measured: dict[str, list[Json]]) -> str:
     """The table, with what matters most in front."""
-    lines = [(way, line) for way in GROUPS for line in measured.get(way.name, ())]
+    lines = [(way, line) for way in GROUPS for line in measured.get(_key(way), ())]
     happened = [line for _, line in lines if line["stopped"] or line["moved"]]
     asked = [line for _, line in lines if "migrate" in line]
     safe = [line for line in asked if line["migrate_code"] == 0]

@@ -1,53 +1,94 @@
-"""The table of ways: what `migrate` says of each, and what became of those that it calls safe."""
+"""The page of the walks: what became of each way, and what `copartition migrate` says of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from benchmarks.migrations.table import rows
+from copartition.migrate.migration import plan_migration
+from partitioning.errors import MigrationError
 
-    from benchmarks.migrations.walking import Walk
-    from copartition.migration import Migration
+Json = dict[str, Any]
 
 _HEAD = """# Ways from one strategy to another
 
-`python -m benchmarks.migrations` walks every way that `copartition migrate` calls safe, with three real
-members on a real broker: one after the other restarts with the settings of each bounce, and after every
-restart all three have to live, hear of no error and share all partitions. `--compare` writes this page again
-from `migrations/measured.json`. kafka-python and aiokafka assign with their own assignors.
+`python -m benchmarks.migrations` walks ways between strategies with three real members on real brokers: they
+are replaced by members with the settings that `copartition migrate` prints, and after every replacement all
+of them have to live, hear of no error and share all partitions. `copartition migrate` decides by what became
+of them (`copartition/migrate/walks.json`). `--compare` writes this page and that file again from
+`migrations/measured.json`.
+
+- **rolling**: one member leaves, then one with the new settings comes. **surge**: one comes, then one leaves.
+  **slow**: one leaves, the others share its partitions, then one comes. **stop**: all leave, then all come.
+- Of the groups of one client that were to be converted to the consumer protocol (KIP-848) half were in their
+  first generation, in which all members had joined at once; in all other groups they joined one by one.
+- Members of a mixture take turns, and the client that is named first led when the first member was replaced.
+- Clients: Java 4.3.1, librdkafka 2.16.0, kafka-python 3.0.12, aiokafka 0.14.0. The last two assign with
+  their own assignors.
+- Before the first bounce to the consumer protocol, members of Java and librdkafka have the timeouts set that
+  have to go. In most walks on 4.3.1 in which members joined one by one they do not: these are of an earlier
+  run.
 
 """
 
-_TITLES = "| from | to | `migrate` says | on a broker |\n|---|---|---|---|\n"
+_AGAIN = """
+## Walked again
+
+The tables have the last walk of each group. These were walked before, and something went wrong then that did
+not happen again:
+
+"""
+
+_TITLES = (
+    "| ways | replaced | Kafka | groups that lived | what happened to the first of the others | `migrate` |\n"
+    "|---|---|---|--:|---|---|\n"
+)
 
 
-def page(ways: Mapping[Walk, Migration], measured: Mapping[str, Mapping[str, Any]]) -> str:
-    """The page, one table a kind of group."""
-    safe = [way for way, migration in ways.items() if migration.obstacle is None]
-    walked = [measured[way.name]["fault"] for way in safe if way.name in measured]
-    came_through = sum(fault is None for fault in walked)
-    parts = [_HEAD, f"**{came_through} of {len(walked)} ways that are called safe came through**"]
-    parts.append(f"; {len(ways) - len(safe)} are refused.\n")
-    for clients in dict.fromkeys(way.clients for way in ways):
+def page(measured: dict[str, Json]) -> str:
+    """Return the page, one table a kind of group."""
+    found = rows(measured)
+    safe = [row for row in found if row["how"] == "rolling" and _says(row) == "safe"]
+    lived, groups = (sum(row[key] for row in safe) for key in ("lived", "groups"))
+    refused = sum(row["groups"] for row in found) - groups
+    parts = [
+        _HEAD,
+        f"**{lived} of {groups} groups came through that went a way which `migrate` calls safe**; ",
+        f"{refused} others went another way.\n",
+    ]
+    for clients in dict.fromkeys(tuple(row["clients"]) for row in found):
         parts.append(f"\n## {' and '.join(clients)}\n\n{_TITLES}")
-        parts += [
-            f"| {way.before} | {way.after} | {_in_words(migration)} | {_became(way, migration, measured)} |\n"
-            for way, migration in ways.items()
-            if way.clients == clients
-        ]
+        parts += [_line(row) for row in found if tuple(row["clients"]) == clients]
+    again = [
+        (name, walked)
+        for name, walked in measured.items()
+        if walked.get("earlier") and walked["fault"] is None
+    ]
+    if again:
+        parts.append(_AGAIN)
+        parts += [f"- {name}: {'; '.join(walked['earlier'])}\n" for name, walked in sorted(again)]
     return "".join(parts)
 
 
-def _in_words(migration: Migration) -> str:
-    if migration.obstacle is not None:
-        return f"no: {migration.obstacle}"
-    return ", then ".join(",".join(bounce.strategies) for bounce in migration.bounces)
+def _line(row: Json) -> str:
+    way = ", then ".join(row["way"][1:])
+    lived = f"{row['lived']} of {row['groups']}"
+    cells = [f"{row['way'][0]} to {way}", row["how"], ", ".join(row["kafka"]), lived, row["fault"] or ""]
+    return f"| {' | '.join(cell.replace('|', '/') for cell in [*cells, _says(row)])} |\n"
 
 
-def _became(way: Walk, migration: Migration, measured: Mapping[str, Mapping[str, Any]]) -> str:
-    if migration.obstacle is not None:
+def _says(row: Json) -> str:
+    """Return what `migrate` says of a way: safe, another way, only this stop, or none."""
+    before, after = row["way"][0].split(","), row["way"][-1].split(",")
+    try:
+        migration = plan_migration(before, after, clients=row["clients"])
+    except MigrationError:
         return ""
-    if way.name not in measured:
-        return "not walked"
-    return measured[way.name]["fault"] or "all lived"
+    if migration.stop is not None:
+        return "only a stop" if row["how"] == "stop" else "no"
+    if migration.obstacle is not None:
+        return "no"
+    said = [",".join(bounce.strategies) for bounce in migration.bounces]
+    if said == row["way"][1:]:
+        return "safe" if row["how"] == "rolling" else "a rolling bounce instead"
+    return f"{', then '.join(said)} instead"

@@ -12,7 +12,8 @@ from uuid import UUID
 
 from assignors.state import MemberIdentity
 from benchmarks.plans.cells import CLASSIC, RACKS, REPLICAS
-from copartition.groups import Joiner, WhatIf, parse_snapshot, plan
+from copartition.assignment_diff import Joiner, WhatIf, plan
+from copartition.groups import parse_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

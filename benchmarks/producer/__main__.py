@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioning import get_partitioner, partition_batch
-from partitioning.producer import (
+from copartition.models import (
     BatchingResult,
     BatchingSettings,
     Broker,
@@ -27,6 +26,7 @@ from partitioning.producer import (
     simulate_batching,
     simulate_librdkafka,
 )
+from partitioning import get_partitioner, partition_batch
 from partitioning.strategy import seeded
 from tests.support import jars
 from tools.oracle.clients.clusters import real_cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from copartition.simulation.share_groups.run import ShareGroup
+from copartition.models.share_groups.run import ShareGroup
 
 SESSION_MS = 6_000
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.rebalances.comparing import NEAR
 from benchmarks.share_groups.cells import CELLS, POLL, SESSION_MS
-from copartition.simulation.share_groups.run import ShareResult, lock_that_suffices, simulate_share
+from copartition.models.share_groups.run import ShareResult, lock_that_suffices, simulate_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,7 @@ from tests.support.broker import Broker, Kafka
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from copartition.simulation.share_groups.run import ShareGroup
+    from copartition.models.share_groups.run import ShareGroup
 
 
 Run = dict[str, Any]

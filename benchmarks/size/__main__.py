@@ -21,7 +21,8 @@ from benchmarks.rebalances.cell import Cell, Ran, run
 from benchmarks.rebalances.predicting import ASSIGNORS, COSTS
 from benchmarks.rebalances.producer import SteadyProducer
 from benchmarks.rebalances.scenarios import PARTITIONS, RECORDS_PER_SECOND, SESSION_MS, Scenario, Step, formed
-from copartition.simulation import Consumer, Crash, Load, Settings, size_trials
+from copartition.simulate_scenarios import size_trials
+from copartition.simulation import Consumer, Crash, Load, Settings
 from copartition.simulation import Scenario as Predicted
 from tests.support.broker import Kafka
 

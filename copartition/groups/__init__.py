@@ -1,18 +1,9 @@
-"""Where the two sides of a diff come from: snapshots, captured text, live groups, plans, simulations."""
+"""A group as somebody saw it: snapshots, records, captured text, live groups, steps of simulations."""
 
 from copartition.groups.capture import parse_capture as parse_capture
 from copartition.groups.live import read_live as read_live
-from copartition.groups.plan import Joiner as Joiner
-from copartition.groups.plan import WhatIf as WhatIf
-from copartition.groups.plan import plan as plan
-from copartition.groups.scenario import scenario_of as scenario_of
-from copartition.groups.scenario import scenarios_of_record as scenarios_of_record
-from copartition.groups.scenario import with_waiting as with_waiting
 from copartition.groups.snapshot import parse_snapshot as parse_snapshot
 from copartition.groups.snapshot import snapshot_bytes as snapshot_bytes
-from copartition.groups.source import Pair as Pair
 from copartition.groups.source import Source as Source
-from copartition.groups.source import given_weights as given_weights
-from copartition.groups.source import read_pair as read_pair
 from copartition.groups.source import read_source as read_source
 from copartition.groups.source import step_state as step_state

@@ -14,7 +14,7 @@ class Names:
         self._of: dict[str, str] = {}
 
     def of(self, members: Sequence[MemberIdentity]) -> list[str]:
-        """The names of the members that are in the group now."""
+        """Return the names of the members that are in the group now."""
         names_in_use = {self._of[member.id] for member in members if member.id in self._of}
         clients = Counter(member.client_id for member in members)
         for member in members:

@@ -56,7 +56,7 @@ class Rows:
         status: str | None = None,
         warnings: tuple[str, ...] = (),
     ) -> GroupState:
-        """What was collected."""
+        """Return what was collected."""
         lag = np.array(self._lag, np.int64)
         return GroupState(
             tuple(self._members.values()),
@@ -74,5 +74,5 @@ class Rows:
 
 
 def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
-    """The strategy that Kafka tells; the coordinator's "range" is not the clients' (KIP-848)."""
+    """Return the strategy that Kafka tells; the coordinator's "range" is not the clients' (KIP-848)."""
     return "broker-range" if (assignor, protocol) == ("range", "consumer") else assignor or None

@@ -21,10 +21,10 @@ from partitioning.kit.packages import needs
 with needs("a snapshot", "cli"):
     import msgspec
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 
 _IN_COMMON = (
-    *("members_complete", "strategy", "protocol", "generation", "leading_client", "clients"),
+    *("members_complete", "unlisted", "strategy", "protocol", "generation", "leading_client", "clients"),
     *("group_version", "warnings", "assumed"),
 )
 
@@ -45,6 +45,8 @@ class SnapshotMember(msgspec.Struct, omit_defaults=True):
     client_id: _Id | None = None
     host: _Id | None = None
     rack: _Id | None = None
+    protocol: _Id | None = None
+    """What the member was seen to speak: "consumer", "classic" or "cooperative"."""
     topics: tuple[_Name, ...] | None = None
     partitions: dict[_Name, list[_Partition]] = {}
     target: dict[_Name, list[_Partition]] = {}
@@ -65,6 +67,8 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     ends: dict[_Name, dict[_Partition, Annotated[int, msgspec.Meta(ge=0, le=MAX_OFFSET)]]] = {}
     """The offset of each partition's next record, in a record of several snapshots."""
     members_complete: bool = True
+    unlisted: _Count = 0
+    """Members that the source counts and does not list, none of which has a partition."""
     strategy: str | None = None
     protocol: str | None = None
     topic_ids: dict[_Name, UUID] = {}
@@ -90,7 +94,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
 
 
 def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
-    """The group of a snapshot, and its target assignment where the snapshot has one (KIP-848).
+    """Return the group of a snapshot, and its target assignment where the snapshot has one (KIP-848).
 
     Raises:
         SourceError: not a snapshot, or of a newer major version; the message carries the path to the fault.
@@ -99,7 +103,7 @@ def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]
 
 
 def decode_snapshot(content: str | bytes) -> Snapshot:
-    """What the JSON of a snapshot says."""
+    """Return what the JSON of a snapshot says."""
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
     except RecursionError:
@@ -114,7 +118,10 @@ def decode_snapshot(content: str | bytes) -> Snapshot:
 
 
 def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
-    """The group of a snapshot, and its target assignment; a snapshot that contradicts itself is an error."""
+    """Return the group of a snapshot, and its target assignment.
+
+    A snapshot that contradicts itself is an error.
+    """
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
         return current, None
@@ -124,7 +131,10 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
 def _state(
     snapshot: Snapshot, key: str, unassigned: Mapping[str, list[int]], unassigned_key: str
 ) -> GroupState:
-    """One of a snapshot's states: `key` and `unassigned_key` are the fields that list its partitions."""
+    """Return one of a snapshot's states.
+
+    `key` and `unassigned_key` are the fields that list its partitions.
+    """
     lists = [getattr(member, key) for member in snapshot.members]
     read = {*unassigned, *(topic for partitions in lists for topic in partitions)}
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
@@ -167,7 +177,7 @@ def _state(
 
 
 def _in_common(group: Snapshot | GroupState) -> dict[str, Any]:
-    """What a snapshot and a state have under the same names."""
+    """Return what a snapshot and a state have under the same names."""
     return {name: getattr(group, name) for name in _IN_COMMON}
 
 
@@ -176,7 +186,7 @@ def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, .
 
 
 def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes:
-    """A state as a snapshot, and what it is on its way to; the same states give the same bytes.
+    """Return a state as a snapshot, and what it is on its way to; the same states give the same bytes.
 
     Args:
         state: the group.
@@ -192,7 +202,7 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
 
 
 def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapshot:
-    """The snapshot of a state, and of what it is on its way to."""
+    """Return the snapshot of a state, and of what it is on its way to."""
     counts, lists, unassigned = _lists(state)
     targets: list[dict[str, list[int]]] = [{} for _ in state.members]
     target_unassigned: dict[str, list[int]] = {}
@@ -227,7 +237,7 @@ def _without_unknown(topics: Sequence[str], values: Sequence[_T | None]) -> dict
 
 
 def _order(state: GroupState) -> NDArray[np.intp]:
-    """The rows by topic name and number."""
+    """Return the rows by topic name and number."""
     rank = {name: place for place, name in enumerate(sorted(state.topics))}
     ranks = np.array([rank[name] for name in state.topics], np.int64)
     return np.lexsort((state.partition, ranks[state.topic]))
@@ -236,7 +246,7 @@ def _order(state: GroupState) -> NDArray[np.intp]:
 def _lists(
     state: GroupState,
 ) -> tuple[dict[str, int], list[dict[str, list[int]]], dict[str, list[int]]]:
-    """Partition counts by the highest number, what each member has, and what nobody has."""
+    """Return partition counts by the highest number, what each member has, and what nobody has."""
     # The last one is nobody's: index -1.
     lists: list[dict[str, list[int]]] = [{} for _ in range(len(state.members) + 1)]
     counts: dict[str, int] = {}
@@ -276,7 +286,7 @@ class Step(NamedTuple):
 
 
 def record_line(step: Step) -> str:
-    """The step as a line; each is a snapshot by itself."""
+    """Return the step as a line; each is a snapshot by itself."""
     snapshot = make_snapshot(step.state, step.target)
     snapshot.ends = step.ends or {}
     snapshot.lag = snapshot.lag or {
@@ -290,7 +300,7 @@ def record_line(step: Step) -> str:
 
 
 def read_record(path: str | PathLike[str]) -> list[Step]:
-    """The steps of a record; a last line that was not written to its end is left out.
+    """Return the steps of a record; a last line that was not written to its end is left out.
 
     A line that is no snapshot with a time is an error, which names file and line.
     """

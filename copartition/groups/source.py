@@ -10,11 +10,11 @@ import numpy as np
 from assignors.files import read_text
 from assignors.state import GroupState, MemberIdentity
 from assignors.weighted.weights import GivenWeights
-from copartition.diff import diff
+from copartition.assignment_diff.compare import diff
+from copartition.assignment_diff.planned_members import WhatIf, subscribed_members
+from copartition.assignment_diff.planner import as_complete, plan
 from copartition.groups.capture import check_head, is_status, parse_capture
 from copartition.groups.live import read_live
-from copartition.groups.plan import WhatIf, as_complete, plan
-from copartition.groups.plan.members import subscribed_members
 from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
 from copartition.simulation import Consumer, Scenario, SimulationResult, simulate
 from partitioning.errors import SourceError
@@ -23,7 +23,7 @@ from partitioning.topic_partition import MAX_PARTITIONS
 
 
 def step_state(result: SimulationResult, step: int) -> GroupState:
-    """The group after a rebalance of the run; step 0 is the first assignment, -1 the last.
+    """Return the group after a rebalance of the run; step 0 is the first assignment, -1 the last.
 
     Raises:
         SourceError: the run has no such step.
@@ -44,7 +44,7 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
 
 
 def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
-    """The topics that a consumer subscribes to; a pattern's are the existing ones that it matches."""
+    """Return the topics that a consumer subscribes to; a pattern's are the existing ones that it matches."""
     if consumer.pattern is not None:
         return tuple(name for name in now.topics if re.fullmatch(consumer.pattern, name))
     if consumer.topics is not None:
@@ -84,7 +84,7 @@ class Pair:
         after: the second.
         planned: whether one was made from the other, so that equal member ids are equal members.
         kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
-        weights: what partitions weigh, the lag as numbers; None where nothing says.
+        weights: what partitions weigh, the lag as numbers; None if nothing says.
         alone: whether both sides are one state, since the source holds no other.
     """
 
@@ -97,7 +97,7 @@ class Pair:
 
 
 def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
-    """The group that a source names.
+    """Return the group that a source names.
 
     Args:
         name: a path (a snapshot, a capture, or a scenario or record, which stand for their first step), "-"
@@ -135,7 +135,7 @@ def read_pair(
     group: str | None = None,
     weights: GivenWeights | None = None,
 ) -> Pair:
-    """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
+    """Return both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
 
     The weights "lag" are the records that wait in each partition: on the side not planned, else later.
     Without `after` the one source may know both: a scenario, a record, or a KIP-848 group on its way to a
@@ -181,7 +181,7 @@ def read_pair(
 
 
 def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeights | None:
-    """The weights as numbers, "lag" as what waits in each partition of a group."""
+    """Return the weights as numbers, "lag" as what waits in each partition of a group."""
     if weights != LAG:
         return weights
     lags = state.lag_by_place
@@ -191,7 +191,7 @@ def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeigh
 
 
 def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
-    """The group with what its members are said to subscribe to."""
+    """Return the group with what its members are said to subscribe to."""
     members_of = subscribed_members(state, what_if)
     members = (
         member._replace(topics=members_of.get(number, member.topics))
@@ -201,7 +201,7 @@ def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
 
 
 def _as_it_is(name: str, source: Source) -> GroupState:
-    """The group now; that it is about to change is said, or nothing seems to."""
+    """Return the group now; that it is about to change is said, or nothing seems to."""
     differing = _on_its_way(source)
     if not differing:
         return source.state

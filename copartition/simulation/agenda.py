@@ -79,19 +79,19 @@ class Step(NamedTuple):
 
 
 def starts(at_ms: float, consumer: Consumer, assignors: tuple[str, ...] | None = None) -> Step:
-    """A consumer starts, with these strategies if they are given."""
+    """Return a consumer starts, with these strategies if they are given."""
     return Step(at_ms, Join(at_ms, replace(consumer, assignors=assignors) if assignors else consumer))
 
 
 def closes(at_ms: float, name: str) -> Step:
-    """A consumer closes."""
+    """Return a consumer closes."""
     return Step(at_ms, Leave(at_ms, name))
 
 
 def restart(
     event: Restart | RollingRestart | StatefulSetRoll, at_ms: float, consumer: Consumer, length: Length
 ) -> list[Step]:
-    """One consumer closes and comes back."""
+    """Return one consumer closes and comes back."""
     back_ms = at_ms + length(event.down_ms)
     return [closes(at_ms, consumer.name), starts(back_ms, consumer, event.assignors)]
 
@@ -99,7 +99,7 @@ def restart(
 def rolling_restart(
     event: RollingRestart, at_ms: float, running: Sequence[Consumer], length: Length
 ) -> list[Step]:
-    """Each consumer closes and comes back, at fixed times."""
+    """Return each consumer closes and comes back, at fixed times."""
     return [
         step
         for turn, consumer in enumerate(running)
@@ -110,7 +110,7 @@ def rolling_restart(
 def stateful_set_roll(
     event: StatefulSetRoll, at_ms: float, running: Sequence[Consumer], length: Length
 ) -> list[Step]:
-    """The last consumer closes and comes back; when it is ready, so does the one before it."""
+    """Return the last consumer closes and comes back; when it is ready, so does the one before it."""
     steps: list[Step] = []
     for consumer in reversed(running):
         steps += restart(event, at_ms, consumer, length)
@@ -125,7 +125,7 @@ def deployment(
     names_in_use: Collection[str],
     length: Length,
 ) -> list[Step]:
-    """Consumers are replaced by new ones, as many at a time as may run beyond their number or be missing.
+    """Return consumers are replaced by new ones, as many at a time as may run beyond their number or be missing.
 
     As in Kubernetes, an old one closes as soon as enough others are available, and a new one is created as
     soon as there is room; a consumer that closes is gone at once.
@@ -153,7 +153,7 @@ def deployment(
 
 
 def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
-    """A consumer crashes and comes back, each time later; not so much later after it ran for long."""
+    """Return a consumer crashes and comes back, each time later; not so much later after it ran for long."""
     steps: list[Step] = []
     away_ms = min(event.backoff_ms, event.most_ms)
     for _ in range(event.times):
@@ -190,7 +190,7 @@ class Scaler:
         self._recent: deque[tuple[float, int]] = deque()
 
     def wanted_number(self, now_ms: float, lag: float, present: int, partitions: int) -> int:
-        """How many consumers it wants now that there are so many."""
+        """Return how many consumers it wants now that there are so many."""
         event, recent = self._event, self._recent
         most = partitions if event.most is None else event.most
         wanted = lag / event.lag_per_consumer
@@ -209,7 +209,7 @@ class Scaler:
 
 
 def _next_revision(name: str, names: set[str]) -> str:
-    """The name of what takes a consumer's place; it is taken from then on."""
+    """Return the name of what takes a consumer's place; it is taken from then on."""
     named = _REVISED.fullmatch(name)
     stem, revision = (named[1], int(named[2])) if named else (name, 1)
     new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in names)
@@ -237,7 +237,7 @@ class _Watch:
         self._since_ms = math.inf
 
     def holds(self, now_ms: float, world: World) -> bool:
-        """Whether the figure has been beyond the limit for long enough."""
+        """Return whether the figure has been beyond the limit for long enough."""
         condition = self.condition
         value = getattr(world, condition.figure)
         figure = value() if callable(value) else value
@@ -285,12 +285,12 @@ class Agenda:
         return list(map(occurrence, self._unmet.values()))
 
     def next_ms(self) -> float:
-        """When something happens or is looked at next; infinite where nothing is left."""
+        """Return when something happens or is looked at next; infinite where nothing is left."""
         look_ms = self._look_ms if self._watches else math.inf
         return min(look_ms, self._queue[0].at_ms) if self._queue else look_ms
 
     def due(self, now_ms: float, world: World) -> Iterator[Primitive]:
-        """What happens up to now; each is to be done before the next is asked for.
+        """Yield what happens up to now; each is to be done before the next is asked for.
 
         An event that cannot happen as things are raises `ScenarioError`.
         """
@@ -304,7 +304,10 @@ class Agenda:
                 yield from self._begin(entry.what, entry.at_ms, entry.number, world)
 
     def reactions(self, world: World) -> Iterator[Primitive]:
-        """What refused commits lead to now, before their consumers do anything else; as `due` gives it."""
+        """Yield what refused commits lead to now, before their consumers do anything else.
+
+        As `due` gives it.
+        """
         if not self._on_refusal:
             return
         now_ms, entries = world.now_ms, world.log[self._read :]
@@ -338,7 +341,10 @@ class Agenda:
         )
 
     def _stream(self, number: int) -> np.random.Generator:
-        """The event's own random numbers: it takes as long under every assignor, whatever came before it."""
+        """Return the event's own random numbers.
+
+        It takes as long under every assignor, whatever came before it.
+        """
         if number not in self._random:
             philox = np.random.Philox(key=np.array([self._seed, 1], np.uint64), counter=[0, 0, 0, number])
             self._random[number] = np.random.Generator(philox)
@@ -359,7 +365,7 @@ class Agenda:
             yield self._single(event, number, world)
 
     def _single(self, event: Primitive, number: int, world: World) -> Primitive:
-        """An event of the scenario that the cluster knows as it is, with its length drawn."""
+        """Return an event of the scenario that the cluster knows as it is, with its length drawn."""
         if isinstance(event, ByName):
             self._running(event, number, world)
         match event:
@@ -396,7 +402,7 @@ class Agenda:
             self._add(step.at_ms, number, step)
 
     def _step(self, step: Step, number: int, world: World) -> Iterator[Primitive]:
-        """A step of an event is due; one that others have made impossible is left out."""
+        """Yield a step of an event is due; one that others have made impossible is left out."""
         self._planned[step.name] -= 1
         if not self._planned[step.name]:
             del self._planned[step.name]
@@ -460,7 +466,7 @@ class Agenda:
         ]
 
     def _future(self, world: World) -> dict[str, Consumer]:
-        """Who will run when everything that is planned is done, in the order they start."""
+        """Return who will run when everything that is planned is done, in the order they start."""
         future = {consumer.name: consumer for consumer in world.running}
         for entry in sorted(self._queue) if self._planned else ():
             if isinstance(entry.what, Step):

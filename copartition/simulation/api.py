@@ -38,7 +38,3 @@ from copartition.simulation.outcome.timeline import Timeline as Timeline
 from copartition.simulation.records.flow import RecordsResult as RecordsResult
 from copartition.simulation.run import simulate as simulate
 from copartition.simulation.run import simulate_seeds as simulate_seeds
-from copartition.simulation.size import Size as Size
-from copartition.simulation.size import SizeTrial as SizeTrial
-from copartition.simulation.size import size as size
-from copartition.simulation.size import size_trials as size_trials

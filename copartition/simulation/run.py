@@ -113,7 +113,7 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """One run, without garbage collection: a rebalance makes thousands of objects, none in cycles."""
+    """Return one run, without garbage collection: a rebalance makes thousands of objects, none in cycles."""
     collects = gc.isenabled()
     gc.disable()
     try:

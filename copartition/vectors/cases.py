@@ -13,7 +13,7 @@ from assignors.group import Assignment, Group, Member, StickyUserData
 from assignors.interface import Assignor, RememberingAssignor
 from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
-from assignors.rules.simple import SimpleAssignor
+from assignors.share import SimpleAssignor
 from assignors.testing.stories import Story
 from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, runs, streams_cases
 from partitioning.errors import AssignorError
@@ -49,7 +49,10 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
 
 
 def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
-    """Groups that live through some rebalances each; members carry on what the exact answer gave them."""
+    """Yield groups that live through some rebalances each.
+
+    Members carry on what the exact answer gave them.
+    """
     while True:
         leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
         story = Story(rng.randrange(2**32))
@@ -70,7 +73,7 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
 
 
 def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
-    """The member with the user data that a member of this strategy sends along."""
+    """Return the member with the user data that a member of this strategy sends along."""
     if leader.name == "sticky" or not isinstance(member.user_data, StickyUserData):
         return member
     data = None
@@ -81,7 +84,7 @@ def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
 
 
 def _group(group: Group) -> Json:
-    """A group as plain values; what is not there is left out."""
+    """Return a group as plain values; what is not there is left out."""
     topics = [
         {
             "name": topic.name,

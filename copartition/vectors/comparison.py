@@ -26,7 +26,7 @@ class Difference:
 
 
 def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[Difference]:
-    """Where a program answers otherwise: it reads a case a line and writes an answer a line.
+    """Return where a program answers otherwise: it reads a case a line and writes an answer a line.
 
     A program that cannot be run, fails, or writes what is no answer raises `SourceError`.
     """
@@ -73,7 +73,10 @@ def _verdict(exact: Json, answer: Json) -> Verdict:
 
 
 def _in_no_order(value: Any) -> Any:
-    """The partitions of each member that has some, sorted; what are no members' lists stays as it is."""
+    """Return the partitions of each member that has some, sorted.
+
+    What are no members' lists stays as it is.
+    """
     if not isinstance(value, dict):
         return value
     try:
@@ -87,27 +90,30 @@ def _in_no_order(value: Any) -> Any:
 
 
 def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Difference], form: str) -> str:
-    """Where a program differs: counts, and the first differences; `form` is "text" or "json"."""
-    counts = Counter(each.verdict for each in differences)
+    """Return where a program differs: counts, and the first differences; `form` is "text" or "json"."""
+    counts = Counter(difference.verdict for difference in differences)
     numbers = {
         "cases": len(cases),
         "equal": len(cases) - len(differences),
         "other_order": counts["other order"],
         "different": counts["different"],
     }
-    shown = sorted(differences, key=lambda each: each.verdict)[:MOST_SHOWN]
+    shown = sorted(differences, key=lambda difference: difference.verdict)[:MOST_SHOWN]
     if form == "json":
-        rows = [{"verdict": each.verdict, "case": each.case, "found": each.answer} for each in shown]
+        rows = [
+            {"verdict": difference.verdict, "case": difference.case, "found": difference.answer}
+            for difference in shown
+        ]
         return json.dumps({"strategy": strategy, **numbers, "differences": rows}, indent=2) + "\n"
     equal, order, different = (f"{numbers[name]:,}" for name in ("equal", "other_order", "different"))
     lines = [
         f"{strategy}: {equal} of {len(cases):,} cases equal, {order} in another order, {different} different"
     ]
-    for each in shown[:5]:
-        question = {key: value for key, value in each.case.items() if key not in {"case", "answer"}}
+    for difference in shown[:5]:
+        question = {key: value for key, value in difference.case.items() if key not in {"case", "answer"}}
         lines += [
-            f"case {each.case['case']}, {each.verdict}: {json.dumps(question)}",
-            f"  exact  {json.dumps(each.case['answer'])}",
-            f"  found  {json.dumps(each.answer)}",
+            f"case {difference.case['case']}, {difference.verdict}: {json.dumps(question)}",
+            f"  exact  {json.dumps(difference.case['answer'])}",
+            f"  found  {json.dumps(difference.answer)}",
         ]
     return "\n".join(lines) + "\n"

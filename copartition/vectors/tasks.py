@@ -7,19 +7,18 @@ from dataclasses import replace
 from itertools import count, groupby
 from typing import Any, TypeAlias
 
+from assignors.connect import CONNECTOR, INSTANCE, ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.group import Group, Member, Topic
-from assignors.rules.connect import CONNECTOR, INSTANCE
-from assignors.rules.streams_application import ProcessAssignment
-from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
-from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
-from assignors.rules.streams_sticky import (
+from assignors.streams.application import ProcessAssignment
+from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
+from assignors.streams.sticky import (
     StreamsAssignment,
     StreamsGroup,
     StreamsMember,
     StreamsStickyAssignor,
     Subtopology,
 )
-from assignors.strategies import ConnectEagerAssignor, ConnectIncrementalAssignor
 from partitioning.topic_partition import TopicPartition
 
 Json: TypeAlias = dict[str, Any]
@@ -32,7 +31,7 @@ _END_OFFSET = 1_000_000
 
 
 def runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
-    """An ordered list of tasks or partitions: each run is a name followed by numbers."""
+    """Return an ordered list of tasks or partitions: each run is a name followed by numbers."""
     return [[name, *(number for _, number in run)] for name, run in groupby(tasks, key=lambda task: task[0])]
 
 
@@ -98,7 +97,7 @@ def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
 
 
 def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterator[Json]:
-    """Applications whose processes come and go; their state stays on disk, complete or late."""
+    """Yield applications whose processes come and go; their state stays on disk, complete or late."""
     while True:
         is_classic = strategy != "streams-sticky"
         settings: Json = _rack_settings(rng) if is_classic else {}
@@ -122,7 +121,8 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 answer = StreamsStickyAssignor().assign(group)
             lists = {"active": answer.active, "standby": answer.standby}
             shown = {
-                kind: {name: runs(tasks) for name, tasks in each.items()} for kind, each in lists.items()
+                kind: {name: runs(tasks) for name, tasks in by_member.items()}
+                for kind, by_member in lists.items()
             }
             rest = {name: value for name, value in answer._asdict().items() if name not in lists}
             yield {**case, "answer": {**shown, **rest}}
@@ -130,7 +130,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
 
 
 def _rack_settings(rng: random.Random) -> Json:
-    """`rack.aware.assignment.strategy` and its costs; nothing where it is "none"."""
+    """`rack.aware.assignment.strategy` and its costs; nothing if it is "none"."""
     strategy = rng.choice(("none", "min_traffic", "balance_subtopology"))
     costs = {
         f"rack_aware_assignment_{name}_cost": rng.choice((0, 1, 10)) for name in ("traffic", "non_overlap")
@@ -153,17 +153,17 @@ def _streams_group(group: StreamsGroup) -> Json:
     ]
     subtopologies = [
         {
-            "id": each.id,
-            "tasks": each.tasks,
-            "stateful": each.stateful,
-            "source_topics": [_topic(topic) for topic in each.source_topics],
-            "changelog_topics": [_topic(topic) for topic in each.changelog_topics],
+            "id": subtopology.id,
+            "tasks": subtopology.tasks,
+            "stateful": subtopology.stateful,
+            "source_topics": [_topic(topic) for topic in subtopology.source_topics],
+            "changelog_topics": [_topic(topic) for topic in subtopology.changelog_topics],
         }
-        for each in group.subtopologies
+        for subtopology in group.subtopologies
     ]
     return {
         "subtopologies": [
-            {key: value for key, value in each.items() if value != []} for each in subtopologies
+            {key: value for key, value in subtopology.items() if value != []} for subtopology in subtopologies
         ],
         "standby_replicas": group.standby_replicas,
         "members": [{key: value for key, value in member.items() if value} for member in members],
@@ -221,9 +221,11 @@ class _Application:
             self._join()
         elif event == "leave":
             gone = rng.choice(members).process_id
-            self._members = [each for each in members if each.process_id != gone] or members
+            self._members = [member for member in members if member.process_id != gone] or members
         elif event == "grow":
-            self._subtopologies = [self._grow(each, rng.randrange(2)) for each in self._subtopologies]
+            self._subtopologies = [
+                self._grow(subtopology, rng.randrange(2)) for subtopology in self._subtopologies
+            ]
 
     def _grow(self, each: Subtopology, more: int) -> Subtopology:
         tasks = each.tasks + more
@@ -235,7 +237,7 @@ class _Application:
         )
 
     def _topics(self, name: str, partitions: int) -> list[Topic]:
-        """One topic where racks count; what a name has in its first partitions stays as it grows."""
+        """Return one topic where racks count; what a name has in its first partitions stays as it grows."""
         rng = random.Random(f"{self._seed}/{name}")  # noqa: S311 - test data
         racks = [rng.sample("abc", 2) for _ in range(partitions)]
         return [Topic(name, partitions, racks)] if self._has_racks else []
@@ -251,8 +253,8 @@ class _Application:
 
     def _stateful(self) -> Iterator[TopicPartition]:
         return (
-            TopicPartition(each.id, number)
-            for each in self._subtopologies
-            if each.stateful
-            for number in range(each.tasks)
+            TopicPartition(subtopology.id, number)
+            for subtopology in self._subtopologies
+            if subtopology.stateful
+            for number in range(subtopology.tasks)
         )

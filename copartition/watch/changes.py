@@ -10,8 +10,8 @@ import numpy as np
 
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
-from copartition.diff import Flow, diff
-from copartition.diff.changes import natural
+from copartition.assignment_diff.changes import Flow, natural
+from copartition.assignment_diff.compare import diff
 from copartition.groups.names import Names
 from copartition.groups.snapshot import Step
 from partitioning.errors import SourceError
@@ -24,9 +24,23 @@ _T = TypeVar("_T")
 
 
 def _steady_clock() -> Callable[[], float]:
-    """A clock that nobody sets while it runs, as an hour more or less would be in every duration."""
+    """Return a clock that nobody sets while it runs, as an hour more or less would be in every duration."""
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
+
+
+class Trouble(NamedTuple):
+    """Something could not be read, or can be read again.
+
+    Attributes:
+        away: whether the cluster did not say how the group is; else only its offsets are unknown.
+        since: when the cluster last said how the group is, in seconds since 1970.
+        why: the error; None if it can be read again.
+    """
+
+    away: bool
+    since: float
+    why: str | None
 
 
 @dataclass(eq=False)
@@ -35,8 +49,8 @@ class Looks:
 
     `read` gives the same object as before where nothing has changed; a look begins every `interval_s`. The
     first look must succeed. A later one that fails is repeated; each cause is reported once until a look
-    succeeds. Without `for_s` and `count` there is no end. `tell` gets each error, and None when a look has
-    succeeded again. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
+    succeeds. Without `for_s` and `count` there is no end. `tell` gets each `Trouble` once, and one more when
+    it is over. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
     step has them, with what `committed` reads, and there is one every `ENDS_S`, whatever is new.
     """
 
@@ -47,7 +61,7 @@ class Looks:
     count: int | None = None
     ends: Callable[[], dict[str, dict[int, int]]] | None = None
     committed: Callable[[], dict[str, dict[int, int]]] | None = None
-    tell: Callable[[str | None], None]
+    tell: Callable[[Trouble], None]
     clock: Callable[[], float] = field(default_factory=_steady_clock)
     sleep: Callable[[float], None] = time.sleep
     # When the first and the last look were answered, and the longest time from one look to the answer of the
@@ -55,10 +69,11 @@ class Looks:
     begun: float = field(default=0, init=False)
     ended: float = field(default=0, init=False)
     blind_s: float = field(default=0, init=False)
-    _reported: set[str] = field(default_factory=set, init=False)
+    # Errors that `tell` got, by `Trouble.away`, until the same can be read again.
+    _reported: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()}, init=False)
 
     def __iter__(self) -> Iterator[Step]:
-        """The steps; looks that show nothing new give none, but for ends."""
+        """Yield the steps; looks that show nothing new give none, but for ends."""
         latest: Reading | None = None
         ends_s = 0.0
         since: float | None = None
@@ -66,16 +81,15 @@ class Looks:
         start = self.clock()
         while True:
             asked_s = self.clock()
-            reading = self._look(self.read, required=latest is None)
+            reading = self._look(self.read, away=True, required=latest is None)
             tried += 1
             if reading is not None:
-                self.ended = self.clock()
                 self.begun = self.begun or self.ended
                 self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
                 if reading is not latest or (self.ends and self.ended >= ends_s + ENDS_S):
                     # Offsets first, so that none is beyond its end.
-                    committed = self._look(self.committed, required=False) if self.committed else None
-                    ends = self._look(self.ends, required=latest is None) if self.ends else None
+                    committed = self._look(self.committed, away=False) if self.committed else None
+                    ends = self._look(self.ends, away=False, required=latest is None) if self.ends else None
                     ends_s = self.ended
                     yield Step(self.ended, since, *reading, ends, committed)
                 # The answer is no older than the question.
@@ -86,19 +100,23 @@ class Looks:
                 return
             self.sleep(wait_s)
 
-    def _look(self, read: Callable[[], _T], *, required: bool) -> _T | None:
+    def _look(self, read: Callable[[], _T], *, away: bool, required: bool = False) -> _T | None:
+        reported = self._reported[away]
         try:
             reading = read()
         except SourceError as error:
             if required:
                 raise
-            if str(error) not in self._reported:
-                self._reported.add(str(error))
-                self.tell(str(error))
+            if str(error) not in reported:
+                reported.add(str(error))
+                self.tell(Trouble(away, self.ended, str(error)))
             return None
-        if self._reported:
-            self._reported.clear()
-            self.tell(None)
+        last, now = self.ended, self.clock()
+        if away:
+            self.ended = now
+        if reported:
+            reported.clear()
+            self.tell(Trouble(away, last, None))
         return reading
 
 
@@ -140,7 +158,7 @@ class Change:
     target: str | None = None  # who has them now, None for nobody
     partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved
     least_s: float | None = None  # how long at least nobody had them, or the group was not settled
-    # How long at most, as looks show no more; None where it began before the first.
+    # How long at most, as looks show no more; None if it began before the first.
     most_s: float | None = None
 
 
@@ -152,7 +170,7 @@ class _Spell(NamedTuple):
     first: float
 
     def lengths(self, step: Step) -> tuple[float | None, float | None]:
-        """How long it lasted at least and at most, where this step ends it."""
+        """Return how long it lasted at least and at most, where this step ends it."""
         least = None if step.since is None else max(step.since - self.first, 0)
         return least or None, None if self.until is None else step.at - self.until
 
@@ -176,7 +194,7 @@ class Watch:
         self._unsettled: _Spell | None = None
 
     def see(self, step: Step) -> list[Change]:
-        """What the step shows that is new; the first one gives the group's state."""
+        """Return what the step shows that is new; the first one gives the group's state."""
         self._steps += 1
         names = self._names.of(step.state.members)
         changes = [
@@ -213,8 +231,8 @@ class Watch:
             if name not in self._ids:
                 yield self._change(step, Kind.JOINED, name=name)
             elif self._ids[name] != member.id:
-                most = None if step.since is None else step.at - step.since
-                yield self._change(step, Kind.RESTARTED, name=name, most_s=most)
+                # No bound from looks: the coordinator names a member that is gone until its session ends.
+                yield self._change(step, Kind.RESTARTED, name=name)
         for name in sorted(self._ids.keys() - {*names}, key=natural):
             yield self._change(step, Kind.LEFT, name=name)
 
@@ -255,7 +273,7 @@ class Watch:
                 yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
 
     def _flow(self, step: Step, flow: Flow) -> Iterator[Change]:
-        """The changes of a flow: one for each former owner and time since when nobody had them."""
+        """Yield the changes of a flow: one for each former owner and time since when nobody had them."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
             self._free.update(dict.fromkeys(flow.partitions, spell))

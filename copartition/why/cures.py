@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from assignors.group import Topic
 from copartition.groups.rows import strategy_name
+from copartition.kit.words import count, duration
 from copartition.simulation import simulate
 from copartition.simulation.inputs.events import Consumer, Crash, Event, Join, Leave, Restart, SlowPoll
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import CapturedScenario, Scenario
 from copartition.simulation.inputs.settings import Settings
-from copartition.why.rebalances import REPLACED, Cause, GroupHistory, restarts
-from copartition.words import count, duration
+from copartition.why.rebalances import REPLACED, Cause, GroupHistory, returns
 from partitioning.errors import CopartitionError, SourceError
 from partitioning.kit.packages import read_toml
 
@@ -32,7 +32,7 @@ class Cure(NamedTuple):
         rebalances: how many of the shown ones.
         advice: what to do.
         price: what that costs.
-        simulated: how many rebalances it leaves, computed; None where that is not computed.
+        simulated: how many rebalances it leaves, computed; None if that is not computed.
     """
 
     cause: Cause | None
@@ -46,7 +46,7 @@ _CURES = read_toml(__package__, "cures.toml")
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
-    """What would have avoided this group's rebalances, that which avoids most first.
+    """Return what would have avoided this group's rebalances, that which avoids most first.
 
     Args:
         history: the group.
@@ -56,31 +56,36 @@ def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
 
 
 def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterator[Cure]:
-    counts = Counter(each.cause for each in history.rebalances)
+    counts = Counter(rebalance.cause for rebalance in history.rebalances)
     settings = Settings() if isinstance(logged, str) else logged.scenario.settings
     name, session_ms = session_of(history, settings)
-    back = [away for _, away in restarts(history.rebalances, session_ms / 1000) if away <= LONGEST_RESTART_S]
-    if back:
-        session_ms = max(session_ms, 1000 * ceil(max(back) + DEFAULT_HEARTBEAT_S))
+    back = [seconds for seconds in returns(history.rebalances) if seconds.away_s <= LONGEST_RESTART_S]
+    restarts = [seconds.away_s for seconds in back if seconds.closed]
+    if restarts:
+        session_ms = max(session_ms, 1000 * ceil(max(restarts) + DEFAULT_HEARTBEAT_S))
+        times = f"{count(len(restarts), 'restart')}, {duration(1000 * max(restarts))} at most"
         yield Cure(
             None,
-            2 * len(back),
-            f"{count(len(back), 'restart')}, {duration(1000 * max(back))} at most: set group.instance.id and "
-            f"{name}={session_ms:.0f}",
+            2 * len(restarts),
+            f"{times}: set group.instance.id and {name}={session_ms:.0f}",
             "a member that crashes is noticed only after that session",
             simulated(history, logged, {name: f"{session_ms:.0f}"}, static=True),
         )
-    for each, about in _CURES.items():
-        cause = Cause[each.upper()]
+    for name, about in _CURES.items():
+        cause = Cause[name.upper()]
         if counts[cause]:
             answer = _longer_polls(history, logged) if cause is Cause.POLL else None
-            yield Cure(cause, counts[cause], about["advice"], about["price"], answer)
+            # A session long enough for a paused process would only hide that it was paused.
+            revived = cause is Cause.EXPIRED and any(not seconds.closed for seconds in back)
+            yield Cure(cause, counts[cause], about["back" if revived else "advice"], about["price"], answer)
 
 
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
-    """What a max.poll.interval.ms above the longest time between two polls leaves, where a log shows that."""
+    """Return what a max.poll.interval.ms above the longest time between two polls leaves, where a log shows that."""
     events = () if isinstance(logged, str) else logged.scenario.events
-    polls = [each.for_ms for each in events if isinstance(each, SlowPoll) and isinstance(each.for_ms, float)]
+    polls = [
+        event.for_ms for event in events if isinstance(event, SlowPoll) and isinstance(event.for_ms, float)
+    ]
     if not polls:
         reason = logged if isinstance(logged, str) else "no member that polled too late joined again"
         return simulated(history, reason, {}, static=False)
@@ -119,7 +124,9 @@ def scenario_or_why_not(
 def simulated(
     history: GroupHistory, logged: CapturedScenario | str, changes: Mapping[str, str], *, static: bool
 ) -> str:
-    """How many rebalances a cure leaves, by the simulation of what a log shows; or why that is unknown.
+    """Return how many rebalances a cure leaves, by the simulation of what a log shows.
+
+    Or why that is unknown.
 
     Args:
         history: the group.
@@ -132,7 +139,7 @@ def simulated(
     try:
         cured = with_settings(logged.scenario, changes)
         cured = _with_static_members(cured) if static else cured
-        before, after = (len(simulate(each).rebalances) for each in (logged.scenario, cured))
+        before, after = (len(simulate(scenario).rebalances) for scenario in (logged.scenario, cured))
     except CopartitionError as error:
         return f"{_UNKNOWN}: {error}"
     shown = len(history.rebalances)
@@ -141,10 +148,10 @@ def simulated(
 
 def _with_static_members(scenario: Scenario) -> Scenario:
     events = (
-        replace(each, consumer=replace(each.consumer, static=True)) if isinstance(each, Join) else each
-        for each in scenario.events
+        replace(event, consumer=replace(event.consumer, static=True)) if isinstance(event, Join) else event
+        for event in scenario.events
     )
-    consumers = tuple(replace(each, static=True) for each in scenario.consumers)
+    consumers = tuple(replace(consumer, static=True) for consumer in scenario.consumers)
     return replace(scenario, consumers=consumers, events=tuple(events))
 
 
@@ -160,7 +167,7 @@ def scenario_of(
     assignor: str | None = None,
     changes: Mapping[str, str] | None = None,
 ) -> CapturedScenario:
-    """What happened to the group's members, as events of a scenario.
+    """Return what happened to the group's members, as events of a scenario.
 
     Args:
         history: the group.
@@ -174,7 +181,7 @@ def scenario_of(
     """
     if not topics:
         raise SourceError(f"{history.name}: logs do not show partition counts; give --topic NAME=N")
-    named = next((each.assignor for each in history.rebalances if each.assignor), None)
+    named = next((rebalance.assignor for rebalance in history.rebalances if rebalance.assignor), None)
     strategy = assignor or strategy_name(named, history.protocol)
     if strategy is None:
         raise SourceError(f"{history.name}: the logs do not name the group's assignor; give --assignor NAME")
@@ -189,7 +196,9 @@ def scenario_of(
         f"max.poll.interval.ms={settings.max_poll_interval_ms:g}",
         "every member subscribes to all topics",
     ]
-    left_out = sorted({each.cause.value for each in history.rebalances if each.cause in _LEFT_OUT})
+    left_out = sorted(
+        {rebalance.cause.value for rebalance in history.rebalances if rebalance.cause in _LEFT_OUT}
+    )
     if left_out:
         assumed.append(f"left out, as the logs do not tell enough: {', '.join(left_out)}")
     static = {member for _, what, member, _ in history.others if what == REPLACED and member}
@@ -221,12 +230,12 @@ _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
 
 
 def _happened(history: GroupHistory) -> list[_Happened]:
-    """Who came and went, in the order of time."""
+    """Return who came and went, in the order of time."""
     rows = [
-        _Happened(1000 * each.began, cause, member)
-        for each in history.rebalances
-        if each.began is not None
-        for cause, member in ((each.cause, each.member), *each.also)
+        _Happened(1000 * rebalance.began, cause, member)
+        for rebalance in history.rebalances
+        if rebalance.began is not None
+        for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also)
         if member is not None and cause in _EVENTS
     ]
     rows += [
@@ -238,7 +247,7 @@ def _happened(history: GroupHistory) -> list[_Happened]:
 
 
 def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
-    """The setting that decides how long a silent member stays in the group, and its value in milliseconds."""
+    """Return the setting that decides how long a silent member stays in the group, and its value in milliseconds."""
     if history.protocol == "consumer":
         return "group.consumer.session.timeout.ms", settings.group_consumer_session_timeout_ms
     return "session.timeout.ms", settings.session_timeout_ms
@@ -261,7 +270,7 @@ def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tupl
 
 
 def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
-    """How long before the coordinator noticed it began."""
+    """Return how long before the coordinator noticed it began."""
     if cause is Cause.EXPIRED:
         return session_ms
     if cause is Cause.POLL:
@@ -270,14 +279,14 @@ def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
 
 
 def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
-    """Whether a member joins that polls again, which its slow poll says already."""
+    """Return whether a member joins that polls again, which its slow poll says already."""
     _, cause, member = happened[place]
     before = [row.cause for row in happened[:place] if row.member == member]
     return cause is Cause.JOINED and before[-1:] == [Cause.POLL]
 
 
 def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
-    """How long after this its member joins again; None where it does not."""
+    """Return how long after this its member joins again; None if it does not."""
     at, _, member = happened[place]
     later = (row for row in happened[place + 1 :] if row.member == member)
     following = next(later, None)

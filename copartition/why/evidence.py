@@ -67,7 +67,7 @@ class Line:
 
 
 def read_lines(path: str, hints: Sequence[bytes]) -> Iterator[Line]:
-    """The lines of a log in which one of these occurs; `-` is standard input, gzip is recognized.
+    """Yield the lines of a log in which one of these occurs; `-` is standard input, gzip is recognized.
 
     Raises:
         SourceError: the file cannot be read, or its compressed data are broken.
@@ -84,7 +84,7 @@ def read_lines(path: str, hints: Sequence[bytes]) -> Iterator[Line]:
 
 
 def _unpacked(raw: bytes) -> bytes:
-    """The line that Docker's json-file driver has packed; any other as it is."""
+    """Return the line that Docker's json-file driver has packed; any other as it is."""
     if not raw.startswith(b'{"log":"'):
         return raw
     try:
@@ -158,9 +158,9 @@ class Evidence(NamedTuple):
     Attributes:
         kind: what.
         line: where that stands.
-        group: which group; None where the line does not tell and its file names several.
+        group: which group; None if the line does not tell and its file names several.
         member: the member id, as far as the line has it.
-        client: `client.id` or `group.instance.id`; None where the line has only the member id.
+        client: `client.id` or `group.instance.id`; None if the line has only the member id.
         generation: the generation, or the epoch (KIP-848).
         text: see `Kind`.
         broker: whether a broker wrote it.
@@ -189,7 +189,10 @@ _PIECE = re.compile(r"\{([A-Z_]+)\}")
 
 @cache
 def log_patterns() -> dict[str, tuple[Pattern, ...]]:
-    """The patterns of `patterns.toml`, by who writes such lines: broker, java, librdkafka or python."""
+    """Return the patterns of `patterns.toml`, by who writes such lines.
+
+    Broker, java, librdkafka or python.
+    """
     tables = read_toml(__package__, "patterns.toml")
     pieces = tables.pop("pieces")
 
@@ -223,7 +226,7 @@ class _Voice:
 
 
 def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Evidence]:
-    """What several logs say, file by file, in the order of their lines.
+    """Yield what several logs say, file by file, in the order of their lines.
 
     Args:
         paths: the logs.
@@ -236,9 +239,9 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Ev
     for path in paths:
         voices: dict[str, _Voice] = {}
         for line in read_lines(path, HINTS):
-            for each in _say(line, voices):
-                if group is None or each.group in {group, None}:
-                    yield each
+            for statement in _say(line, voices):
+                if group is None or statement.group in {group, None}:
+                    yield statement
                     count += 1
                 if count > MOST_EVIDENCE:
                     raise SourceError(

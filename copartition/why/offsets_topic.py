@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from copartition.groups.live.wire import Answer
+from copartition.kit.words import count
 from copartition.why.evidence import Line
 from copartition.why.rebalances import OFFSETS_TOPIC, Cause, GroupHistory, Other, Rebalance
-from copartition.words import count
 from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
 
@@ -33,13 +33,15 @@ class Written(NamedTuple):
 
 
 def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
-    """The records of the partition that keeps a group, without aborted transactions; nothing is written.
+    """Yield the records of the partition that keeps a group, without aborted transactions.
 
-    Errors are those of `copartition.topics.audit.reader.Reading`.
+    Nothing is written.
+
+    Errors are those of `copartition.audit.reader.Reading`.
     """
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition  # noqa: PLC0415 - extra
 
-    from copartition.topics.audit.topic_state import TopicState  # noqa: PLC0415 - needs it, too
+    from copartition.audit.topic_state import TopicState  # noqa: PLC0415 - needs it, too
     from partitioning.clients.contact import quiet_client  # noqa: PLC0415 - as above
 
     state = TopicState(OFFSETS_TOPIC, config)
@@ -70,7 +72,7 @@ class _History:
     def __init__(self) -> None:
         self.rebalances: list[Rebalance] = []
         self.others: list[Other] = []
-        self.commits: dict[str, list[int | None]] = {}  # by partition; None where the offset was deleted
+        self.commits: dict[str, list[int | None]] = {}  # by partition; None if the offset was deleted
         self.lines: dict[str, Line] = {}  # where the last commit of a partition is
         self.members: dict[str, str] = {}  # of the consumer protocol: names by member id
         self.before: dict[str, str] | None = None  # of the generation before; None: not read
@@ -96,7 +98,7 @@ class _History:
 
 
 def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
-    """What records say of a group, in the order in which they were written.
+    """Return what records say of a group, in the order in which they were written.
 
     Raises:
         ProtocolError: a record of the group that is cut, or of a version that is not read here.
@@ -151,7 +153,7 @@ def _committed(value: Answer) -> int:
 
 
 def _classic(value: Answer, rebalance: Rebalance) -> tuple[Rebalance, dict[str, str]]:
-    """The generation, and the names of its members by what stays when a static one restarts."""
+    """Return the generation, and the names of its members by what stays when a static one restarts."""
     version = _version(value, 3)
     value.string()  # the type of the protocol
     generation, assignor, leader = value.int32(), value.nullable_string(), value.nullable_string()
@@ -176,11 +178,11 @@ def _member_name(value: Answer) -> str:
 
 
 def _brief(place: str, offsets: Sequence[int | None]) -> str:
-    """The commits of a partition in a line."""
-    commits = [each for each in offsets if each is not None]
+    """Return the commits of a partition in a line."""
+    commits = [offset for offset in offsets if offset is not None]
     steps = [after - one for one, after in pairwise(offsets) if one is not None and after is not None]
     span = f", first {commits[0]:,}, last {commits[-1]:,}" if commits else ""
     step = f", largest step {max(steps):,}" if steps and max(steps) > 0 else ""
-    back = sum(each < 0 for each in steps)
+    back = sum(step < 0 for step in steps)
     deleted = offsets.count(None)
     return f"{place}: {count(len(commits), 'commit')}{span}{step}, {back} backward, {deleted} deleted"

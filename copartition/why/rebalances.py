@@ -14,8 +14,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from assignors.group import name_in
+from copartition.kit.words import count
 from copartition.why.evidence import Evidence, Kind, Line
-from copartition.words import count
 from partitioning.kit.packages import read_toml
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -57,7 +57,7 @@ class Rebalance:
         line: where they stand.
         began: when it began.
         joined: when all members had joined; None for KIP-848 groups, which do not wait for that.
-        ended: when the assignment was there; None where another rebalance began before, or the log ends.
+        ended: when the assignment was there; None if another rebalance began before, or the log ends.
         members: how many there were then.
         assignor: which one assigned.
         also: who else came or went meanwhile, and how.
@@ -106,7 +106,7 @@ class GroupHistory:
 
     Attributes:
         name: its id.
-        protocol: "classic" or "consumer" (KIP-848); None where no rebalance is shown.
+        protocol: "classic" or "consumer" (KIP-848); None if no rebalance is shown.
         rebalances: in order.
         others: what was no rebalance.
         assumed: what the logs do not tell, and was taken for granted.
@@ -124,54 +124,56 @@ _UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
 
 
 def name_of(member: str | None) -> str | None:
-    """The `group.instance.id` or `client.id` in a member id; an id of another form as it is."""
+    """Return the `group.instance.id` or `client.id` in a member id; an id of another form as it is."""
     return name_in(member or "") or member
 
 
 def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
-    """What logs show of each group, by name.
+    """Return what logs show of each group, by name.
 
     Args:
         evidence: what lines say, file by file.
     """
     evidence = list(evidence)
-    named = {each.group for each in evidence if each.group}
+    named = {statement.group for statement in evidence if statement.group}
     only = UNNAMED if not named else min(named) if len(named) == 1 else None
     by_group: dict[str, list[Evidence]] = defaultdict(list)
-    for each in evidence:
-        if group := each.group or only:
-            by_group[group].append(each)
-    left_out = sum(1 for each in evidence if each.group is None) if only is None else 0
+    for statement in evidence:
+        if group := statement.group or only:
+            by_group[group].append(statement)
+    left_out = sum(1 for statement in evidence if statement.group is None) if only is None else 0
     assumed = [f"{count(left_out, 'line')} without a group's name left out"] if left_out else []
     return [_history(group, by_group[group], assumed) for group in sorted(by_group)]
 
 
 def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> GroupHistory:
     assumed = [*assumed]
-    if not all(each.line.zoned for each in evidence):
+    if not all(statement.line.zoned for statement in evidence):
         assumed.append("times without a zone are UTC")
-    if any(each.line.at is None for each in evidence):
+    if any(statement.line.at is None for statement in evidence):
         assumed.append("lines without a time are in the order of their files")
     else:
-        evidence = sorted(evidence, key=lambda each: each.line.at or 0.0)
-    broker = [each for each in evidence if each.broker]
-    clients = [each for each in evidence if not each.broker]
-    if any(each.kind is Kind.PREPARING for each in broker):
+        evidence = sorted(evidence, key=lambda statement: statement.line.at or 0.0)
+    broker = [statement for statement in evidence if statement.broker]
+    clients = [statement for statement in evidence if not statement.broker]
+    if any(statement.kind is Kind.PREPARING for statement in broker):
         protocol, rebalances = "classic", list(_classic(broker))
-    elif any(each.kind is Kind.EPOCH for each in broker):
+    elif any(statement.kind is Kind.EPOCH for statement in broker):
         protocol, rebalances = "consumer", list(_consumer(broker))
     else:
-        epochs = any(each.kind is Kind.MEMBER_EPOCH for each in clients)
+        epochs = any(client.kind is Kind.MEMBER_EPOCH for client in clients)
         protocol, rebalances = "consumer" if epochs else "classic", list(_by_clients(clients))
     if broker and clients:
-        names = {each.member: each.client for each in clients if each.member and each.client}
-        assignors = {each.generation: each.text for each in clients if each.kind is Kind.MEMBER_JOINED}
+        names = {client.member: client.client for client in clients if client.member and client.client}
+        assignors = {
+            client.generation: client.text for client in clients if client.kind is Kind.MEMBER_JOINED
+        }
         hints = [
-            (each, cause, each.line.at)
-            for each in clients
-            if (cause := _client_cause(each)) is not None and each.line.at is not None
+            (client, cause, client.line.at)
+            for client in clients
+            if (cause := _client_cause(client)) is not None and client.line.at is not None
         ]
-        rebalances = [_refined(_renamed(each, names, assignors), hints) for each in rebalances]
+        rebalances = [_refined(_renamed(rebalance, names, assignors), hints) for rebalance in rebalances]
     if not broker and clients:
         assumed.append("only clients' logs: what other members did is not known")
     return GroupHistory(
@@ -187,7 +189,7 @@ _REASONS = [
 
 
 def _cause(reason: str) -> tuple[Cause, str | None]:
-    """The cause that a coordinator's reason names, and the member id in it."""
+    """Return the cause that a coordinator's reason names, and the member id in it."""
     for pattern, cause, member in _REASONS:
         if match := re.search(pattern, reason):
             who = re.search(member, reason) if member else match
@@ -208,16 +210,16 @@ def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     """Rebalances by the log of a classic group's coordinator."""
     now: Rebalance | None = None
     reasons: dict[str, Cause] = {}  # how members left, by member id
-    for each in evidence:
-        if each.kind is Kind.LEFT and each.member:
-            reasons[each.member] = _client_cause(each) or Cause.LEFT
-        if each.kind is Kind.PREPARING:
+    for statement in evidence:
+        if statement.kind is Kind.LEFT and statement.member:
+            reasons[statement.member] = _client_cause(statement) or Cause.LEFT
+        if statement.kind is Kind.PREPARING:
             if now is not None:
                 yield now
-            now = _begun(each, reasons)
+            now = _begun(statement, reasons)
         elif now is not None:
-            now = _continued(now, each, reasons)
-            if each.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
+            now = _continued(now, statement, reasons)
+            if statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
                 yield now
                 now = None
     if now is not None:
@@ -225,7 +227,7 @@ def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
 
 
 def _begun(each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
-    """A rebalance by its first line; `reasons` are how members left, by member id."""
+    """Return a rebalance by its first line; `reasons` are how members left, by member id."""
     cause, member = _cause(each.text)
     cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
     generation = (each.generation or 0) + 1
@@ -233,7 +235,7 @@ def _begun(each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
 
 
 def _continued(now: Rebalance, each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
-    """A rebalance with one more line of its coordinator."""
+    """Return a rebalance with one more line of its coordinator."""
     at = each.line.at
     if each.kind is Kind.STABILIZED:
         return replace(now, joined=at, members=int(each.text), generation=each.generation or now.generation)
@@ -247,7 +249,7 @@ def _continued(now: Rebalance, each: Evidence, reasons: Mapping[str, Cause]) -> 
 
 
 def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """New epochs by the log of a KIP-848 group's coordinator."""
+    """Yield new epochs by the log of a KIP-848 group's coordinator."""
     pending: list[tuple[Cause, str | None, str]] = []
     now: Rebalance | None = None
     hash_before: str | None = None
@@ -256,27 +258,29 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         Kind.METADATA: Cause.TOPICS,
         Kind.SUBSCRIPTION: Cause.SUBSCRIPTION,
     }
-    for each in evidence:
-        if each.kind in causes:
-            pending.append((causes[each.kind], each.client or name_of(each.member), each.text))
-        elif each.kind is Kind.EPOCH and each.generation is not None:
+    for statement in evidence:
+        if statement.kind in causes:
+            pending.append(
+                (causes[statement.kind], statement.client or name_of(statement.member), statement.text)
+            )
+        elif statement.kind is Kind.EPOCH and statement.generation is not None:
             if now is not None:
                 yield now
-            if not pending and hash_before is not None and each.text and each.text != hash_before:
+            if not pending and hash_before is not None and statement.text and statement.text != hash_before:
                 pending.append((Cause.TOPICS, None, "the hash of its topics' metadata has changed"))
             cause, member, reason = pending[0] if pending else (Cause.UNKNOWN, None, "")
             now = Rebalance(
-                each.generation,
+                statement.generation,
                 cause,
                 member,
                 reason.strip() or cause.value,
-                each.line,
-                each.line.at,
+                statement.line,
+                statement.line.at,
                 also=tuple((other, who) for other, who, _ in pending[1:]),
             )
-            hash_before, pending = each.text or hash_before, []
-        elif each.kind is Kind.TARGET and now is not None and each.generation == now.generation:
-            yield replace(now, ended=each.line.at, assignor=each.text)
+            hash_before, pending = statement.text or hash_before, []
+        elif statement.kind is Kind.TARGET and now is not None and statement.generation == now.generation:
+            yield replace(now, ended=statement.line.at, assignor=statement.text)
             now = None
     if now is not None:
         yield now
@@ -292,34 +296,40 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
     """
     last: dict[int, int] = {}  # of each generation, where the last client joins it
     reached: set[tuple[str, int]] = set()
-    for place, each in enumerate(evidence):
+    for place, statement in enumerate(evidence):
         if (
-            each.kind in _JOINS
-            and each.generation is not None
-            and (_who(each), each.generation) not in reached
+            statement.kind in _JOINS
+            and statement.generation is not None
+            and (_who(statement), statement.generation) not in reached
         ):
-            reached.add((_who(each), each.generation))
-            last[each.generation] = place
+            reached.add((_who(statement), statement.generation))
+            last[statement.generation] = place
     here: set[str] = set()
     since = 0
     order = sorted(last.items(), key=lambda item: item[1])
     ends = [until for _, until in order[1:]] + [len(evidence)]
     for (generation, until), next_until in zip(order, ends, strict=False):
         window = evidence[since : until + 1]
-        joins = [each for each in window if each.kind in _JOINS and each.generation == generation]
+        joins = [
+            statement
+            for statement in window
+            if statement.kind in _JOINS and statement.generation == generation
+        ]
         cause, first = _first_cause(window, here)
-        times = [each.line.at for each in joins if each.line.at is not None]
+        times = [join.line.at for join in joins if join.line.at is not None]
         began = [
-            each.line.at
-            for each in window
-            if each.line.at is not None
-            and each.kind is not Kind.MEMBER_SYNCED
-            and (each.kind is not Kind.MEMBER_EPOCH or each.generation == generation)
+            statement.line.at
+            for statement in window
+            if statement.line.at is not None
+            and statement.kind is not Kind.MEMBER_SYNCED
+            and (statement.kind is not Kind.MEMBER_EPOCH or statement.generation == generation)
         ]
         synced = [
-            each.line.at
-            for each in evidence[since:next_until]
-            if each.kind is Kind.MEMBER_SYNCED and each.generation == generation and each.line.at is not None
+            statement.line.at
+            for statement in evidence[since:next_until]
+            if statement.kind is Kind.MEMBER_SYNCED
+            and statement.generation == generation
+            and statement.line.at is not None
         ]
         yield Rebalance(
             generation,
@@ -330,7 +340,7 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             min(began, default=None),
             max(times, default=None),
             max(synced, default=None),
-            assignor=next((each.text for each in joins if each.text), None),
+            assignor=next((join.text for join in joins if join.text), None),
         )
         since = until + 1
     # Of what came after the last generation nobody has logged the end.
@@ -343,31 +353,31 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
 
 
 def _who(each: Evidence) -> str:
-    """The client that says something; its file where its lines do not name it."""
+    """Return the client that says something; its file where its lines do not name it."""
     return each.client or each.line.file
 
 
 def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
-    """The first cause among what clients said; `here` are those in the group, kept up to date."""
+    """Return the first cause among what clients said; `here` are those in the group, kept up to date."""
     first: tuple[Cause, Evidence | None] = (Cause.UNKNOWN, None)
-    for each in window:
-        cause = _client_cause(each)
-        if each.kind in _JOINS and _who(each) not in here:
+    for statement in window:
+        cause = _client_cause(statement)
+        if statement.kind in _JOINS and _who(statement) not in here:
             cause = Cause.JOINED
-            here.add(_who(each))
+            here.add(_who(statement))
         elif cause in {Cause.LEFT, Cause.POLL, Cause.EXPIRED}:
-            here.discard(_who(each))
+            here.discard(_who(statement))
         elif cause is Cause.JOINED:
             cause = None  # its join tells the same
-        elif _follows(each):
-            here.add(_who(each))  # only a member hears that
+        elif _follows(statement):
+            here.add(_who(statement))  # only a member hears that
         if first[1] is None and cause is not None:
-            first = (cause, each)
+            first = (cause, statement)
     return first
 
 
 def _follows(each: Evidence) -> bool:
-    """Whether a member says that its group rebalances, which others caused."""
+    """Return whether a member says that its group rebalances, which others caused."""
     return (
         each.kind is Kind.REJOINING
         and re.search(r"is (?:already )?rebalancing|rebalance in", each.text) is not None
@@ -386,7 +396,7 @@ _CLIENT_REASONS = (
 
 
 def _client_cause(each: Evidence) -> Cause | None:
-    """The cause that a client's line names; None where it only follows the group."""
+    """Return the cause that a client's line names; None if it only follows the group."""
     if each.kind in _BY_KIND:
         return _BY_KIND[each.kind]
     if each.kind not in {Kind.LEFT, Kind.REJOINING}:
@@ -421,11 +431,11 @@ def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]
     if possible is None or rebalance.began is None:
         return rebalance
     near = [
-        (abs(at - rebalance.began), each, cause)
-        for each, cause, at in hints
+        (abs(at - rebalance.began), name, cause)
+        for name, cause, at in hints
         if cause in possible
         and abs(at - rebalance.began) <= NEAR_S
-        and rebalance.member in {each.client, name_of(each.member), each.member}
+        and rebalance.member in {name.client, name_of(name.member), name.member}
     ]
     if not near:
         return rebalance
@@ -434,7 +444,7 @@ def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]
 
 
 def _others(evidence: Sequence[Evidence]) -> Iterator[Other]:
-    """What was no rebalance; of many equal ones in a row the first."""
+    """Yield what was no rebalance; of many equal ones in a row the first."""
     words = {
         Kind.REPLACED: REPLACED,
         Kind.LOADED: "coordinator moved or restarted",
@@ -442,35 +452,48 @@ def _others(evidence: Sequence[Evidence]) -> Iterator[Other]:
         Kind.MISMATCH: "refused: no assignor that all members have",
         Kind.COORDINATOR: "lost its coordinator",
     }
-    rows = [each for each in evidence if each.kind in words]
-    for (kind, member), some in groupby(
-        rows, key=lambda each: (each.kind, each.client or name_of(each.member))
-    ):
+    rows = [statement for statement in evidence if statement.kind in words]
+    for (kind, member), some in groupby(rows, key=lambda row: (row.kind, row.client or name_of(row.member))):
         first = next(some)
         yield Other(first.line.at, words[kind], member, first.line)
 
 
-def restarts(rebalances: Sequence[Rebalance], session_s: float = 45.0) -> list[tuple[str, float]]:
-    """Members that closed or crashed and came back: name, and seconds away, of which `session_s` unnoticed.
+class Return(NamedTuple):
+    """A member that was gone from the group and joined again.
+
+    Attributes:
+        member: its name.
+        away_s: seconds from its leave, or from the end of its session, until it joined.
+        closed: whether it left by itself. If not, its session expired, and a group's log does not tell a
+            process that was paused from one that crashed and was started again.
+    """
+
+    member: str
+    away_s: float
+    closed: bool
+
+
+def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
+    """Return the members that closed or fell silent and came back, in the order in which they did.
 
     A name that several members have at a time tells nothing, so its comings and goings are left out. A member
     of a KIP-848 group that comes back under the same member id was no other process.
     """
-    gone: dict[str, float] = {}
+    gone: dict[str, tuple[float, bool]] = {}
     here: Counter[str] = Counter()
     back = []
-    for each in rebalances:
-        for cause, member in ((each.cause, each.member), *each.also):
-            if member is None or each.began is None:
+    for rebalance in rebalances:
+        for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also):
+            if member is None or rebalance.began is None:
                 continue
             if cause is Cause.JOINED:
                 here[member] += 1
-                since = gone.pop(member, None)
+                since, closed = gone.pop(member, (None, False))
                 if since is not None and here[member] == 1 and not _UUID.match(member):
-                    back.append((member, each.began - since))
+                    back.append(Return(member, rebalance.began - since, closed))
             elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
                 here[member] = max(0, here[member] - 1)
                 gone.pop(member, None)
                 if cause is not Cause.POLL:
-                    gone[member] = each.began - (session_s if cause is Cause.EXPIRED else 0)
+                    gone[member] = rebalance.began, cause is Cause.LEFT
     return back

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import jinja2
 
-from copartition.reports.page import COLOURS
+from copartition.kit.page import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +96,7 @@ def picture(story: Story) -> Picture:
 
 def picture_svg(story: Story) -> str:
     """The picture as a file of its own."""
-    folders = [jinja2.FileSystemLoader(Path(__file__).parent), jinja2.PackageLoader("copartition.reports")]
+    folders = [jinja2.FileSystemLoader(Path(__file__).parent), jinja2.PackageLoader("copartition", ".")]
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader(folders),
         autoescape=True,

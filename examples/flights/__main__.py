@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from copartition import simulate
-from copartition.diff import AssignmentDiff, diff
+from copartition.assignment_diff import AssignmentDiff, diff
+from copartition.assignment_diff.report.text import print_diff
 from copartition.groups.source import step_state
-from copartition.reports.diff.text import print_diff
 from examples.flights.audit import Audit, audit, place_with_librdkafka, read_topic
 from examples.flights.cluster import Cluster, cluster, topic_name
 from examples.flights.data import flights_parquet

@@ -8,10 +8,10 @@ import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.diff import AssignmentDiff
-from copartition.reports.diff.html import diff_html
-from copartition.reports.page import LETTER, WIDTH, environment
-from copartition.reports.simulation_page import phase_legend, simulation_html, whole_run
+from copartition.assignment_diff import AssignmentDiff
+from copartition.assignment_diff.page import diff_html
+from copartition.kit.page import LETTER, WIDTH, environment
+from copartition.simulate_scenarios.page import phase_legend, simulation_html, whole_run
 from copartition.simulation import SimulationResult
 from partitioning import Growth
 
@@ -63,7 +63,7 @@ LINE = 18
 
 def availability_svg(results: Sequence[SimulationResult]) -> str:
     """When each partition was read, whole runs, as a file of its own, drawn as the report draws them."""
-    folders = [jinja2.FileSystemLoader(Path(__file__).parent), jinja2.PackageLoader("copartition.reports")]
+    folders = [jinja2.FileSystemLoader(Path(__file__).parent), jinja2.PackageLoader("copartition", ".")]
     template = environment().overlay(loader=jinja2.ChoiceLoader(folders)).get_template("availability.svg.j2")
     chart = whole_run(results)
     return template.render(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from confluent_kafka import Producer
 
+from copartition.models import BatchingSettings, Broker, LibrdkafkaSettings, simulate_batching
 from examples.labs.kit import Between, Lab, Picture, paced
-from partitioning.producer import BatchingSettings, Broker, LibrdkafkaSettings, simulate_batching
 
 SIZES = (4_096, 16_384, 65_536)
 LINGERS = (0, 5, 50)

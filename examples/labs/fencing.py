@@ -10,9 +10,9 @@ import signal
 import subprocess
 import sys
 
+from copartition.models import ProducerState, SequencedBatch, Verdict
 from examples.labs.kit import Lab, Picture, frozen
 from examples.labs.kit import segments as seg
-from partitioning.producer import ProducerState, SequencedBatch, Verdict
 from tests.support.broker import dies_with_us
 
 

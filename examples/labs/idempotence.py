@@ -15,10 +15,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.delivery.cells import Cell, classes, measure, predict, settled
 from benchmarks.delivery.producers import Librdkafka
+from copartition.models import ProducerState, SequencedBatch, Verdict
 from examples.labs.kit import Lab, Picture
 from examples.labs.kit import segments as seg
 from examples.labs.kit.cluster import cluster
-from partitioning.producer import ProducerState, SequencedBatch, Verdict
 from tests.support.raw_requests import ask, connect, produce_request, send
 
 if TYPE_CHECKING:

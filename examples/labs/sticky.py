@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from copartition.models import LibrdkafkaSettings
 from examples.labs.kit import Between, Lab, Picture, paced
-from partitioning.producer import LibrdkafkaSettings
 
 PER_SECOND = 10_000
 PARTITIONS = 12

@@ -56,7 +56,9 @@ def quiet_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: 
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
     """Return what librdkafka says, each fault once, with what it leaves out and the settings to look at."""
     errors = [*faults]
-    reasons = [describe_errors(errors)]
+    # Beside the fault of each connection librdkafka counts them ("0/1 brokers are down"): that says no more.
+    named = [error for error in errors if error.name() != "_ALL_BROKERS_DOWN"]
+    reasons = [describe_errors(named) or "no connection to it stays open"]
     if any(error.name() == "_AUTHENTICATION" for error in errors):
         reasons.append(_LOGIN)
     elif "certificate verify failed" in reasons[0]:

@@ -16,9 +16,9 @@ from partitioning.errors import (
 from partitioning.interface import BatchAware, BytesAware, Partitioner, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
 from partitioning.placement import LIBRDKAFKA
-from partitioning.producer.record_size import payload_size, record_size
 from partitioning.profiles import PROFILES
 from partitioning.random_choice import RandomChoice
+from partitioning.record_size import payload_size, record_size
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import DefaultHash, Sticky, StickyByTime
 from partitioning.topic_partition import is_integer

@@ -24,35 +24,27 @@ def public_names(module: ModuleType) -> list[str]:
     return getattr(module, "__all__", None) or sorted(name for name in imported if name[0] != "_")
 
 
-class LazyPackage(ModuleType):
-    """A package whose names are those of its module `api`, which is not imported before one is used."""
+def load_lazily(package: str) -> None:
+    """Give a package the names of its module `api`, which is imported when the first of them is asked for.
 
-    def __getattr__(self, name: str) -> Any:
+    Type checkers see the names by `from PACKAGE.api import *`. No name of `api` may be one of the package's
+    modules, which the import system would put in its place; `tests/test_public_names.py` holds that.
+    """
+    module = sys.modules[package]
+
+    def find(name: str) -> Any:
         if name == "__version__":
             return version()
         if name == "__all__" or not name.startswith("__"):
-            api = import_module(f"{self.__name__}.api")
+            names = public_names(import_module(f"{package}.api"))
             if name == "__all__":
-                return self.__dict__.setdefault(name, public_names(api))
-            if name in public_names(api):
-                return self.__dict__.setdefault(name, getattr(api, name))
-            if f"{self.__name__}.{name}" in sys.modules:
-                return sys.modules[f"{self.__name__}.{name}"]
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+                return vars(module).setdefault(name, names)
+            if name in names:
+                return vars(module).setdefault(name, getattr(sys.modules[f"{package}.api"], name))
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    def __setattr__(self, name: str, value: object) -> None:
-        # The import system puts modules into their package. `copartition.diff` is a function and a module:
-        # the function is public, so modules stay out, and `__getattr__` finds the modules that no name hides.
-        if not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.__all__})
-
-
-def load_lazily(package: str) -> None:
-    """Make a package lazy; type checkers see its names by `from PACKAGE.api import *`."""
-    sys.modules[package].__class__ = LazyPackage
+    # As `def __getattr__` and `def __dir__` in the package itself would (PEP 562).
+    vars(module).update(__getattr__=find, __dir__=lambda: sorted({*vars(module), *module.__all__}))
 
 
 @contextmanager

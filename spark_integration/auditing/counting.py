@@ -17,16 +17,16 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.forms import FormCounts
-from copartition.topics.audit.tally import MOST_BLOCKS, Tally
-from copartition.topics.audit.topic_audit import Records
+from copartition.audit.forms import FormCounts
+from copartition.audit.tally import MOST_BLOCKS, Tally
+from copartition.audit.topic_audit import Records
 from partitioning.keys import key_column
 from spark_integration.shipping import PLACEMENT, send_by_value
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-send_by_value("copartition.topics.audit", *PLACEMENT, "spark_integration.auditing")
+send_by_value("copartition.audit", *PLACEMENT, "spark_integration.auditing")
 
 HEAD_OF_A_TASK = 1 << 14
 """So many records of a task are looked at for writers, before all are counted."""

@@ -7,8 +7,8 @@ from itertools import groupby
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.conclusion import LIKELY, conclude
-from copartition.topics.audit.topic_audit import Coverage, TopicAudit
+from copartition.audit.conclusion import LIKELY, conclude
+from copartition.audit.topic_audit import Coverage, TopicAudit
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
 from spark_integration.auditing.counting import count_topics

@@ -29,7 +29,7 @@ from spark_integration.sinks.records import as_batches, check_columns
 
 # Executors unpickle the writer, and a Connect server the data source, without having this package.
 send_by_value(
-    "copartition.words",
+    "copartition.kit.words",
     "partitioning.clients",
     *PLACEMENT,
     "spark_integration.errors",

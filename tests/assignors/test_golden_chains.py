@@ -8,6 +8,7 @@ import pytest
 
 from assignors import get_assignor
 from partitioning.errors import AssignorError
+from tests.support.agreement import Difference, assert_agree, differing, told_of
 from tests.support.golden import ASSIGNORS, Json, golden_files, golden_lines, group_of, lists_of
 from tests.support.tiers import tier
 
@@ -61,7 +62,7 @@ def next_group(before: Group, answer: Assignment, step: Json) -> Group | None:
     return group if generations in ({group.generation}, {None}) else None
 
 
-def follow(assignor: str, scenario: Json) -> tuple[int, str | None]:
+def follow(assignor: str, scenario: Json) -> tuple[int, Difference | None]:
     """How many rebalances were carried on, and where the answer was another than the JVM's."""
     leader = get_assignor(assignor)
     group: Group | None = None
@@ -75,21 +76,22 @@ def follow(assignor: str, scenario: Json) -> tuple[int, str | None]:
             answer = leader.assign(group)
         except AssignorError:
             answer = None
-        lists = None if answer is None else {name: list(partitions) for name, partitions in answer.items()}
-        expected = None if "error" in step else lists_of(step)
-        if lists != expected:
-            return count, f"{assignor} {scenario['name']} step {number}: JVM {expected}\nours {lists}"
+        lists = {} if answer is None else {name: list(partitions) for name, partitions in answer.items()}
+        if answers := differing({} if "error" in step else lists_of(step), lists):
+            return count, Difference(f"{assignor}, {scenario['name']}", number, told_of(step), answers)
     return count, None
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_chains_go_where_the_jvms_consumers_went(assignor: str) -> None:
-    carried = 0
-    for family in FAMILIES:
-        if f"{assignor}/{family}" not in golden_files(assignor):
-            continue
-        for scenario in golden_lines(f"{assignor}/{family}", every=40):
-            count, difference = follow(assignor, scenario)
-            assert difference is None, difference
-            carried += count
-    assert carried > {"quick": 10, "test": 50, "ci": 200}[tier()]
+    carried: list[int] = []
+
+    def followed(scenario: Json) -> Difference | None:
+        count, difference = follow(assignor, scenario)
+        carried.append(count)
+        return difference
+
+    families = [f"{assignor}/{family}" for family in FAMILIES]
+    recorded = [name for name in families if name in golden_files(assignor)]
+    assert_agree(followed(scenario) for name in recorded for scenario in golden_lines(name, every=40))
+    assert sum(carried) > {"quick": 10, "test": 50, "ci": 200}[tier()]

@@ -4,7 +4,8 @@ import pytest
 
 from assignors.group import Assignment, Group, Member, Topic
 from assignors.partition_list import PartitionList
-from copartition.groups import WhatIf, parse_capture, plan
+from copartition.assignment_diff import WhatIf, plan
+from copartition.groups import parse_capture
 from copartition.simulation import Consumer, Grow, Join, Scenario
 from partitioning.errors import InvalidGroupError, ScenarioError, SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from itertools import chain
+from itertools import chain, starmap
 
 import pytest
 
-from tests.support.agreement import first_difference
+from tests.support.agreement import assert_agree, first_difference
 from tests.support.heartbeats import differences
 from tests.support.oracle import Oracle
 from tests.support.tasks import (
@@ -44,48 +44,48 @@ def sample(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     return count, seed
 
 
+def judge(seed: str) -> str:
+    """Who judges, for the text of a failure, which has to say how to repeat the sample."""
+    return f"JVM (COPARTITION_LIVE_SEED={seed})"
+
+
 def test_a_fresh_sample_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
     count, seed = sample
-    for assignor, scenario in live_scenarios(count, seed):
-        difference = first_difference(assignor, scenario)
-        assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+    assert_agree(starmap(first_difference, live_scenarios(count, seed)), judge(seed))
 
 
-def test_a_fresh_sample_of_connect_and_streams_leaders_agrees_with_the_jvm(
-    sample: tuple[int, str],
+@pytest.mark.parametrize("assignor", CONNECT)
+def test_a_fresh_sample_of_connect_leaders_agrees_with_the_jvm(
+    assignor: str, sample: tuple[int, str]
 ) -> None:
     count, seed = sample
     with Oracle(main=("tasks", "TaskOracle")) as oracle:
-        for assignor in CONNECT:
-            for life in connect_answers(oracle, assignor, seed, max(1, count // 20)):  # some ten rounds each
-                difference = connect_difference(assignor, life)
-                assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+        lives = connect_answers(oracle, assignor, seed, max(1, count // 20))  # some ten rounds each
+        assert_agree((connect_difference(assignor, life) for life in lives), judge(seed))
+
+
+def test_a_fresh_sample_of_streams_leaders_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
+    count, seed = sample
+    with Oracle(main=("tasks", "TaskOracle")) as oracle:
         lives = application_answers(oracle, seed, max(1, count // 5))  # some five steps each
         of_kinds = [
             application_answers(oracle, f"{seed}/{kind}", max(1, count // 20), kind) for kind in KINDS
         ]
         scattered = scattered_answers(oracle, (f"{seed}/{number}" for number in range(count // 10)))
-        for life in chain(lives, *of_kinds, scattered):
-            difference = application_difference(life)
-            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+        assert_agree(map(application_difference, chain(lives, *of_kinds, scattered)), judge(seed))
         lives = classic_sticky_answers(oracle, seed, max(1, count // 4))  # some four steps each
         of_kinds = [
             classic_sticky_answers(oracle, f"{seed}/{kind}", max(1, count // 20), kind) for kind in KINDS
         ]
-        for life in chain(lives, *of_kinds):
-            difference = classic_sticky_difference(life)
-            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+        assert_agree(map(classic_sticky_difference, chain(lives, *of_kinds)), judge(seed))
 
 
 def test_a_fresh_sample_of_share_and_streams_groups_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
     count, seed = sample
     with Oracle() as oracle:
-        for scenario in share_scenarios(seed, max(1, count // 4)):  # some four steps each
-            difference = share_difference(answered(oracle, scenario))
-            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
-        for life in streams_answers(oracle, seed, max(1, count // 5)):
-            difference = streams_difference(life)
-            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+        shares = share_scenarios(seed, max(1, count // 4))  # some four steps each
+        assert_agree((share_difference(answered(oracle, scenario)) for scenario in shares), judge(seed))
+        assert_agree(map(streams_difference, streams_answers(oracle, seed, max(1, count // 5))), judge(seed))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -15,8 +15,9 @@ from benchmarks.audits.reading import read
 from benchmarks.audits.recording import as_table
 from benchmarks.audits.truth import Written, broken
 from benchmarks.audits.writing import write
-from copartition.topics.audit.topic_audit import Selection
-from copartition.topics.cluster import audit_topic, check_topics
+from copartition.audit.cluster import audit_topic
+from copartition.audit.topic_audit import Selection
+from copartition.check.cluster import check_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ def topics(broker: Kafka) -> Iterator[dict[str, Written]]:
     }
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for done in admin.delete_topics([*ends]).values():
-        done.result(30)
+        done.result()
 
 
 @pytest.fixture(scope="module")

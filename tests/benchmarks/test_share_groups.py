@@ -10,7 +10,7 @@ from benchmarks.share_groups.__main__ import PAGE, saved
 from benchmarks.share_groups.cells import CELLS, short
 from benchmarks.share_groups.comparing import compare_runs, page
 from benchmarks.share_groups.running import run_cells
-from copartition.simulation.share_groups.run import simulate_share
+from copartition.models.share_groups.run import simulate_share
 
 
 @pytest.mark.slow

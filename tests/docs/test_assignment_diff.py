@@ -10,11 +10,11 @@ import yaml
 from click.testing import CliRunner
 
 from assignors import list_assignors
-from copartition.cli.diff import HELP_END, diff
-from copartition.cli.main import copartition
-from copartition.diff import MATCH_RULES
+from copartition.assignment_diff import MATCH_RULES
+from copartition.assignment_diff.command import HELP_END, diff
 from copartition.groups import parse_capture
-from copartition.reports.markdown import MOST_CHARACTERS
+from copartition.kit.markdown import MOST_CHARACTERS
+from copartition.shell.main import copartition
 
 PAGE = Path(__file__).parents[2] / "docs" / "assignment-diff.md"
 TEXT = PAGE.read_text(encoding="utf-8")

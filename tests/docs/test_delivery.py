@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from copartition.cli.model import delivery
+from copartition.models.command import delivery
 from tests.support.commands import printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "delivery.md"

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from copartition.cli.diff import diff
-from copartition.cli.main import copartition
+from copartition.assignment_diff.command import diff
+from copartition.shell.main import copartition
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from copartition.cli.model import batching
-from partitioning.producer import BatchingSettings, Broker, LibrdkafkaSettings, simulate_librdkafka
+from copartition.models import BatchingSettings, Broker, LibrdkafkaSettings, simulate_librdkafka
+from copartition.models.command import batching
 from tests.support.commands import printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "producer.md"

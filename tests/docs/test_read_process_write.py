@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.testing.mock_cluster import MockCluster
+from tests.support.waiting import GENEROUS_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,6 @@ LOOP = "".join(
 FIRST, *QUOTED = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 ROWS = dict(re.findall(r"^\| ([^|]+?) \| ((?:`\w+`, |nothing: )\w+) \|", TEXT, re.MULTILINE))
 INIT_PRODUCER_ID, TXN_OFFSET_COMMIT = 22, 28
-WAIT_S = 20
 
 
 @pytest.mark.parametrize("code", QUOTED)
@@ -58,10 +57,10 @@ class Cluster:
     def begun(self, **config: object) -> PartitioningProducer:
         """In a transaction that has a record."""
         producer = self.producer(**config)
-        producer.init_transactions(WAIT_S)
+        producer.init_transactions(GENEROUS_S)
         producer.begin_transaction()
         producer.produce(self.target, b"value", b"key")
-        producer.flush(WAIT_S)
+        producer.flush(GENEROUS_S)
         return producer
 
     def consumer(self, group: str) -> Consumer:
@@ -72,42 +71,39 @@ class Cluster:
         """A member of the group once all have as many partitions as each other."""
         consumers = [self.consumer(self.group), *(others or [])]
         consumers[0].subscribe([self.source])
-        deadline = time.monotonic() + WAIT_S
-        while {len(each.assignment()) for each in consumers} != {2 // len(consumers)}:
-            assert time.monotonic() < deadline
-            for each in consumers:
-                each.poll(0.05)
+        wait_until(
+            lambda: {len(consumer.assignment()) for consumer in consumers} == {2 // len(consumers)},
+            lambda: [consumer.poll(0.05) for consumer in consumers],
+        )
         return consumers[0]
 
     def send(self, metadata: object, partition: int = 0) -> None:
         producer = self.begun()
         place = TopicPartition(self.source, partition, 1)
-        producer.send_offsets_to_transaction([place], metadata, WAIT_S)
-        producer.commit_transaction(WAIT_S)
+        producer.send_offsets_to_transaction([place], metadata, GENEROUS_S)
+        producer.commit_transaction(GENEROUS_S)
 
 
 def fenced(cluster: Cluster) -> PartitioningProducer:
     """A producer whose id another one has taken."""
     producer = cluster.begun()
-    cluster.producer().init_transactions(WAIT_S)
+    cluster.producer().init_transactions(GENEROUS_S)
     return producer
 
 
 def after_fencing(cluster: Cluster) -> PartitioningProducer:
     producer = fenced(cluster)
     with pytest.raises(KafkaException):
-        producer.commit_transaction(WAIT_S)
+        producer.commit_transaction(GENEROUS_S)
     return producer
 
 
 def too_long(cluster: Cluster) -> None:
     producer = cluster.begun(transaction_timeout_ms=1000)
-    deadline = time.monotonic() + WAIT_S
     place = TopicPartition(cluster.target, 0)
     reader = Consumer(cluster.settings | {"isolation.level": "read_committed", "group.id": "reader"})
-    while reader.get_watermark_offsets(place)[1] < 2:  # the record, and the marker of its end
-        assert time.monotonic() < deadline
-    producer.commit_transaction(WAIT_S)
+    wait_until(lambda: reader.get_watermark_offsets(place)[1] >= 2)  # the record, and the marker of its end
+    producer.commit_transaction(GENEROUS_S)
 
 
 def old_generation(cluster: Cluster) -> None:
@@ -144,12 +140,12 @@ def other_group(cluster: Cluster) -> None:
 def too_large_for_the_topic(cluster: Cluster) -> None:
     producer = cluster.begun(message_max_bytes=5_000_000)
     producer.produce(cluster.target, bytes(2_000_000), b"key")
-    producer.commit_transaction(WAIT_S)
+    producer.commit_transaction(GENEROUS_S)
 
 
 def not_begun(cluster: Cluster) -> None:
     producer = cluster.producer()
-    producer.init_transactions(WAIT_S)
+    producer.init_transactions(GENEROUS_S)
     producer.produce(cluster.target, b"value", partition=0)
 
 
@@ -162,17 +158,19 @@ def on_old_brokers(request: int, least: int, most: int) -> None:
         assert limit(mock._cluster, request, least, most) == 0
         settings = {"bootstrap.servers": mock.bootstrap_servers, "log_level": 0}
         with PartitioningProducer(settings | {"transactional.id": "id"}) as producer:
-            producer.init_transactions(WAIT_S)
+            producer.init_transactions(GENEROUS_S)
             producer.begin_transaction()
             producer.produce("topic", b"value")
             metadata = Consumer(settings | {"group.id": "group"}).consumer_group_metadata()
-            producer.send_offsets_to_transaction([TopicPartition("topic", 0, 1)], metadata, WAIT_S)
-            producer.commit_transaction(WAIT_S)
+            producer.send_offsets_to_transaction([TopicPartition("topic", 0, 1)], metadata, GENEROUS_S)
+            producer.commit_transaction(GENEROUS_S)
 
 
 PROVOKED: dict[str, Callable[[Cluster], object]] = {
-    "another producer has the transactional id": lambda cluster: fenced(cluster).commit_transaction(WAIT_S),
-    "a commit after that": lambda cluster: after_fencing(cluster).commit_transaction(WAIT_S),
+    "another producer has the transactional id": lambda cluster: fenced(cluster).commit_transaction(
+        GENEROUS_S
+    ),
+    "a commit after that": lambda cluster: after_fencing(cluster).commit_transaction(GENEROUS_S),
     "a record after that": lambda cluster: after_fencing(cluster).produce(cluster.target, b"", partition=0),
     "a transaction longer than its timeout": too_long,
     "an old generation of the group": old_generation,
@@ -242,7 +240,7 @@ def test_it_prices_orders_and_puts_poisoned_ones_aside(
     source, target = broker.create_topic(2), broker.create_topic(3)
     settings = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient(settings)
-    admin.create_topics([NewTopic(f"{target}-dead", 1)])[f"{target}-dead"].result(WAIT_S)
+    admin.create_topics([NewTopic(f"{target}-dead", 1)])[f"{target}-dead"].result(GENEROUS_S)
     orders = {f"key-{number}": b'{"pieces": %d, "each": 2}' % number for number in range(20)}
     with PartitioningProducer(settings) as producer:
         for key, value in (orders | {"poisoned": poisoned}).items():
@@ -255,12 +253,14 @@ def test_it_prices_orders_and_puts_poisoned_ones_aside(
             [TopicPartition(topic, number, 0) for topic, count in topics for number in range(count)]
         )
         found: dict[str, tuple[str, bytes]] = {}
-        deadline = time.monotonic() + 60
-        while len(found) < 21 and time.monotonic() < deadline:
+
+        def read() -> None:
             for message in reader.consume(21, timeout=0.2):
                 found[message.key().decode()] = message.topic(), message.value()
+
+        wait_until(lambda: len(found) == 21, read)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(WAIT_S) == code
+        assert process.wait(GENEROUS_S) == code
     reader.close()
     assert found.pop("poisoned") == (f"{target}-dead", poisoned)
     priced = {key: (topic, json.loads(value)["price"]) for key, (topic, value) in found.items()}

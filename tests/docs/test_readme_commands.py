@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.main import copartition
+from copartition.shell.main import copartition
 from partitioning import partition_for_key
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.diff import diff
-from copartition.cli.main import copartition
+from copartition.assignment_diff.command import diff
+from copartition.shell.main import copartition
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "before-a-deploy.md").read_text(encoding="utf-8")

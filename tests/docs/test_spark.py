@@ -36,7 +36,7 @@ def test_the_examples_run(spark, broker, tmp_path, monkeypatch):  # noqa: F811 -
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     made = admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()])
     for done in made.values():
-        done.result(30)
+        done.result()
     names = {}
     try:
         for page, example in EXAMPLES:
@@ -46,7 +46,7 @@ def test_the_examples_run(spark, broker, tmp_path, monkeypatch):  # noqa: F811 -
         assert spark.read.format("copartition").options(**copied).load().count() == 20_000  # twice
     finally:
         for done in admin.delete_topics(list(TOPICS)).values():
-            done.result(30)
+            done.result()
 
 
 def test_options_are_those_of_the_sink_and_the_source():

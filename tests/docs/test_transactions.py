@@ -13,8 +13,16 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from copartition.groups.live.cluster import Cluster
-from copartition.reports.transactions import print_transactions
-from copartition.transactions import Look, OpenProducer, PartitionLook, Transaction, findings, transactions_of
+from copartition.transactions.looks import (
+    Look,
+    OpenProducer,
+    PartitionLook,
+    Transaction,
+    judge,
+    transactions_of,
+)
+from copartition.transactions.report import print_transactions
+from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
     from tests.support.broker import Kafka
@@ -31,10 +39,11 @@ def test_the_example_is_what_the_report_prints() -> None:
     places = frozenset(each.place for each in partitions)
     stalled = Transaction("billing-1", 4012, 3, "Ongoing", 60_000, 0, 2, places)
     done = Transaction("shipping-1", 4013, 8, "CompleteCommit", 60_000, None, 1, frozenset())
-    look = Look(41_000, (stalled, done), partitions, ())
-    problems = findings(look, look, open_ms=30_000, servers="localhost:9092", transaction_version=2)
+    seen = "the transactional ids of 2 brokers", "last stable offsets and ends of 12 partitions"
+    look = Look(41_000, (stalled, done), partitions, seen)
+    answer = judge(look, look, open_ms=30_000, servers="localhost:9092", transaction_version=2)
     text = StringIO()
-    print_transactions(look, problems, Console(width=110, file=text, color_system=None), full=False)
+    print_transactions(look, answer, Console(width=110, file=text, color_system=None), full=False)
     [example] = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
     assert [line.rstrip() for line in text.getvalue().splitlines()] == example.splitlines()
 
@@ -49,7 +58,7 @@ def test_the_states_are_those_of_a_real_transaction(broker: Kafka) -> None:
     def produce(records: int) -> None:
         for _ in range(records):
             producer.produce(topic, b"record", partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(GENEROUS_S) == 0
 
     steps = [
         lambda: producer.init_transactions(60),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.diff import diff
-from copartition.cli.main import copartition
-from copartition.cli.watch import watch
+from copartition.assignment_diff.command import diff
+from copartition.shell.main import copartition
+from copartition.watch.command import watch
 
 TEXT = (Path(__file__).parents[2] / "docs" / "watch.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```text (\S+)\n(.*?)```", TEXT, re.DOTALL))

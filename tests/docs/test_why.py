@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from copartition.cli.main import copartition
+from copartition.shell.main import copartition
 
 ROOT = Path(__file__).parents[2]
 LOGS = sorted(map(str, (ROOT / "tests" / "golden" / "logs" / "java-range").glob("*.log.gz")))

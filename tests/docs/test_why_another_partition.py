@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.audits.writing import Record, Writer
-from copartition.cli.main import copartition
-from copartition.topics.join.writers import parse_writer
+from copartition.check.writers import parse_writer
+from copartition.shell.main import copartition
 from partitioning import partition_for_key
 from partitioning.profiles import find_profile
 

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pytest
 
 from copartition import simulate
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups.source import step_state
 from examples.flights.audit import Records, audit, inversions
 from examples.flights.deploy import scenario
 from examples.flights.pictures import write_pictures
 from partitioning import grow, partition_batch
+from tests.support.waiting import GENEROUS_S
 
 KEYS = [b"N1", b"N2", None, b"N1", b"N2", b"N1"]
 
@@ -77,7 +78,7 @@ def test_an_unreachable_broker_ends_the_demo_within_seconds() -> None:
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GENEROUS_S,
         check=False,
     )
     assert done.returncode == 2

@@ -6,8 +6,8 @@ import pytest
 
 from assignors.group import Topic
 from copartition import simulate
+from copartition.kit.words import visible
 from copartition.simulation import Consumer, Crash, Scenario, SimulationResult, Stall
-from copartition.words import visible
 from examples.flights.pictures import LINE, availability_svg, place_keys
 
 SVG = "{http://www.w3.org/2000/svg}"

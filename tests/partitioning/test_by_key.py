@@ -65,7 +65,7 @@ class WithState:
 @pytest.fixture
 def registered(monkeypatch):
     """Registers partitioners for one test."""
-    monkeypatch.setattr(partitioners._REGISTRY, "_registered", {})
+    monkeypatch.setattr(partitioners.PARTITIONERS, "_registered", {})
     placement._plug_in.cache_clear()
     yield partitioners.register_partitioner
     placement._plug_in.cache_clear()

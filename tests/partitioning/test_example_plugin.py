@@ -39,7 +39,7 @@ def test_it_keeps_the_rules_of_every_partitioner(installed: Path) -> None:
 
 def test_it_is_known_by_name_where_a_profile_is(installed: Path) -> None:
     code = (
-        "from copartition.cli.main import copartition;"
+        "from copartition.shell.main import copartition;"
         "from partitioning import get_partitioner, grow, partition_for_key;"
         "print(partition_for_key(b'order-42', 12, profile='jump'),"
         "      grow([b'user-%d' % i for i in range(2_000)], 12, 16, profile='jump').share < 0.3,"

@@ -19,6 +19,7 @@ from partitioning.errors import (
 )
 from partitioning.interface import Partitioner
 from partitioning.partitioners import get_partitioner, list_partitioners
+from partitioning.plug_ins import STRATEGIES, PlugIns
 from partitioning.profiles import PROFILES
 from partitioning.registry import Registry
 from partitioning.round_robin import RoundRobin
@@ -40,6 +41,10 @@ def reproducible(name):
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_a_partitioner_knows_its_name(name):
     assert get_partitioner(name).name == name
+
+
+def test_names_of_ours_are_taken_before_they_are_made():
+    assert {*STRATEGIES} == OURS - PROFILES.keys()
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -86,7 +91,8 @@ def registry(monkeypatch, tmp_path):
         )
     )
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.select(group=group))
-    return Registry[Partitioner]("partitioner", "tests.partitioners", Partitioner, {"ours": RoundRobin})
+    plug_ins = PlugIns[Partitioner]("partitioner", "tests.partitioners", Partitioner)
+    return Registry(plug_ins, {"ours": RoundRobin})
 
 
 def test_a_plugin_is_found_and_configured(registry):
@@ -134,16 +140,16 @@ def test_the_summary_is_the_first_line_of_the_docstring(registry):
 
 
 def test_registered_strategies_are_found(registry):
-    registry.register("mine", RoundRobin)
+    registry.plug_ins.register("mine", RoundRobin)
     assert registry.get("mine") == RoundRobin()
     assert ("mine", "registered") in {(info.name, info.origin) for info in registry.infos()}
 
 
 @pytest.mark.parametrize("name", ["ours", "mine"])
 def test_a_taken_name_cannot_be_registered(registry, name):
-    registry.register("mine", RoundRobin)
+    registry.plug_ins.register("mine", RoundRobin)
     with pytest.raises(StrategyConflictError, match=f"'{name}' is"):
-        registry.register(name, RoundRobin)
+        registry.plug_ins.register(name, RoundRobin)
 
 
 @pytest.mark.parametrize(
@@ -154,13 +160,13 @@ def test_a_taken_name_cannot_be_registered(registry, name):
     ],
 )
 def test_what_a_plugin_makes_is_a_partitioner(registry, factory, message):
-    registry.register("mine", factory)
+    registry.plug_ins.register("mine", factory)
     with pytest.raises(BrokenPluginError, match=message):
         registry.get("mine")
 
 
 def test_a_setting_that_a_plugin_refuses_is_told_as_it_says(registry):
-    registry.register("mine", partial(get_partitioner, "no such profile"))
+    registry.plug_ins.register("mine", partial(get_partitioner, "no such profile"))
     with pytest.raises(UnknownStrategyError, match="no such profile"):
         registry.get("mine")
 

@@ -7,7 +7,7 @@ import pytest
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidKeyError
 from partitioning.interface import NONE_AVAILABLE, BatchAware
-from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
+from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
 from partitioning.round_robin import RoundRobin, metadata_order
 from tools.oracle.clients import golden
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from copartition.topics.join.verdict import KeyProof
+from copartition.check.verdict import KeyProof
 from partitioning import partition_batch
 from partitioning.errors import InvalidConfigError
 from spark_integration import (

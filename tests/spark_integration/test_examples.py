@@ -14,6 +14,7 @@ from examples.migration import migrate
 from spark_integration import PartitionCountError
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = [pytest.mark.needs("data sources"), pytest.mark.needs("time")]
 
@@ -73,7 +74,7 @@ def test_a_migration_keeps_order_headers_and_timestamps(spark: SparkSession, bro
     for number, key in enumerate(KEYS):
         headers = [("number", str(number).encode())]
         producer.produce(source, str(number), key=key, timestamp=1_400_000_000_000 + number, headers=headers)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
     done = migrate(spark, broker.bootstrap_servers, source, target, [6, 12])
     assert (done.read, done.written) == (3000, 3000)

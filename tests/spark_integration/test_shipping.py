@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark import cloudpickle
 
-from copartition.reports.audit import audit_schema
-from copartition.reports.join import check_schema
-from copartition.topics.audit.tally import Tally
+from copartition.audit.report import audit_schema
+from copartition.audit.tally import Tally
+from copartition.check.report import check_schema
 from partitioning import murmur2, partition_for_key
 from partitioning.hashing import HASHES
 from partitioning.testing.mock_cluster import MockCluster
@@ -185,8 +185,8 @@ def test_an_executor_without_this_project_says_so() -> None:
 def test_the_zip_is_the_same_each_time_and_can_be_imported_from(tmp_path: Path) -> None:
     first, second = (_packed(tmp_path / name) for name in ("first.zip", "second.zip"))
     assert first.read_bytes() == second.read_bytes()
-    modules = "copartition.simulation, copartition.vectors.cases, copartition.migration"
-    modules += ", copartition.doctor, copartition.why.cures, copartition.topics.join.writers"
+    modules = "copartition.simulation, copartition.vectors.cases, copartition.migrate.migration"
+    modules += ", copartition.doctor.examination, copartition.why.cures, copartition.check.writers"
     modules += ", spark_integration.simulation as simulation"
     code = f"import {modules}; print(simulation.__file__)"
     hidden = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' in p or 'lib/python' in p]; "

@@ -198,7 +198,7 @@ def test_a_cell_that_cannot_run_is_refused_on_the_driver(
 def test_a_strategy_that_executors_lack_is_refused_on_the_driver(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assignors.registry._REGISTRY._registered", {})
+    monkeypatch.setattr("assignors.registry._REGISTRY.plug_ins._registered", {})
     register_assignor("ours-alone", RangeAssignor)
     with pytest.raises(MissingDependencyError, match="UnknownStrategyError: no assignor 'ours-alone'"):
         simulate_grid(spark, LEAVING, {"assignor": ["range", "ours-alone"]}, 2)

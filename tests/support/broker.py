@@ -19,6 +19,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 from tests.support import jars
+from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,9 +36,6 @@ JAVA = [
 ]
 
 CLUSTER_ID = "copartitionTestBroker1"  # 16 bytes in base64, as Kafka wants it
-
-START_WITHIN_S = 240
-"""A node is up in 3 s; where five workers start Sparks and nodes at once, three nodes took over a minute."""
 
 # The first node is the controller of all, too.
 FIRST = """
@@ -90,7 +88,7 @@ class Kafka:
         bootstrap_servers: host:port of one or more brokers.
 
     Raises:
-        BrokerError: no broker answers within 5 seconds.
+        BrokerError: no broker answers within 20 seconds.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
@@ -98,7 +96,7 @@ class Kafka:
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
         self._topics: list[str] = []
         try:
-            self._admin.list_topics(timeout=5)
+            self._admin.list_topics(timeout=20)
         except KafkaException as error:
             raise BrokerError(f"no broker answers at {bootstrap_servers}: {error}") from error
 
@@ -124,30 +122,32 @@ class Kafka:
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """Give a topic more partitions; each has a leader when this returns."""
-        self._admin.create_partitions([NewPartitions(name, partitions)])[name].result(30)
+        self._admin.create_partitions([NewPartitions(name, partitions)])[name].result()
         self.wait_for_leaders(name, partitions)
 
     def delete_topics(self) -> None:
         """Remove the topics created here."""
         topics, self._topics = self._topics, []
         for done in self._admin.delete_topics(topics).values() if topics else ():
-            done.result(30)
+            done.result()
 
     def wait_for_leaders(self, name: str, partitions: int) -> None:
         """Wait until every partition of a topic has a leader that knows of it."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + GENEROUS_S
         while time.monotonic() < deadline:
-            found = self._admin.list_topics(name, timeout=10).topics[name].partitions
+            found = self._admin.list_topics(name, timeout=GENEROUS_S).topics[name].partitions
             leaders = sum(partition.leader >= 0 for partition in found.values())
             if leaders == partitions and self._led(name, found):
                 return
             time.sleep(0.02)
-        raise BrokerError(f"topic {name!r} has not {partitions} partitions with a leader after 30 s: {found}")
+        raise BrokerError(
+            f"topic {name!r} has not {partitions} partitions with a leader after {GENEROUS_S:.0f} s: {found}"
+        )
 
     def _create(self, topic: NewTopic) -> None:
         """Create a topic as soon as a node is not fenced, as nodes are whose heartbeats come late."""
-        deadline = time.monotonic() + 60
-        while error := self._admin.create_topics([topic])[topic.topic].exception(30):
+        deadline = time.monotonic() + GENEROUS_S
+        while error := self._admin.create_topics([topic])[topic.topic].exception():
             if "fenced" not in str(error) or time.monotonic() > deadline:
                 raise error
             time.sleep(0.1)
@@ -156,7 +156,7 @@ class Kafka:
         """Whether each leader knows that it is: metadata may say so before the broker does."""
         asked = {TopicPartition(name, number): OffsetSpec.earliest() for number in partitions}
         try:
-            for answer in self._admin.list_offsets(asked, request_timeout=10).values():
+            for answer in self._admin.list_offsets(asked, request_timeout=60).values():
                 answer.result()
         except KafkaException:
             return False
@@ -220,7 +220,7 @@ class Broker:
     def stop(self, node: int = 1, by: Signals = SIGTERM) -> None:
         """End a node, by default in order; it keeps its data."""
         self._processes[node - 1].send_signal(by)
-        self._processes[node - 1].wait(30)
+        self._processes[node - 1].wait(GENEROUS_S)
 
     def start(self, node: int = 1) -> None:
         """Start a node that was stopped, and wait until every node answers."""
@@ -259,7 +259,7 @@ class Broker:
 
     def _wait_until_ready(self) -> None:
         """Ask each node itself: the others list it for a while after it has gone."""
-        deadline = time.monotonic() + START_WITHIN_S
+        deadline = time.monotonic() + GENEROUS_S
         for server in self.bootstrap_servers.split(","):
             admin = AdminClient(
                 {"bootstrap.servers": server, "reconnect.backoff.max.ms": 100, "log_level": 0}
@@ -269,7 +269,7 @@ class Broker:
                     if (code := process.poll()) is not None:
                         raise self._error(f"it ended with exit code {code} while starting")
                 if time.monotonic() > deadline:
-                    raise self._error(f"it does not answer at {server} after {START_WITHIN_S} s")
+                    raise self._error(f"it does not answer at {server} after {GENEROUS_S:.0f} s")
 
     def _all_known_by(self, admin: AdminClient) -> bool:
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
-from copartition.cli.main import copartition
+from copartition.shell.main import copartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,7 @@
 import numpy as np
 
 from assignors.state import GroupState, MemberIdentity
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 
 
 def state(owners, *, members=None, name="m-{}", **known):

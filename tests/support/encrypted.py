@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.support.broker import Broker, Kafka, free_ports
+from tests.support.waiting import GENEROUS_S
 
 LISTENERS = """
 listeners=PLAINTEXT://127.0.0.1:{{port}},CONTROLLER://127.0.0.1:{{controller_port}},\
@@ -83,13 +84,13 @@ def encrypted_broker() -> Iterator[Encrypted]:
     with listening_with_tls() as (own, listeners):
         kafka = Kafka(own.bootstrap_servers)
         topic, group = kafka.create_topic(2), "billing"
-        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         _admit(admin, topic, group)
         _commit(admin, group, topic)
-        filling = Producer({"bootstrap.servers": own.bootstrap_servers})
+        filling = Producer({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         for partition in range(2):
             filling.produce(topic, b"value", b"key", partition)
-        filling.flush(60)
+        filling.flush(GENEROUS_S)
         yield Encrypted(listeners, topic, group)
 
 
@@ -142,7 +143,7 @@ def _admit(admin: AdminClient, topic: str, group: str) -> None:
         allowed("writer", ResourceType.TOPIC, topic, AclOperation.WRITE),
     ]
     for granted in admin.create_acls(rights).values():
-        granted.result(30)
+        granted.result()
 
 
 def give_passwords(admin: AdminClient) -> None:
@@ -150,16 +151,16 @@ def give_passwords(admin: AdminClient) -> None:
     scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     passwords = [UserScramCredentialUpsertion(name, scram, word.encode()) for name, word in SECRETS.items()]
     for done in admin.alter_user_scram_credentials(passwords).values():
-        done.result(30)
+        done.result()
 
 
 def _commit(admin: AdminClient, group: str, topic: str) -> None:
     """Make a group of a committed offset; a coordinator that has just come up refuses for a while."""
     offsets = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 0)])
-    deadline = time.monotonic() + 30
+    end = time.monotonic() + GENEROUS_S
     fault: object = "no answer"
     while fault is not None:
-        assert time.monotonic() < deadline, fault
+        assert time.monotonic() < end, fault
         try:
             [partition] = admin.alter_consumer_group_offsets([offsets])[group].result().topic_partitions
             fault = partition.error

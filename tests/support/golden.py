@@ -38,6 +38,18 @@ def golden_lines(name: str, every: int = 1) -> Iterator[Json]:
             yield json.loads(line)
 
 
+def recorded(assignor: str, every: int = 40) -> Iterator[Json]:
+    """Recorded groups of an assignor: all of `quirks`, then of each other family the first of each `every`.
+
+    The quirks come first because their names say what a mistake breaks.
+    """
+    quirks = f"{assignor}/quirks"
+    yield from golden_lines(quirks)
+    for name in golden_files(assignor):
+        if name != quirks:
+            yield from golden_lines(name, every)
+
+
 def partitions_of(runs: list[list[Any]]) -> list[TopicPartition]:
     """An ordered list of partitions from its runs: a topic name followed by partition numbers."""
     return [TopicPartition(topic, number) for topic, *numbers in runs for number in numbers]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kafka.protocol.producer import InitProducerIdRequest
 
 from tests.support.raw_requests import ask, connect, offset_request, produce_request
+from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +31,9 @@ def leave_half_done(
     """
     with connect(servers) as broker:
         asked = InitProducerIdRequest[4](transactional_id=transactional_id, transaction_timeout_ms=9000)
-        deadline = time.monotonic() + 20
+        end = time.monotonic() + GENEROUS_S
         while (own := ask(broker, asked)).error_code:  # it begins, or ends an earlier transaction
-            assert time.monotonic() < deadline, own
+            assert time.monotonic() < end, own
             time.sleep(0.1)
         who = {
             "transactional_id": transactional_id,

@@ -9,7 +9,7 @@ from itertools import count
 from threading import Thread
 from typing import TYPE_CHECKING, Self
 
-from partitioning.producer import Fault
+from copartition.models import Fault
 from tests.support.broker import free_ports
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Proxy:
         listeners: settings for a broker of one node behind this proxy.
         delay_s: how long each answer is held back.
         silent: while this is set, nothing comes through, and no connection ends.
+        refusing: while this is set, whoever connects is hung up on.
         dropped: how many answers were dropped.
     """
 
@@ -45,6 +46,7 @@ class Proxy:
         self.listeners = LISTENERS.format(front=self._front, behind=self._behind)
         self.delay_s = 0.0
         self.silent = False
+        self.refusing = False
         self.dropped = 0
         self._drops: list[int] = []
         self._script: Mapping[int, Fault] = {}
@@ -85,6 +87,9 @@ class Proxy:
         self._loop.close()
 
     async def _serve(self, client: StreamReader, to_client: StreamWriter) -> None:
+        if self.refusing:
+            to_client.transport.abort()
+            return
         try:
             broker, to_broker = await asyncio.open_connection("127.0.0.1", self._behind)
         except OSError:

@@ -9,16 +9,16 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.producer import ProduceRequest, TxnOffsetCommitRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
+from tests.support.waiting import GENEROUS_S
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-PATIENCE_S = 60
 
 
 def connect(address: str) -> socket.socket:
     """A connection to the broker at host:port."""
     host, port = address.rsplit(":", 1)
-    return socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+    return socket.create_connection((host, int(port)), timeout=GENEROUS_S)
 
 
 def send(broker: socket.socket, request: Any) -> KafkaProtocol:

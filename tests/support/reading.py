@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from tests.support.waiting import GENEROUS_S
+
 
 class Read(NamedTuple):
     """A record as it stands in its topic."""
@@ -28,7 +30,7 @@ def read_topic(servers: str, topic: str) -> list[Read]:
         }
     )
     try:
-        partitions = set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+        partitions = set(consumer.list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
         found: list[Read] = []
         while partitions:

@@ -69,9 +69,9 @@ class MuteAssignor:
 def strangers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Known by name for one test: "even", "even-in-rounds", "mute", and what the test registers itself."""
     factories: dict[str, Callable[..., Assignor]] = {
-        **registry._REGISTRY._registered,
+        **registry._REGISTRY.plug_ins._registered,
         "even": EvenAssignor,
         "even-in-rounds": lambda: EvenAssignor(cooperative=True),
         "mute": MuteAssignor,
     }
-    monkeypatch.setattr(registry._REGISTRY, "_registered", factories)
+    monkeypatch.setattr(registry._REGISTRY.plug_ins, "_registered", factories)

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
+from tests.support.waiting import GENEROUS_S
+
 SILENT = {"log_level": 0}
 
 
@@ -17,14 +19,14 @@ def read(bootstrap_servers: str, topic: str, count: int) -> list[Message]:
     config = {"bootstrap.servers": bootstrap_servers, "group.id": f"reader-{uuid.uuid4().hex}", **SILENT}
     consumer = Consumer({**config, "enable.auto.commit": False})
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in partitions}
+        partitions = consumer.list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), GENEROUS_S) for p in partitions}
         held = sum(end - oldest for oldest, end in ends.values())
         assert held == count, f"{topic} holds {held} records, not {count}"
         consumer.assign([TopicPartition(topic, p, oldest) for p, (oldest, _) in ends.items()])
         messages: list[Message] = []
         while len(messages) < count:
-            received = consumer.consume(count - len(messages), timeout=10)
+            received = consumer.consume(count - len(messages), timeout=GENEROUS_S)
             assert received, f"{len(messages)} of {count} records of {topic} could be read"
             messages += received
     finally:
@@ -48,4 +50,4 @@ def produce_by_librdkafka(
     producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": partitioner, **SILENT})
     for key in keys:
         producer.produce(topic, b"value", key)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0

@@ -1,4 +1,6 @@
-"""A live test that fails in CI is tried once more, and never silently; any other test is never tried again.
+"""A live test that fails is tried once more, and never silently; any other test is never tried again.
+
+`-p no:rerunfailures` does without second tries, as `make shake` does, which looks for tests that need one.
 
 Each second try is listed at the end of the run with the traceback of the first. Runs that name the same file
 in COPARTITION_SECOND_TRIES count theirs together, an x in the file for each. With more than three the run
@@ -16,9 +18,9 @@ MOST = 3
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let pytest-rerunfailures try live tests once more, in CI only; `tiers` has marked them before."""
-    if os.environ.get("CI") == "true":
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let pytest-rerunfailures try live tests once more; `tiers` has marked them before."""
+    if config.pluginmanager.hasplugin("rerunfailures"):
         for item in items:
             if item.get_closest_marker("live"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
@@ -28,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail where tests were tried again too often."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None:
+    if reporter is None or hasattr(session.config, "workerinput"):
         return
     tried = reporter.stats.get("rerun", [])
     if tried and _count(len(tried)) > MOST and session.exitstatus == pytest.ExitCode.OK:

@@ -16,7 +16,7 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},USERS://127.0.0.1:{users_por
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,USERS:SASL_PLAINTEXT
 sasl.enabled.mechanisms=PLAIN
 listener.name.users.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
-user_writer="writers" user_guest="guests";
+user_writer="writers" user_guest="guests" user_auditor="auditors";
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
 """
@@ -42,19 +42,22 @@ class Secured(NamedTuple):
 
 @contextmanager
 def secured_broker() -> Iterator[Secured]:
-    """A broker whose users are "writer" and "guest", with the plural as the password."""
+    """A broker whose users are "writer", "guest" and "auditor", with the plural as the password.
+
+    "auditor" has no right until a test gives it some.
+    """
     [users_port] = free_ports(1)
     with Broker(USERS.format(users_port=users_port)) as own:
         kafka = Kafka(own.bootstrap_servers)
         topics = [kafka.create_topic(2) for _ in range(3)]
-        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
+        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         rights = [
             allowed("writer", ResourceType.TOPIC, topics[0], AclOperation.WRITE),
             allowed("writer", ResourceType.TOPIC, topics[1], AclOperation.DESCRIBE),
             allowed("guest", ResourceType.TOPIC, topics[1], AclOperation.DESCRIBE),
         ]
         for done in admin.create_acls(rights).values():
-            done.result(30)
+            done.result()
         yield Secured(own.bootstrap_servers, f"127.0.0.1:{users_port}", *topics)
 
 

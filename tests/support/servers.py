@@ -1,18 +1,19 @@
-"""One of each server for a whole run: started by the first test that asks, in whichever process.
+"""One of each server for a whole run, started by the first test that asks, in whichever worker.
 
-The process that reads the command line holds the servers. Its forks, which run tests, ask it over a socket;
-without forks it runs the tests itself.
+The process that reads the command line holds the servers. A worker of pytest-xdist asks that process over a
+socket; without pytest-xdist both are the same process.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import Client, Listener
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ class Servers:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def get(self, kind: str) -> Any:
-        """What tests get of a server, started where it is not running yet.
+        """Return what tests get of a server; start the server if it is not running yet.
 
         Raises:
             Exception: the server did not start; the next call tries again.
@@ -80,7 +81,7 @@ class Servers:
 
 
 def ask(address: str, kind: str) -> Any:
-    """What tests get of a server that another process holds.
+    """Return what tests get of a server that another process holds.
 
     Raises:
         Exception: what the other process raised as it started the server.
@@ -95,17 +96,30 @@ def ask(address: str, kind: str) -> Any:
 
 
 class OneOfEach:
-    """The plug-in of pytest: the first process holds the servers, its forks ask for them."""
+    """The plug-in of pytest: the process that reads the command line holds the servers, workers ask for them.
 
-    def __init__(self, starts: Mapping[str, Callable[[], AbstractContextManager[Any]]]) -> None:
-        self._holder = os.getpid()
-        self._servers = Servers(starts)
+    Args:
+        config: that of this process; `workerinput` of a worker says where the servers are.
+        starts: what starts each kind of server, as `Servers` takes it.
+    """
+
+    def __init__(
+        self, config: pytest.Config, starts: Mapping[str, Callable[[], AbstractContextManager[Any]]]
+    ) -> None:
+        self._address = getattr(config, "workerinput", {}).get("servers")
+        self._servers = None if self._address else Servers(starts)
 
     def get(self, kind: str) -> Any:
-        """What tests get of a server."""
-        return self._servers.get(kind) if os.getpid() == self._holder else ask(self._servers.address, kind)
+        """Return what tests get of a server."""
+        return self._servers.get(kind) if self._servers else ask(self._address, kind)
+
+    @pytest.hookimpl(optionalhook=True)  # with `-p no:xdist` nobody calls it
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker of pytest-xdist where the servers are."""
+        assert self._servers is not None
+        node.workerinput["servers"] = self._servers.address
 
     def pytest_unconfigure(self) -> None:
         """Stop the servers after the last test."""
-        if os.getpid() == self._holder:
+        if self._servers:
             self._servers.close()

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.rules.simple import SimpleAssignor
-from assignors.rules.streams_classic_sticky import StreamsClassicStickyAssignor
-from assignors.rules.streams_high_availability import StreamsHighAvailabilityAssignor
-from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from assignors.share import SimpleAssignor
+from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
+from assignors.streams.sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
-from tests.support.golden import group_of, lists_of
+from tests.support.agreement import Difference, differing, first_difference, told_of
 from tests.support.tiers import tier
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def golden_lines(name: str, every: int) -> Iterator[Json]:
             yield json.loads(line)
 
 
-def connect_difference(assignor: str, life: Json) -> str | None:
-    """Where our Connect assignor first answers differently from the JVM's; None where it never does."""
+def connect_difference(assignor: str, life: Json) -> Difference | None:
+    """Where our Connect assignor first answers differently from the JVM's; None if it never does."""
     leader: Any = None
     for number, step in enumerate(life["steps"]):
         if leader is None or step.get("new_leader"):
@@ -50,36 +50,26 @@ def connect_difference(assignor: str, life: Json) -> str | None:
             [Member(about["id"], [], owned=_tasks(about.get("owned", ()))) for about in step["members"]],
             generation=step["completed"],
         )
-        expected = {"assignment": _lists(step["assignment"])}
+        theirs: dict[str, Any] = _lists(step["assignment"])
         if assignor == "connect-eager":
-            found = {"assignment": {worker: list(mine) for worker, mine in leader.assign(group).items()}}
+            ours: dict[str, Any] = {worker: list(mine) for worker, mine in leader.assign(group).items()}
         else:
             told = leader.assign_at(group, step["at"], step["generation"])
-            found = {
-                "assignment": {worker: list(mine) for worker, mine in told.assignment.items()},
-                "revoked": {worker: list(some) for worker, some in told.revoked.items()},
+            ours = {
+                **{worker: list(mine) for worker, mine in told.assignment.items()},
+                **{f"{worker} revokes": list(some) for worker, some in told.revoked.items()},
                 "delay_ms": told.delay_ms,
             }
-            expected |= {"revoked": _lists(step.get("revoked", ())), "delay_ms": step["delay_ms"]}
-        if found != expected:
-            return (
-                f"{assignor} differs in {life['name']}, step {number}: {step}\nJVM  {expected}\nours {found}"
-            )
+            revoked = {f"{worker} revokes": some for worker, some in _lists(step.get("revoked", ())).items()}
+            theirs |= {**revoked, "delay_ms": step["delay_ms"]}
+        if answers := differing(theirs, ours):
+            return Difference(f"{assignor}, {life['name']}", number, told_of(step), answers)
     return None
 
 
-def share_difference(scenario: Json) -> str | None:
-    """Where our assignor of share groups first differs from the JVM's; None where it never does."""
-    for number, step in enumerate(scenario["steps"]):
-        found: Any
-        try:
-            found = {member: list(mine) for member, mine in SimpleAssignor().assign(group_of(step)).items()}
-        except AssignorError as error:
-            found = error.jvm_exception
-        expected = step["error"]["exception"] if "error" in step else lists_of(step)
-        if found != expected:
-            return f"simple differs in {scenario['name']}, step {number}: {step}\nours {found}"
-    return None
+def share_difference(scenario: Json) -> Difference | None:
+    """Where our assignor of share groups first differs from the JVM's; None if it never does."""
+    return first_difference("simple", scenario, lambda _: SimpleAssignor())
 
 
 def streams_group(step: Json) -> StreamsGroup:
@@ -98,18 +88,17 @@ def streams_group(step: Json) -> StreamsGroup:
     return StreamsGroup(subtopologies, members, standby_replicas=step["standbys"])
 
 
-def streams_difference(life: Json) -> str | None:
-    """Where our "sticky" of streams groups first differs from the JVM's; None where it never does."""
+def streams_difference(life: Json) -> Difference | None:
+    """Where our "sticky" of streams groups first differs from the JVM's; None if it never does."""
     for number, step in enumerate(life["steps"]):
         found = StreamsStickyAssignor().assign(streams_group(step))
-        expected = {
-            member: (_tasks(active), _tasks(standby)) for member, active, standby in step["assignment"]
-        }
-        ours = {member: (list(found.active[member]), list(found.standby[member])) for member in found.active}
-        if ours != {
-            member: (sorted(active), sorted(standby)) for member, (active, standby) in expected.items()
-        }:
-            return f"streams sticky differs in {life['name']}, step {number}: {step}\nours {ours}"
+        theirs, ours = dict[str, Any](), dict[str, Any]()
+        for member, active, standby in step["assignment"]:
+            theirs |= {member: sorted(_tasks(active)), f"{member} stands by": sorted(_tasks(standby))}
+        for member in found.active:
+            ours |= {member: list(found.active[member]), f"{member} stands by": list(found.standby[member])}
+        if answers := differing(theirs, ours):
+            return Difference(f"streams sticky, {life['name']}", number, told_of(step), answers)
     return None
 
 
@@ -158,8 +147,8 @@ def streams_application(settings: Json, step: Json) -> StreamsGroup:
     return StreamsGroup(subtopologies, members, standby_replicas=settings["standbys"], end_offsets=ends)
 
 
-def application_difference(life: Json) -> str | None:
-    """Where our "streams-high-availability" first differs from the JVM's; None where it never does."""
+def application_difference(life: Json) -> Difference | None:
+    """Where our "streams-high-availability" first differs from the JVM's; None if it never does."""
     settings = life["settings"]
     assignor = StreamsHighAvailabilityAssignor(
         max_warmup_replicas=settings["warmups"],
@@ -170,8 +159,8 @@ def application_difference(life: Json) -> str | None:
     return _process_difference(life, lambda _, group: assignor.assign(group))
 
 
-def classic_sticky_difference(life: Json) -> str | None:
-    """Where our "streams-classic-sticky" first differs from the JVM's; None where it never does."""
+def classic_sticky_difference(life: Json) -> Difference | None:
+    """Where our "streams-classic-sticky" first differs from the JVM's; None if it never does."""
 
     def assign(step: Json, group: StreamsGroup) -> ProcessAssignment:
         tasks = [
@@ -188,35 +177,30 @@ def classic_sticky_difference(life: Json) -> str | None:
     return _process_difference(life, assign)
 
 
-def _process_difference(life: Json, assign: Callable[[Json, StreamsGroup], ProcessAssignment]) -> str | None:
+def _process_difference(
+    life: Json, assign: Callable[[Json, StreamsGroup], ProcessAssignment]
+) -> Difference | None:
     settings = life["settings"]
     for number, step in enumerate(life["steps"]):
-        found: Any
-        expected: Any = step.get("error")
+        theirs, ours = dict[str, Any](), dict[str, Any]()
+        if "error" in step:
+            theirs["throws"] = str(step["error"])
+        else:
+            for process, active, standby in step["assignment"]:
+                theirs |= {process: _tasks(active), f"{process} stands by": _tasks(standby)}
+            theirs |= {"processes": list(theirs), "probing rebalance": step.get("probing", False)}
         try:
             answer = assign(step, streams_application(settings, step))
         except AssignorError as error:
-            found = error.jvm_exception
+            ours["throws"] = str(error.jvm_exception)
         else:
-            found = [
-                *(
-                    [process, list(mine), list(answer.standby[process])]
-                    for process, mine in answer.active.items()
-                ),
-                answer.probing_rebalance,
-            ]
-            expected = expected or [
-                *(
-                    [process, _tasks(active), _tasks(standby)]
-                    for process, active, standby in step["assignment"]
-                ),
-                step.get("probing", False),
-            ]
-        if found != expected:
-            return (
-                f"ours differs in {life['name']}, step {number}: {settings} {step}\n"
-                f"ours {found}\nJVM  {expected}"
-            )
+            for process, mine in answer.active.items():
+                ours |= {process: list(mine), f"{process} stands by": list(answer.standby[process])}
+            # The order of processes is an answer, too: dictionaries are equal in any order.
+            ours |= {"processes": list(ours), "probing rebalance": answer.probing_rebalance}
+        if answers := differing(theirs, ours):
+            told = [f"settings {settings}", *told_of(step)]
+            return Difference(f"streams application, {life['name']}", number, told, answers)
     return None
 
 

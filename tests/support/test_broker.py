@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support import broker as support
 from tests.support.broker import Broker, BrokerError, Kafka
+from tests.support.waiting import GENEROUS_S
 
 
 @pytest.fixture
@@ -23,20 +24,20 @@ def produce(broker: Kafka, topic: str, values: list[bytes]) -> None:
     producer = Producer(settings(broker))
     for number, value in enumerate(values):
         producer.produce(topic, value=value, partition=number % 3)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def read(broker: Kafka, topic: str, count: int, **more: str) -> list[tuple[int, bytes]]:
     consumer = Consumer(settings(broker, group_id=f"reader-{uuid.uuid4().hex}", **more))
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(3)])
-    messages = consumer.consume(count, timeout=10)
+    messages = consumer.consume(count, timeout=GENEROUS_S)
     consumer.close()
     return sorted((message.partition(), message.value()) for message in messages)
 
 
 def test_every_partition_of_a_new_topic_has_a_leader(broker: Kafka) -> None:
     topic = broker.create_topic(partitions=12)
-    partitions = AdminClient(settings(broker)).list_topics(topic, timeout=5).topics[topic].partitions
+    partitions = AdminClient(settings(broker)).list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions
     assert [partition.leader >= 0 for partition in partitions.values()] == [True] * 12
 
 
@@ -45,7 +46,7 @@ def test_every_partition_of_a_new_topic_has_a_leader(broker: Kafka) -> None:
 def test_a_broker_of_several_racks_has_a_node_in_each() -> None:
     with Broker(racks=("x", "y")) as own:
         admin = AdminClient({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
-        assert [node.rack for node in admin.describe_cluster().result(30).nodes] == ["x", "y"]
+        assert [node.rack for node in admin.describe_cluster().result().nodes] == ["x", "y"]
 
 
 @pytest.mark.slow
@@ -61,13 +62,18 @@ def test_a_stopped_node_keeps_its_data_and_a_paused_one_answers_later() -> None:
         own.resume(1)
         kafka.wait_for_leaders(topic, 3)
         assert read(kafka, topic, 1) == [(0, b"a")]
-        partitions = AdminClient(settings(kafka)).list_topics(topic, timeout=5).topics[topic].partitions
+        partitions = (
+            AdminClient(settings(kafka)).list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions
+        )
         assert {partition.leader for partition in partitions.values()} == {2}
 
 
 def test_a_topic_grows(broker: Kafka, topic: str) -> None:
     broker.grow_topic(topic, 5)
-    assert len(AdminClient(settings(broker)).list_topics(topic, timeout=5).topics[topic].partitions) == 5
+    assert (
+        len(AdminClient(settings(broker)).list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions)
+        == 5
+    )
 
 
 def test_records_are_read_where_they_were_put(broker: Kafka, topic: str) -> None:
@@ -82,7 +88,7 @@ def test_a_group_goes_on_where_it_committed(broker: Kafka, topic: str) -> None:
     def next_value() -> bytes | None:
         consumer = Consumer(settings(broker, group_id=group, auto_offset_reset="earliest"))
         consumer.subscribe([topic])
-        message = consumer.poll(20)
+        message = consumer.poll(GENEROUS_S)
         assert message is not None
         consumer.commit(message, asynchronous=False)
         consumer.close()
@@ -102,7 +108,7 @@ def test_only_what_a_transaction_committed_is_read(broker: Kafka, topic: str) ->
     ):
         producer.begin_transaction()
         producer.produce(topic, value=value, partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(GENEROUS_S) == 0
         finish(10)
     assert read(broker, topic, 1, isolation_level="read_committed") == [(0, b"committed")]
 

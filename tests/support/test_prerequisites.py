@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import GENEROUS_S
+
 pytestmark = pytest.mark.live
 
 REPOSITORY = Path(__file__).parents[2]
@@ -33,7 +35,7 @@ def run(tmp_path: Path, kind: str, body: str, **environment: str) -> tuple[int, 
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=GENEROUS_S,
     )
     return result.returncode, result.stdout
 

@@ -7,9 +7,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from partitioning.producer import Fault
+from copartition.models import Fault
 from tests.support.broker import Broker, Kafka
 from tests.support.proxy import END_TXN, PRODUCE, Proxy
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.live
 
@@ -28,19 +29,19 @@ def topic(proxy: Proxy) -> str:
 def produce(proxy: Proxy, topic: str, **settings: str) -> None:
     producer = Producer({"bootstrap.servers": proxy.bootstrap_servers, "log_level": 0, **settings})
     producer.produce(topic, b"")
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def end(proxy: Proxy, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": proxy.bootstrap_servers, "group.id": "unused"})
-    _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), 10)
+    _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), GENEROUS_S)
     consumer.close()
     return int(high)
 
 
 def test_clients_are_sent_back_to_the_proxy(proxy: Proxy) -> None:
     admin = AdminClient({"bootstrap.servers": proxy.bootstrap_servers})
-    (node,) = admin.list_topics(timeout=10).brokers.values()
+    (node,) = admin.list_topics(timeout=GENEROUS_S).brokers.values()
     assert f"{node.host}:{node.port}" == proxy.bootstrap_servers
 
 

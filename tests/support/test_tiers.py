@@ -63,8 +63,7 @@ def pytest_run(tmp_path: Path, *options: str, **environment: str) -> tuple[int, 
     path = tmp_path / "test_it.py"
     path.write_text(TESTS)
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_addoption, pytest_configure\n")
-    left_out = {"CI", "COPARTITION_SECOND_TRIES"}
-    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    kept = {name: value for name, value in os.environ.items() if name != "COPARTITION_SECOND_TRIES"}
     done = subprocess.run(
         [
             sys.executable,
@@ -107,35 +106,35 @@ def test_other_tiers_do_not(tmp_path):
     assert pytest_run(tmp_path, "--tier", "test", FAULT="sleep")[0] == 0
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_live_test_is_tried_again_in_ci_only_and_listed(tmp_path, processes):
-    code, output = pytest_run(tmp_path, "--processes", processes, FLAKY="1", CI="true")
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_live_test_is_tried_again_and_listed(tmp_path, workers):
+    code, output = pytest_run(tmp_path, "--numprocesses", workers, "--dist", "loadfile", FLAKY="1")
     assert code == 0, output
     assert "second try: " in output
     assert "AssertionError: the first time" in output
     assert "second tries: 1; more than 3 are a failure" in output
 
 
-def test_elsewhere_it_fails(tmp_path):
-    code, output = pytest_run(tmp_path, FLAKY="1")
+def test_without_pytest_rerunfailures_it_fails(tmp_path):
+    code, output = pytest_run(tmp_path, "-p", "no:rerunfailures", FLAKY="1")
     assert code == 1
     assert "second try" not in output
 
 
 def test_too_many_second_tries_are_a_failure(tmp_path):
-    assert pytest_run(tmp_path, FLAKY="4", CI="true")[0] == 1
+    assert pytest_run(tmp_path, FLAKY="4")[0] == 1
 
 
 def test_runs_that_share_a_file_count_together(tmp_path):
     file = tmp_path / "second-tries"
     file.write_text("xxx")
-    assert pytest_run(tmp_path, FLAKY="1", CI="true", COPARTITION_SECOND_TRIES=str(file))[0] == 1
+    assert pytest_run(tmp_path, FLAKY="1", COPARTITION_SECOND_TRIES=str(file))[0] == 1
     assert file.read_text() == "xxxx"
 
 
 def test_a_run_without_second_tries_does_not_fail_for_those_of_others(tmp_path):
     file = tmp_path / "second-tries"
     file.write_text("xxxx")
-    code, output = pytest_run(tmp_path, CI="true", COPARTITION_SECOND_TRIES=str(file))
+    code, output = pytest_run(tmp_path, COPARTITION_SECOND_TRIES=str(file))
     assert code == 0, output
     assert file.read_text() == "xxxx"

@@ -72,9 +72,8 @@ def sample(cases: Sequence[Case], every: int, before_ci: int = 1) -> Sequence[Ca
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Add the options that choose a tier and record durations."""
+    """Add the option that chooses a tier."""
     parser.addoption("--tier", choices=TIERS, default="test", help="see tests/support/tiers.py")
-    parser.addoption("--record-durations", action="store_true", help="write tests/durations.json")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -117,8 +116,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             markers.add("live")
         if "live" in markers and item.nodeid.startswith(TOOLING):
             item.add_marker("tooling")
-        if "spark" in fixtures:
-            item.add_marker("shared_spark")
         if _tier != "quick" and _is_wider(item.path):
             item.add_marker("wider")
         (kept if left_out.isdisjoint(markers) else dropped).append(item)

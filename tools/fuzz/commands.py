@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
-from copartition.cli.main import copartition
+from copartition.shell.main import copartition
 from tools.fuzz.mutation import NUMBERS, mutate
 from tools.fuzz.scenarios import JSON, TOML, YAML
 from tools.fuzz.sources import CAPTURES, SNAPSHOT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assignors.explain import Explainer, settle
+from assignors.explanation import Explainer, settle
 from assignors.group import Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from copartition.reports.why import print_why, why_json
 from copartition.why.cures import cures, scenario_of, scenario_or_why_not
 from copartition.why.evidence import read_evidence
 from copartition.why.rebalances import histories
+from copartition.why.report import print_why, why_json
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError
 
-from copartition.topics.join.planned import judge_writers
-from copartition.topics.join.writers import CLIENTS, parse_writer
+from copartition.check.planned import judge_writers
+from copartition.check.writers import CLIENTS, parse_writer
+from copartition.models import DeliverySettings, Fault, Faults, simulate_delivery
+from copartition.models.producer import delivering
 from partitioning.clients.read_process_write.settings import LoopSettings, gave_up, meaning
-from partitioning.producer import DeliverySettings, Fault, Faults, delivering, simulate_delivery
 from partitioning.profiles import PROFILES
 from spark_integration.reading.options import read_options
 from tools.fuzz.mutation import NUMBERS, mutate

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from assignors.files import decode_text
-from copartition.diff import diff
-from copartition.groups import WhatIf, parse_capture, parse_snapshot, plan, snapshot_bytes
+from copartition.assignment_diff import WhatIf, diff, plan
+from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
 from copartition.groups.capture import check_head
 from copartition.groups.snapshot import Step, record_line
-from copartition.watch.replay import replay_record
+from copartition.simulate_scenarios.replay import replay_record
 from partitioning.errors import SourceError
 from tools.fuzz.mutation import mutate
 

@@ -1,11 +1,11 @@
-"""Mistakes in `copartition.topics.join`: path, text, what replaces it, and the tests that notice."""
+"""Mistakes in `copartition.check`: path, text, what replaces it, and the tests that notice."""
 
-TESTS = "tests/copartition/topics/join"
+TESTS = "tests/copartition/check"
 JUDGING = f"{TESTS}/test_judge.py"
 PROOF = f"{TESTS}/test_proof.py"
 SETTINGS = f"{TESTS}/test_by_settings.py"
 PLANNING = f"{TESTS}/test_planned.py"
-HERE = "copartition/topics/join"
+HERE = "copartition/check"
 
 ROWS = [
     # A verdict must not be "yes" too easily.
@@ -17,7 +17,7 @@ ROWS = [
     (f"{HERE}/judge.py", "if apart and not convinced:", "if not convinced:", JUDGING),
     (f"{HERE}/verdict.py", "return self.today | {", "return self.today or {", JUDGING),
     (
-        "copartition/topics/audit/search.py",
+        "copartition/audit/search.py",
         "num_partitions & (num_partitions - 1) == 0",
         "num_partitions % 2 == 0",
         JUDGING,

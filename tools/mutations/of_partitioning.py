@@ -6,15 +6,15 @@ PROFILES = "tests/partitioning/test_profiles.py"
 HASHING = "tests/partitioning/test_hashing.py"
 STICKY_PARTITIONER = "tests/partitioning/test_sticky.py"
 JAVA = "tests/partitioning/java"
-AUDITING = "tests/copartition/topics/audit/test_tally.py"
-POWER = "tests/copartition/topics/audit/test_search.py"
+AUDITING = "tests/copartition/audit/test_tally.py"
+POWER = "tests/copartition/audit/test_search.py"
 BY_KEY = "tests/partitioning/test_by_key.py"
 CONFORMANCE = "tests/partitioning/testing/test_conformance.py::test_a_broken_rule_is_named"
 LAYOUTS = "tests/partitioning/clients/test_layouts.py"
 LOOP = "tests/partitioning/clients/test_read_process_write.py"
 LOOP_SETTINGS = "tests/partitioning/clients/test_read_process_write_settings.py"
 SERIALIZING = "tests/partitioning/clients/test_confluent_serializing.py"
-READING = "tests/copartition/topics/audit/test_reader.py"
+READING = "tests/copartition/audit/test_reader.py"
 
 ROWS = [
     (
@@ -171,58 +171,58 @@ ROWS = [
     ),
     # The producer.
     (
-        "partitioning/producer/idempotence.py",
+        "copartition/models/producer/idempotence.py",
         "batch.epoch < self.epoch",
         "batch.epoch <= self.epoch",
-        "tests/partitioning/producer/test_idempotence.py",
+        "tests/copartition/models/producer/test_idempotence.py",
     ),
     (
-        "partitioning/producer/idempotence.py",
+        "copartition/models/producer/idempotence.py",
         "self.epoch >= 0 and batch.first",
         "self.epoch > 0 and batch.first",
-        "tests/partitioning/producer/test_idempotence.py",
+        "tests/copartition/models/producer/test_idempotence.py",
     ),
     (
-        "partitioning/producer/delivering.py",
+        "copartition/models/producer/delivering.py",
         "self._inbox and not self._busy and",
         "self._inbox and",
-        "tests/partitioning/producer/test_delivery.py",
+        "tests/copartition/models/producer/test_delivery.py",
     ),
     (
-        "partitioning/producer/delivering.py",
+        "copartition/models/producer/delivering.py",
         "self.replication_ms / 2 <= until",
         "self.replication_ms <= until",
-        "tests/partitioning/producer/test_delivery.py",
+        "tests/copartition/models/producer/test_delivery.py",
     ),
     (
-        "partitioning/producer/delivering.py",
+        "copartition/models/producer/delivering.py",
         "self._broken = max(self._broken, link)",
         "self._broken = -1",
-        "tests/partitioning/producer/test_delivery.py",
+        "tests/copartition/models/producer/test_delivery.py",
     ),
     (
-        "partitioning/producer/record_size.py",
+        "partitioning/record_size.py",
         "max(key_bytes, 0)",
         "key_bytes",
-        "tests/partitioning/producer/test_accumulator_golden.py",
+        "tests/copartition/models/producer/test_accumulator_golden.py",
     ),
     (
-        "partitioning/producer/librdkafka.py",
+        "copartition/models/producer/librdkafka.py",
         "_MOST_OVERHEAD = 36",
         "_MOST_OVERHEAD = 37",
-        "tests/partitioning/producer/test_librdkafka.py",
+        "tests/copartition/models/producer/test_librdkafka.py",
     ),
     (
-        "partitioning/producer/librdkafka.py",
+        "copartition/models/producer/librdkafka.py",
         "self._bytes_before[self._gone] + self._settings.batch_size",
         "self._settings.batch_size",
-        "tests/partitioning/producer/test_librdkafka.py",
+        "tests/copartition/models/producer/test_librdkafka.py",
     ),
     (
-        "partitioning/producer/batching.py",
+        "copartition/models/producer/batching.py",
         "            self._times.advance(self._now)",
         "            self._times.advance(0.0)",
-        "tests/partitioning/producer/test_batching.py",
+        "tests/copartition/models/producer/test_batching.py",
     ),
     # Java's maps.
     ("partitioning/java/hash_map.py", "return length * 3 // 4", "return length * 3 // 4 - 1", JAVA),
@@ -241,40 +241,40 @@ ROWS = [
         JAVA,
     ),
     # Audits: who is named, and how surely.
-    ("copartition/topics/audit/search.py", "math.log(risk / tried)", "math.log(risk)", POWER),
+    ("copartition/audit/search.py", "math.log(risk / tried)", "math.log(risk)", POWER),
     (
-        "copartition/topics/audit/search.py",
+        "copartition/audit/search.py",
         '"mask" if two_to_the and rule.sign',
         '"mask" if not two_to_the and rule.sign',
         f"{AUDITING} {POWER}",
     ),
     (
-        "copartition/topics/audit/search.py",
+        "copartition/audit/search.py",
         "least = first.evidence + math.log(RISK)",
         "least = -math.inf",
         AUDITING,
     ),
-    ("copartition/topics/audit/search.py", "alone and highest == 0 <", "alone and highest >= 0 <", AUDITING),
+    ("copartition/audit/search.py", "alone and highest == 0 <", "alone and highest >= 0 <", AUDITING),
     (
-        "copartition/topics/audit/conclusion.py",
+        "copartition/audit/conclusion.py",
         "explained < LIKELY * keyed or beside >= MIXED * keyed",
         "explained < LIKELY * keyed",
         AUDITING,
     ),
     (
-        "copartition/topics/audit/conclusion.py",
+        "copartition/audit/conclusion.py",
         "if explained == keyed and not single",
         "if not single",
         AUDITING,
     ),
     (
-        "copartition/topics/audit/reader.py",
+        "copartition/audit/reader.py",
         "self._consumer.resume(places)",
         "pass",
         f"{READING}::test_a_sample_looks_at_spots_and_says_so",
     ),
     (
-        "copartition/topics/audit/reader.py",
+        "copartition/audit/reader.py",
         "if last - first == end - begin:",
         "if True:",
         f"{READING}::test_compacted_topics_tombstones_and_transactions_are_no_surprise",
@@ -305,14 +305,19 @@ ROWS = [
     ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
     (
         "partitioning/clients/read_process_write/member.py",
-        "(each.topic(), each.partition()) not in",
-        "(each.topic(), each.partition()) in",
+        "(record.topic(), record.partition()) not in",
+        "(record.topic(), record.partition()) in",
         LOOP,
     ),
     ("partitioning/clients/read_process_write/member.py", "at.offset < self._next[of]", "False", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "self._first[of] < each.offset", "False", LOOP),
+    (
+        "partitioning/clients/read_process_write/member.py",
+        "self._first[of] < partition.offset",
+        "False",
+        LOOP,
+    ),
     ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
-    ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "last.offset + 1", "last.offset", LOOP),
     ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
     (
         "partitioning/clients/read_process_write/loop.py",

@@ -3,8 +3,8 @@
 RECORDS = "tests/spark_integration/sinks/test_records.py"
 PLACEMENT = "tests/spark_integration/sinks/test_placement.py"
 DELIVERY = "tests/spark_integration/sinks/test_delivery_without_broker.py"
-FORMS = "copartition/topics/audit/logical.py"
-NAMED = "tests/copartition/topics/audit/test_forms.py"
+FORMS = "copartition/audit/logical.py"
+NAMED = "tests/copartition/audit/test_forms.py"
 
 HALF_DONE = "tests/spark_integration/sinks/exactly_once/test_half_done.py"
 HALF_DONE_WITHOUT_BROKER = "tests/spark_integration/sinks/exactly_once/test_half_done_without_broker.py"

@@ -5,12 +5,13 @@ import inspect
 import json
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 
 import click
 
-from copartition.cli.main import SECTIONS, copartition
+from copartition.shell.main import SECTIONS, copartition
 from copartition.simulation.inputs.file import scenario_schema
-from partitioning.kit.packages import LazyPackage, public_names
+from partitioning.kit.packages import public_names
 
 
 def commands() -> str:
@@ -77,6 +78,6 @@ def python_module(name: str) -> str:
     names = public_names(module) if module and (package or hasattr(module, "__all__")) else []
     if not names:
         return f"::: {name}\n    options:\n      heading_level: 1\n      show_root_full_path: true\n"
-    home = f"{name}.api" if isinstance(module, LazyPackage) else name
+    home = f"{name}.api" if package and find_spec(f"{name}.api") else name
     blocks = (f"\n::: {home}.{each}\n    options:\n      heading_level: 2\n" for each in names)
     return f"# {name}\n\n{module.__doc__}\nExamples begin with `from {name} import *`.\n{''.join(blocks)}"

@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import Annotated
 
-from assignors.rules.connect import CONNECTOR
+from assignors.connect import CONNECTOR
 from assignors.state import CONNECT, GroupState, MemberIdentity
 from copartition.groups.capture.table import AGAIN
 from copartition.groups.rows import Rows
-from copartition.words import first_of
+from copartition.kit.words import first_of
 from partitioning.errors import SourceError
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import MAX_ID, MAX_PARTITION, MAX_TOPIC_NAME, check_partitions
@@ -49,12 +49,15 @@ class _Expanded(msgspec.Struct):
 
 
 def is_status(text: str) -> bool:
-    """Whether a text is such an answer, by its beginning."""
+    """Return whether a text is such an answer, by its beginning."""
     return bool(_HEAD.match(text))
 
 
 def parse_status(text: str) -> GroupState:
-    """The workers, and which connectors and tasks each runs; a text cut off or a task named twice fails."""
+    """Return the workers, and which connectors and tasks each runs.
+
+    A text cut off or a task named twice fails.
+    """
     try:
         answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
     except (ValueError, msgspec.MsgspecError) as error:
@@ -62,18 +65,18 @@ def parse_status(text: str) -> GroupState:
     statuses = [expanded.status for expanded in answer.values()]
     check_partitions(sum(1 + len(status.tasks) for status in statuses), SourceError, "the Connect cluster")
     rows, troubled = Rows(), []
-    running = [each for status in statuses for each in (status.connector, *status.tasks)]
-    for worker in dict.fromkeys(each.worker_id for each in running if each.state not in _NOBODYS):
+    running = [task for status in statuses for task in (status.connector, *status.tasks)]
+    for worker in dict.fromkeys(task.worker_id for task in running if task.state not in _NOBODYS):
         rows.member(MemberIdentity(worker))
     for status in statuses:
         instance = (f"{CONNECTOR}{status.name}", 0, status.connector)
         numbers = [task.id for task in status.tasks]
         if twice := [number for number, count in Counter(numbers).items() if count > 1]:
             raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")
-        for topic, number, each in (instance, *((status.name, task.id, task) for task in status.tasks)):
-            rows.partition(topic, number, None if each.state in _NOBODYS else each.worker_id)
-            if each.state not in {"RUNNING", "PAUSED", "STOPPED", *_NOBODYS}:
-                troubled.append(f"{topic}-{number} is {each.state}")
+        for topic, number, unit in (instance, *((status.name, task.id, task) for task in status.tasks)):
+            rows.partition(topic, number, None if unit.state in _NOBODYS else unit.worker_id)
+            if unit.state not in {"RUNNING", "PAUSED", "STOPPED", *_NOBODYS}:
+                troubled.append(f"{topic}-{number} is {unit.state}")
     warnings = (f"{first_of(troubled, 5)}; counted as their worker's all the same",) if troubled else ()
     state = rows.state(complete=True, members_complete=False, warnings=warnings)
     return replace(state, protocol=CONNECT)

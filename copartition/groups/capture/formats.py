@@ -14,7 +14,7 @@ _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
 
 
 def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, GroupState | None]:
-    """The group that a capture shows, and the target assignment where the capture holds one (KIP-848).
+    """Return the group that a capture shows, and the target assignment where the capture holds one (KIP-848).
 
     It may hold several tables of the group in any order, which complete each other: where members are listed
     without topics (Kafka 3.8 and 3.9), the offsets name them; the state tells the strategy.

@@ -45,7 +45,7 @@ class Roster(NamedTuple):
 
 
 def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
-    """The consumers of a table in the order of their first rows, and the index of each row's, -1 for none.
+    """Return the consumers of a table in the order of their first rows, and the index of each row's, -1 for none.
 
     Errors: a consumer without a host, as in a row cut off, and one id of two consumers.
     """
@@ -83,7 +83,10 @@ def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int
 
 
 def read_members(table: Table) -> Roster:
-    """The members that a table lists; a row cut off, or with other partitions than it counts, is an error."""
+    """Return the members that a table lists.
+
+    A row cut off, or with other partitions than it counts, is an error.
+    """
     members, codes = identities(table)
     for row, code in enumerate(codes.tolist()):
         if code < 0:
@@ -108,7 +111,24 @@ def read_members(table: Table) -> Roster:
     )
     _check_last_row(table)
     table.check_others("CONSUMER-ID", "#PARTITIONS")
+    members = _with_protocols(table, members, protocol)
     return Roster(table, members, counts, current or None, target, protocol)
+
+
+def _with_protocols(
+    table: Table, members: tuple[MemberIdentity, ...], protocol: str | None
+) -> tuple[MemberIdentity, ...]:
+    """Return the members with what each speaks, of a group of the consumer protocol (KIP-848).
+
+    The tool prints UPGRADED only while a member of the classic protocol is left in such a group.
+    """
+    if protocol != "consumer":
+        return members
+    upgraded = table.texts("UPGRADED")
+    told = {"true": "consumer", "false": "classic", None: None if upgraded.values else "consumer"}
+    return tuple(
+        member._replace(protocol=told.get(upgraded.of_row(row))) for row, member in enumerate(members)
+    )
 
 
 def _check_last_row(table: Table) -> None:
@@ -189,7 +209,7 @@ class _Holdings(NamedTuple):
 
 
 def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
-    """The group of these tables, and its target assignment where they hold one (KIP-848).
+    """Return the group of these tables, and its target assignment where they hold one (KIP-848).
 
     Tables that lack owners, are cut off or contradict each other raise `SourceError`.
     """
@@ -219,6 +239,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
         held.columns.partition,
         held.lag,
         members_complete=members_complete,
+        unlisted=about.members - members if idle_hidden and about.members is not None else 0,
         name=name,
         status=about.status,
         strategy=strategy_name(about.strategy, protocol),
@@ -341,7 +362,7 @@ def _check_end(
 
 
 def _merged(held: _Holdings, roster: Roster) -> _Holdings:
-    """The holdings with every member of the roster, which must list the same partitions of each."""
+    """Return the holdings with every member of the roster, which must list the same partitions of each."""
     number = {member.id: index for index, member in enumerate(roster.identities)}
     of_roster = np.array([number.get(member.id, -1) for member in held.members] or [-1], np.int32)
     columns = held.columns
@@ -368,7 +389,7 @@ def _merged(held: _Holdings, roster: Roster) -> _Holdings:
 def _differing(
     ours: tuple[NDArray[np.int32], ...], theirs: tuple[NDArray[np.int32], ...], members: int
 ) -> NDArray[np.bool_]:
-    """Which members do not have the same rows in both."""
+    """Return which members do not have the same rows in both."""
     sides = []
     for columns in (ours, theirs):
         rows = np.stack(columns, axis=1)
@@ -387,7 +408,7 @@ def _disagree(member: str) -> SourceError:
 
 
 def _target(current: GroupState, target: Owned, described: bool) -> GroupState:
-    """The group as it is to be; what the current state knows beyond it has no owner there."""
+    """Return the group as it is to be; what the current state knows beyond it has no owner there."""
     number = {name: index for index, name in enumerate(current.topics)}
     for name in target.topics:
         number.setdefault(name, len(number))

@@ -55,17 +55,17 @@ class Scanned:
 
 
 def is_header(line: str) -> bool:
-    """Whether a line is the header of a table that is known, aligned or not."""
+    """Return whether a line is the header of a table that is known, aligned or not."""
     return bool(find_header(" ".join(line.split()))[0])
 
 
 def find_header(line: str) -> tuple[str, dict[str, int]]:
-    """The kind of table that a line heads, "" for none, and where its words start."""
+    """Return the kind of table that a line heads, "" for none, and where its words start."""
     return _header(line) if line.startswith(_HEADERS) else ("", {})
 
 
 def scan(text: str) -> dict[str | None, Scanned]:
-    """What a capture holds of each group, in its order; None is a group that it does not name.
+    """Return what a capture holds of each group, in its order; None is a group that it does not name.
 
     Two tables of one kind of a group, and an end within a header, are errors.
     """
@@ -174,7 +174,7 @@ def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, T
 
 
 def _header(line: str) -> tuple[str, dict[str, int]]:
-    """The kind of table that a line heads, "" for none, and where its words start."""
+    """Return the kind of table that a line heads, "" for none, and where its words start."""
     words = [*_WORD.finditer(line)]
     columns = {word.group(): word.start() for word in words}
     kinds = (kind for kind, names in _KINDS if names <= columns.keys() and len(columns) == len(words))
@@ -204,7 +204,10 @@ _MAY_BE_EMPTY = {"GROUP-INSTANCE-ID", "CURRENT-ASSIGNMENT"}
 
 
 def realign(text: str) -> str | None:
-    """The text with its columns aligned, lines in place; None unless each row can be read in one way."""
+    """Return the text with its columns aligned, lines in place.
+
+    None unless each row can be read in one way.
+    """
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] or len(lines) > _MOST_LINES:  # without an end the last row may be cut
         return None
@@ -229,7 +232,7 @@ def realign(text: str) -> str | None:
 
 
 def _cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
-    """The cells of a row, where its words can be spread over the columns in one way only."""
+    """Return the cells of a row, where its words can be spread over the columns in one way only."""
     ways: list[tuple[int, list[str]]] = [(0, [])]
     for column in columns:
         holds = _HOLDS.get(column, _TEXT)
@@ -250,6 +253,6 @@ def _cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table, each column as wide as its longest cell and two blanks more, the last one, too."""
+    """Return a table, each column as wide as its longest cell and two blanks more, the last one, too."""
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     return ["".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

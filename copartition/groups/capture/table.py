@@ -54,7 +54,7 @@ class Column(NamedTuple):
     codes: NDArray[np.int32]
 
     def of_row(self, row: int) -> str | None:
-        """The value in a row."""
+        """Return the value in a row."""
         code = self.codes[row]
         return None if code < 0 else self.values[code]
 
@@ -73,7 +73,7 @@ class Table:
     unfinished: bool = False  # whether the last row ends the file without a newline, so that it may be cut
 
     def part(self, rows: Sequence[int]) -> Table:
-        """The same table with only these rows."""
+        """Return the same table with only these rows."""
         return replace(
             self,
             lines=[self.lines[row] for row in rows],
@@ -82,11 +82,11 @@ class Table:
         )
 
     def fault(self, row: int, message: str) -> SourceError:
-        """The error that names the line of a row."""
+        """Return the error that names the line of a row."""
         return SourceError(f"line {self.numbers[row]}: {message}")
 
     def texts(self, name: str) -> Column:
-        """A column of text; none for a dash, for a blank and where there is no such column."""
+        """Return a column of text; none for a dash, for a blank and where there is no such column."""
         name = self._printed(name)
         if name not in self.columns:
             return Column((), np.full(len(self.lines), -1, np.int32))
@@ -98,17 +98,17 @@ class Table:
         )
 
     def partitions(self) -> NDArray[np.int32]:
-        """The column PARTITION, -1 for a dash."""
+        """Return the column PARTITION, -1 for a dash."""
         return self.integers("PARTITION", 0, MAX_PARTITION, -1).astype(np.int32)
 
     def lags(self) -> NDArray[np.int64]:
-        """The column LAG, `UNKNOWN_LAG` where unknown; negative is a commit beyond the end."""
+        """Return the column LAG, `UNKNOWN_LAG` where unknown; negative is a commit beyond the end."""
         lag = self.integers("LAG", -MAX_OFFSET, MAX_OFFSET, UNKNOWN_LAG)
-        # rpk prints -1 where it met an error.
-        return np.where(lag < 0, UNKNOWN_LAG, lag) if self.rpk else lag
+        # rpk prints -1 if it met an error; a lower number is a commit beyond the end.
+        return np.where(lag == -1, UNKNOWN_LAG, lag) if self.rpk else lag
 
     def integers(self, name: str, least: int, most: int, nothing: int) -> NDArray[np.int64]:
-        """A column of numbers, with `nothing` for a dash."""
+        """Return a column of numbers, with `nothing` for a dash."""
 
         def parse(text: str) -> int:
             if text == NOTHING:
@@ -136,7 +136,7 @@ class Table:
         return _OF_RPK.get(name, name) if self.rpk else name
 
     def _cells(self, name: str) -> tuple[list[str], int | None]:
-        """A column as it is printed, and its width with the blank that ends it; None for the last."""
+        """Return a column as it is printed, and its width with the blank that ends it; None for the last."""
         names = [*self.columns]
         place = names.index(name)
         start = self.columns[name] if place else 0
@@ -144,7 +144,7 @@ class Table:
         return [*map(itemgetter(slice(start, end)), self.lines)], end and end - start
 
     def _read(self, name: str, parse: Callable[[str], Value]) -> tuple[list[Value], NDArray[np.int32]]:
-        """What distinct cells of a column say, and the index into that of each row."""
+        """Return what distinct cells of a column say, and the index into that of each row."""
         cells, width = self._cells(name)
         numbers = {cell: number for number, cell in enumerate(dict.fromkeys(cells))}
         values = []
@@ -179,7 +179,7 @@ def _topic(text: str) -> str:
 
 
 def beyond_end(place: str, lag: int, count: int) -> str:
-    """What to say of lags below zero, of which this is the first."""
+    """Return what to say of lags below zero, of which this is the first."""
     others = f", {count - 1} more partitions, too" if count > 1 else ""
     return (
         f"{place} has a lag of {lag}{others}: the group committed an offset beyond the end of the partition"

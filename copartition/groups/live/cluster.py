@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 from copartition.groups.live.wire import read_features
+from copartition.kit.admin import Commit, DescribedGroup, DescribedTopic, JoinedMember, Metadata
+from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, InvalidConfigError, SourceError
 from partitioning.kit.packages import needs
@@ -26,8 +27,20 @@ _MISSING = {
     "CLUSTER_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the cluster",
 }
 """Which right is missing."""
+_FIRST_CONTACT = (
+    ". Is the address right, the broker up, and do the security settings fit, security.protocol first?"
+)
 
-_T = TypeVar("_T")
+
+def right_command(config: Mapping[str, str], operation: str, what: str) -> str:
+    """Return the command that gives a right to the user of these settings; NAME if they do not tell it.
+
+    >>> right_command({"bootstrap.servers": "b:9092", "sasl.username": "ada"}, "Read", "--topic orders")
+    'kafka-acls.sh --bootstrap-server b:9092 --add --allow-principal User:ada --operation Read --topic orders'
+    """
+    user = config.get("sasl.username", "NAME")
+    by = f"kafka-acls.sh --bootstrap-server {config['bootstrap.servers']} --add"
+    return f"{by} --allow-principal User:{user} --operation {operation} {what}"
 
 
 class Broker(NamedTuple):
@@ -48,7 +61,7 @@ class Broker(NamedTuple):
 
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
-    """The cluster of a group; settings that name no cluster are an error."""
+    """Return the cluster of a group; settings that name no cluster are an error."""
     if not config.get("bootstrap.servers"):
         raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
     return Cluster(f"live:{group}", config)
@@ -57,6 +70,10 @@ def connect(group: str, config: Mapping[str, str]) -> Cluster:
 class Cluster:
     """A connection that only asks; `source` is what the user calls it, `live:GROUP`.
 
+    A child process asks through librdkafka (`copartition.kit.admin` says why). A new one takes its place if
+    it dies, after every error that librdkafka has found itself, and if the coordinator has moved: its admin
+    client does not always come back to a broker that was away, or go to the new coordinator.
+
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
         MissingDependencyError: confluent-kafka is not installed.
@@ -64,44 +81,31 @@ class Cluster:
 
     def __init__(self, source: str, config: Mapping[str, str]) -> None:
         with needs("live:GROUP", "kafka"):
-            from confluent_kafka import KafkaException  # noqa: PLC0415 - an optional package
-            from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
-
-            from partitioning.clients import contact  # noqa: PLC0415 - needs it, too
+            # The import itself is left to the child: it takes as long as a short command.
+            if find_spec("confluent_kafka") is None:
+                raise ModuleNotFoundError(name="confluent_kafka")
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]
-        self._error = KafkaException
-        errors: list[Any] = []
-        try:
-            self._admin = contact.quiet_client(AdminClient, config, errors)
-            metadata = contact.cluster_metadata(
-                self._admin, config, errors, timeout_s=TIMEOUT_S, patience_s=contact.PATIENCE_S
-            )
-        except InvalidConfigError as error:
-            raise SourceError(f"{source}: {error}") from error
-        except BrokerUnreachableError as error:
-            raise SourceError(
-                f"{source}: no broker answers at {self._servers}: {error}. Is the address "
-                "right, the broker up, and do the security settings fit, security.protocol first?"
-            ) from error
+        self._child = Child(config, TIMEOUT_S)
+        self._connected = False
+        self._metadata: Metadata = self._answer("metadata")
+        self._connected = True
         self.counts = {
-            name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.partitions
+            name: len(leaders) for name, leaders in self._metadata.leaders.items()
         }  # partitions of each topic that we may see
-        self._metadata = metadata
 
     @cached_property
     def brokers(self) -> dict[int, Broker]:
         """The brokers that are up, by id."""
         return {
-            broker.id: Broker(broker.id, f"{broker.host}:{broker.port}")
-            for broker in self._metadata.brokers.values()
+            broker: Broker(broker, f"{host}:{port}")
+            for broker, (host, port) in self._metadata.brokers.items()
         }
 
     def leaders(self, topic: str) -> list[Broker | None]:
-        """The leader of each partition of a topic that there is, None where it has none."""
-        partitions = self._metadata.topics[topic].partitions
-        return [self.brokers.get(partitions[number].leader) for number in range(len(partitions))]
+        """Return the leader of each partition of a topic that there is, None if it has none."""
+        return [self.brokers.get(leader) for leader in self._metadata.leaders[topic]]
 
     @cached_property
     def _features(self) -> Mapping[str, int] | None:
@@ -111,11 +115,11 @@ class Cluster:
             return None
 
     def level(self, feature: str) -> int | None:
-        """The cluster's level of a feature, 0 without it; None where no broker could be asked."""
+        """Return the cluster's level of a feature, 0 without it; None if no broker could be asked."""
         return None if self._features is None else self._features.get(feature, 0)
 
     def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
-        """These topics and all that match a pattern; None where the pattern cannot be read here."""
+        """Return these topics and all that match a pattern; None if the pattern cannot be read here."""
         if pattern is None:
             return tuple(sorted(topics))
         try:
@@ -123,94 +127,90 @@ class Cluster:
         except re.error:
             return None
 
-    def _answer(self, ask: Callable[[], _T]) -> _T:
-        """What the group's coordinator answers, asked again for a while until there is a coordinator."""
+    def _answer(self, question: str, *arguments: object) -> Any:
+        """Return what `copartition.kit.admin.Admin` answers to a question.
+
+        It is asked again for up to `TIMEOUT_S` while the coordinator moves, and if the asking process died.
+        """
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
-                return ask()
-            except self._error as error:
-                fault, code = error.args[0], error.args[0].name()
-                if code == "GROUP_ID_NOT_FOUND":
-                    raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}") from error
-                if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
-                    # What librdkafka says of its own accord has a code below zero.
-                    servers = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
-                    text = f"{servers}: {fault.str() or code}{_MISSING.get(code, '')}"
-                    raise SourceError(f"{self._source}: {text}") from error
+                return self._child.ask(question, *arguments)
+            except AdminError as error:
+                if error.name.startswith("_") or error.name in _COORDINATOR_MOVES:
+                    # librdkafka keeps the coordinator that it knows, even if that one says that it is none.
+                    self._child.end()
+                if error.name not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                    raise self._refusal(error) from error
+            except ChildEndedError as error:
+                if time.monotonic() > deadline:
+                    raise SourceError(f"{self._source}: {self._servers} gives no answer: {error}") from error
+            except InvalidConfigError as error:
+                raise SourceError(f"{self._source}: {error}") from error
+            except BrokerUnreachableError as error:
+                raise SourceError(
+                    f"{self._source}: no broker answers at {self._servers}: {error}"
+                    f"{'' if self._connected else _FIRST_CONTACT}"
+                ) from error
             time.sleep(_AGAIN_S)
 
-    def _result(self, ask: Callable[[], Any]) -> Any:
-        """As `_answer`, of what the Admin API promises to answer."""
-        return self._answer(lambda: ask().result())
+    def _refusal(self, error: AdminError) -> SourceError:
+        """Return what an error of a broker's, or one that librdkafka found itself, is for a user."""
+        if error.name == "GROUP_ID_NOT_FOUND":
+            return GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
+        servers = f"{self._servers} {'gives no answer' if error.name.startswith('_') else 'answers'}"
+        return SourceError(f"{self._source}: {servers}: {error.text}{_MISSING.get(error.name, '')}")
 
-    def describe_group(self, group: str) -> Any:
-        """The group as the Admin API has it; `GroupNotFoundError` where there is none."""
-        described = self._result(
-            lambda: self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
-        )
-        if described.state.name == "DEAD":
+    def describe_group(self, group: str) -> DescribedGroup:
+        """Return the group as the Admin API has it; `GroupNotFoundError` where there is none."""
+        described: DescribedGroup = self._answer("describe_group", group)
+        if described.state == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
 
     def groups(self) -> list[str]:
-        """The groups that we may see."""
-        listing = self._result(lambda: self._admin.list_consumer_groups(request_timeout=TIMEOUT_S))
-        return [group.group_id for group in listing.valid]
+        """Return the groups that we may see."""
+        return list(self._answer("groups"))
 
-    def broker_setting(self, broker: int, name: str) -> str:
-        """A setting of a broker; KeyError where it does not show it."""
-        from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
+    def broker_settings(self, broker: int) -> dict[str, str]:
+        """Return the settings of a broker by name, which takes DESCRIBE_CONFIGS on the cluster."""
+        settings: dict[str, str] = self._answer("settings", "BROKER", str(broker))
+        return settings
 
-        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-        settings = self._result(
-            lambda: self._admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
-        )
-        return str(settings[name].value)
+    def group_settings(self, group: str) -> dict[str, str]:
+        """Return the settings that hold for a group (KIP-848), which takes DESCRIBE_CONFIGS on the group."""
+        settings: dict[str, str] = self._answer("settings", "GROUP", group)
+        return settings
 
-    def classic_group(self, group: str) -> Any:
-        """The group as DescribeGroups has it, bytes included; None where that API does not know it.
+    def may_see_every_topic(self) -> bool:
+        """Return whether this user may DESCRIBE topics of any name: a broker hides others without a word."""
+        return bool(self._answer("may_see_every_topic"))
 
-        Nothing else of confluent-kafka gives the metadata with which members joined.
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            listing = self._answer(lambda: self._admin.list_groups(group, timeout=TIMEOUT_S))
-        return listing[0] if listing else None
+    def joined_members(self, group: str) -> list[JoinedMember] | None:
+        """Return the members of a group with their bytes; None if DescribeGroups does not know the group."""
+        joined: list[JoinedMember] | None = self._answer("joined_members", group)
+        return joined
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """The committed offsets that we may see."""
+        """Return the committed offsets that we may see."""
         commits = self._commits(group)
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
 
-    def _commits(self, group: str) -> list[Any]:
-        from partitioning.clients.contact import committed_offsets  # noqa: PLC0415 - needs an optional package
-
-        return self._answer(lambda: committed_offsets(self._admin, group, within_s=TIMEOUT_S))
+    def _commits(self, group: str) -> list[Commit]:
+        return list(self._answer("commits", group))
 
     def ends(
         self, partitions: Collection[tuple[str, int]], *, stable: bool = False
     ) -> dict[tuple[str, int], int]:
-        """The end of each of these partitions, without those whose leader does not answer.
+        """Return the end of each of these partitions, without those whose leader does not answer.
 
         `stable`: the last stable offset instead, where readers with `read_committed` stop.
         """
-        from partitioning.clients.contact import list_offsets  # noqa: PLC0415 - needs an optional package
+        return dict(self._answer("ends", [*partitions], stable)) if partitions else {}
 
-        return list_offsets(self._admin, partitions, "latest", committed=stable, within_s=TIMEOUT_S)[0]
-
-    def describe_topics(self, topics: Collection[str]) -> dict[str, Any]:
-        """The descriptions of these topics, without any that we may not see."""
-        from confluent_kafka import TopicCollection  # noqa: PLC0415 - an optional package
-
-        if not topics:
-            return {}
-        answers = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
-        described = {}
-        for name, answer in answers.items():
-            with suppress(self._error):
-                described[name] = answer.result()
-        return described
+    def describe_topics(self, topics: Collection[str]) -> dict[str, DescribedTopic]:
+        """Return the descriptions of these topics, without any that we may not see."""
+        return dict(self._answer("describe_topics", [*topics])) if topics else {}
 
 
 class Ledgers(Cluster):
@@ -222,11 +222,11 @@ class Ledgers(Cluster):
         super().__init__("ledger", config)
 
     def applications(self) -> list[str]:
-        """Whose ledgers we may see, by name."""
+        """Return whose ledgers we may see, by name."""
         return sorted(group.removeprefix(PREFIX) for group in self.groups() if group.startswith(PREFIX))
 
     def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
-        """An application's ledger by topic and partition; None for an offset that is no entry.
+        """Return an application's ledger by topic and partition; None for an offset that is no entry.
 
         Where there is no ledger that we may see, this raises `GroupNotFoundError`.
         """
@@ -249,4 +249,4 @@ class Ledgers(Cluster):
     def forget(self, app_id: str) -> None:
         """Delete an application's ledger; it must exist, have no members, and be ours to delete."""
         group = ledger_group(app_id)
-        self._result(lambda: self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group])
+        self._answer("delete_group", group)

@@ -14,7 +14,7 @@ generation that of this project's "sticky" in aiokafka. A subscription is the me
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
 from assignors.state import MemberIdentity
@@ -32,14 +32,14 @@ _OURS = "this project's assignors in kafka-python or aiokafka"  # which decide a
 class Clients(NamedTuple):
     """The client libraries of a group, by the names that `copartition migrate --client` takes."""
 
-    leader: str | None  # by whose rules assignments were made; None where the bytes do not show it
+    leader: str | None  # by whose rules assignments were made; None if the bytes do not show it
     members: tuple[str, ...]  # of all members whose bytes show it, each once
 
 
 def find_clients(
     subscriptions: Iterable[bytes], assignments: Iterable[bytes], strategy: str | None
 ) -> Clients:
-    """The libraries that the ConsumerProtocol bytes of subscriptions and of the leader's assignments show."""
+    """Return the libraries that the ConsumerProtocol bytes of subscriptions and of the leader's assignments show."""
     kinds = {
         kind for data in subscriptions if data and (kind := _kind_by_subscription(data, strategy)) is not None
     }
@@ -107,15 +107,15 @@ class LiveGroup(NamedTuple):
     """A group as its coordinator describes it."""
 
     name: str
-    status: str | None  # Kafka's name for its state; None where librdkafka does not know it
+    status: str | None  # Kafka's name for its state; None if librdkafka does not know it
     protocol: str | None  # "classic" or "consumer"
     strategy: str | None  # its assignor, by our name; None while it has none
     members: Sequence[LiveMember]
     has_target: bool
     warnings: tuple[str, ...] = ()
-    generation: int | None = None  # the lowest that its generation can be; None where unknown
+    generation: int | None = None  # the lowest that its generation can be; None if unknown
     clients: Clients = Clients(None, ())  # of a classic group
-    group_version: int | None = None  # the cluster's level of group.version; None where unknown
+    group_version: int | None = None  # the cluster's level of group.version; None if unknown
 
     @property
     def topics(self) -> set[str]:
@@ -132,30 +132,36 @@ class LiveGroup(NamedTuple):
 
 
 def describe_group(cluster: Cluster, group: str) -> LiveGroup:
-    """The group and its members, without what they subscribe to.
+    """Return the group and its members, without what they subscribe to.
 
     Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
     `broker-range` get them in that order.
     """
     described = cluster.describe_group(group)
-    kind = described.type.name
-    protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(kind)
-    members = [_member(member) for member in described.members]
-    has_target = any(member.target_assignment is not None for member in described.members)
+    protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(described.kind)
+    members = [
+        LiveMember(
+            MemberIdentity(member.id, member.instance_id, member.client_id, member.host),
+            _partitions(member.owned),
+            _partitions(member.target or ()),
+        )
+        for member in described.members
+    ]
+    has_target = any(member.target is not None for member in described.members)
     warnings: tuple[str, ...] = ()
-    status = _STATES.get(described.state.name)
+    status = _STATES.get(described.state)
     if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
         status = "Reconciling"
     if status is None:
         warnings = ("the group is assigning or reconciling, what it has may not last",)
     elif status != "Stable":
         warnings = (f"the group is {_WORDS.get(status, status)}, what it has may not last",)
-    strategy = strategy_name(described.partition_assignor, protocol)
+    strategy = strategy_name(described.assignor, protocol)
     return LiveGroup(group, status, protocol, strategy, members, has_target, warnings)
 
 
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """The group with its members' subscriptions and identities, which a classic one shows while stable."""
+    """Return the group with its members' subscriptions and identities, which a classic one shows while stable."""
     if group.protocol == "consumer":
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
@@ -164,7 +170,9 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     for place, subscription in enumerate(subscriptions):
         if subscription is not None:
             topics, rack = tuple(sorted(subscription.topics)), subscription.rack
-            members[place] = _subscribed(members[place], topics, rack)
+            # With an eager strategy in its list a member gives up everything before it joins again.
+            protocol = "cooperative" if subscription.owned else None
+            members[place] = _subscribed(members[place], topics, rack, protocol)
     # A member says in which generation it was when it joined the one that is now.
     left = [
         subscription.generation
@@ -182,7 +190,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 
 
 def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """The group of the consumer protocol and what its members subscribe to."""
+    """Return the group of the consumer protocol and what its members subscribe to."""
     try:
         subscriptions = read_subscriptions(group.name, cluster.config)
     except SourceError as error:
@@ -191,46 +199,39 @@ def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     for member in group.members:
         subscribed = subscriptions.get(member.identity.id)
         topics = None if subscribed is None else cluster.matching(subscribed.topics, subscribed.pattern)
-        rack = None if subscribed is None else subscribed.rack
-        members.append(_subscribed(member, topics, rack))
+        rack, protocol = (None, None) if subscribed is None else (subscribed.rack, subscribed.protocol)
+        members.append(_subscribed(member, topics, rack, protocol))
     return group._replace(members=members, group_version=1)
 
 
-def _subscribed(member: LiveMember, topics: tuple[str, ...] | None, rack: str | None) -> LiveMember:
-    return member._replace(identity=member.identity._replace(topics=topics, rack=rack))
+def _subscribed(
+    member: LiveMember, topics: tuple[str, ...] | None, rack: str | None, protocol: str | None
+) -> LiveMember:
+    return member._replace(identity=member.identity._replace(topics=topics, rack=rack, protocol=protocol))
 
 
 def _joined(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
-    """What the members of a classic group subscribed to; the coordinator tells it of stable groups only."""
-    listing = cluster.classic_group(group)
+    """Return what the members of a classic group subscribed to.
+
+    The coordinator tells it of stable groups only.
+    """
+    members = cluster.joined_members(group) or []
     subscriptions = {}
     unreadable = []
-    for member in [] if listing is None or listing.protocol_type != "consumer" else listing.members:
+    for member in members:
         if not member.metadata:
             continue
         try:
             subscriptions[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
             unreadable.append(f"what {member.client_id} subscribed to when it joined cannot be read: {error}")
-    members = [] if listing is None else listing.members
     clients = find_clients(
         [member.metadata for member in members], [member.assignment for member in members], strategy
     )
     return subscriptions, tuple(unreadable), clients
 
 
-def _member(described: Any) -> LiveMember:
-    identity = MemberIdentity(
-        described.member_id,
-        instance_id=described.group_instance_id,
-        client_id=described.client_id or None,
-        host=(described.host or "").removeprefix("/") or None,
-    )
-    return LiveMember(identity, _partitions(described.assignment), _partitions(described.target_assignment))
-
-
-def _partitions(assignment: Any) -> list[TopicPartition]:
-    places = () if assignment is None else assignment.topic_partitions
-    return sorted(TopicPartition(each.topic, each.partition) for each in places)
+def _partitions(places: Iterable[tuple[str, int]]) -> list[TopicPartition]:
+    return [TopicPartition(*place) for place in places]

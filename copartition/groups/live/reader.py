@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from assignors.state import UNKNOWN_LAG, GroupState, TopicRacks
 from copartition.groups.capture.table import beyond_end
@@ -23,7 +23,7 @@ def states(
     lags: Mapping[tuple[str, int], int],
     warnings: tuple[str, ...],
 ) -> tuple[GroupState, GroupState | None]:
-    """What the members have, and what they are to have where the coordinator tells (KIP-848)."""
+    """Return what the members have, and what they are to have where the coordinator tells (KIP-848)."""
 
     def state(lists: Sequence[Sequence[TopicPartition]]) -> GroupState:
         rows = Rows()
@@ -53,23 +53,20 @@ def states(
     return current, state([member.target for member in group.members]) if group.has_target else None
 
 
-_64_BITS = 2**64 - 1
-
-
 class LiveTopics(NamedTuple):
     """Topics as the cluster describes them."""
 
     counts: Mapping[str, int]  # of the topics that we may see
     ids: Mapping[str, uuid.UUID]
-    racks: Mapping[str, TopicRacks]  # of each partition's replicas; empty where they decide nothing
+    racks: Mapping[str, TopicRacks]  # of each partition's replicas; empty if they decide nothing
     complete: bool  # whether every topic that was asked for is in `counts`
     warnings: tuple[str, ...]  # what could not be known
 
 
 def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) -> LiveTopics:
-    """These topics; racks of replicas only count (`with_racks`) if a member has a rack."""
+    """Return these topics; racks of replicas only count (`with_racks`) if a member has a rack."""
     described = cluster.describe_topics(sorted(topics))
-    counts = {name: len(topic.partitions) for name, topic in described.items()}
+    counts = {name: len(topic.racks) for name, topic in described.items()}
     unseen = sorted({*topics} - counts.keys())
     hidden = (
         f"the cluster shows this user no topic {', '.join(unseen)}: its partition count is unknown; if there "
@@ -77,45 +74,31 @@ def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) 
     )
     return LiveTopics(
         counts,
-        {name: _uuid(topic.topic_id) for name, topic in described.items() if topic.topic_id is not None},
-        {name: _racks(topic) for name, topic in described.items()} if with_racks else {},
+        {name: topic.id for name, topic in described.items() if topic.id is not None},
+        {name: topic.racks for name, topic in described.items()} if with_racks else {},
         not unseen,
         (hidden,) if unseen else (),
     )
 
 
 def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
-    """Records between the committed offset and the end, of every partition with a commit.
+    """Return records between the committed offset and the end, of every partition with a commit.
 
-    Below 0 where the commit is beyond the end, as after the topic was made anew.
+    Below 0 if the commit is beyond the end, as after the topic was made anew.
     """
     committed = cluster.committed(group)
     ends = cluster.ends(committed.keys())
     unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
     warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
-    lags = {each: end - committed[each] for each, end in ends.items()}
-    beyond = sorted(each for each, lag in lags.items() if lag < 0)
+    lags = {place: end - committed[place] for place, end in ends.items()}
+    beyond = sorted(place for place, lag in lags.items() if lag < 0)
     for topic, partition in beyond[:1]:
         warnings.append(beyond_end(f"{topic}-{partition}", lags[topic, partition], len(beyond)))
     return lags, tuple(warnings)
 
 
-def _racks(topic: Any) -> TopicRacks:
-    partitions = sorted(topic.partitions, key=lambda each: each.id)
-    return tuple(
-        tuple(sorted({replica.rack for replica in partition.replicas if replica.rack}))
-        for partition in partitions
-    )
-
-
-def _uuid(identifier: Any) -> uuid.UUID:
-    """Java's two signed halves as a UUID."""
-    high = identifier.get_most_significant_bits() & _64_BITS
-    return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))
-
-
 def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupState | None]:
-    """The group as its coordinator describes it, and its target assignment where it has one (KIP-848).
+    """Return the group as its coordinator describes it, and its target assignment where it has one (KIP-848).
 
     Asks for the cluster's topics, the group, its committed offsets and the ends of the partitions.
 
@@ -161,7 +144,7 @@ class GroupReader:
         self._states: tuple[GroupState, GroupState | None] = self._no_group
 
     def __call__(self) -> tuple[GroupState, GroupState | None]:
-        """The group and its target (KIP-848); the same object as before where nothing has changed.
+        """Return the group and its target (KIP-848); the same object as before where nothing has changed.
 
         A group that is not there is "Dead", as Kafka calls it.
         """
@@ -186,7 +169,7 @@ class GroupReader:
         return self._states
 
     def ends(self) -> dict[str, dict[int, int]]:
-        """The offset of the next record of each partition of the group's topics, as far as brokers answer."""
+        """Return the offset of the next record of each partition of the group's topics, as far as brokers answer."""
         counts = {} if self._answer is None else self._answer[1].counts
         ends: dict[str, dict[int, int]] = {topic: {} for topic in counts}
         places = [(topic, number) for topic, count in counts.items() for number in range(count)]
@@ -195,7 +178,7 @@ class GroupReader:
         return ends
 
     def committed(self) -> dict[str, dict[int, int]]:
-        """The offsets that the group has committed, where there is a group."""
+        """Return the offsets that the group has committed, where there is a group."""
         offsets: dict[str, dict[int, int]] = {}
         for (topic, number), offset in self._cluster.committed(self._group).items() if self._answer else ():
             offsets.setdefault(topic, {})[number] = offset

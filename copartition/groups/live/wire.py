@@ -14,6 +14,7 @@ import secrets
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -22,11 +23,15 @@ from assignors.protocol import Reader
 from partitioning.errors import ProtocolError, SourceError
 
 _TIMEOUT_S = 5.0
+"""How long a connection, and then each question with its whole answer, may take."""
 _LARGEST_ANSWER = 100_000_000
-_MOST_ITERATIONS = 1_000_000
+_LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 1_000_000
+"""Of SCRAM: Kafka's clients refuse fewer, which make a password easy to guess; more would keep us busy."""
 
 _SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR = 17, 18, 10
 _SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
+_MEMBER_TYPES = {0: "classic", 1: "consumer"}
+"""A member's type (KIP-1099), as version 1 of ConsumerGroupDescribe has it."""
 NO_TAGS = b"\0"
 
 
@@ -36,10 +41,11 @@ class Subscribed(NamedTuple):
     topics: tuple[str, ...]
     pattern: str | None  # a regular expression (RE2)
     rack: str | None  # `client.rack`
+    protocol: str | None  # "classic" or "consumer"; None if the broker does not say, as before Kafka 4.0
 
 
 def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subscribed]:
-    """What members of a group of the consumer protocol subscribe to, by member id.
+    """Return what members of a group of the consumer protocol subscribe to, by member id.
 
     No broker that answers, a refusal, and settings for what is not spoken here raise `SourceError`.
     """
@@ -47,11 +53,13 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
         with _bootstrap(config) as connection:
             host, port = connection.coordinator(group)
         with connect_to(host, port, config) as connection:
-            return connection.subscriptions(group)
+            # A broker hangs up on a version that it does not know, so it is asked for its versions before.
+            versions, _ = connection.features()
+            return connection.subscriptions(group, min(versions.get(_CONSUMER_GROUP_DESCRIBE, 0), 1))
 
 
 def read_features(config: Mapping[str, str]) -> dict[str, int]:
-    """The levels of the features that the cluster has agreed on, such as transaction.version (KIP-890).
+    """Return the levels of the features that the cluster has agreed on, such as transaction.version (KIP-890).
 
     Brokers that cannot describe a group of the consumer protocol have no group.version.
     """
@@ -62,7 +70,7 @@ def read_features(config: Mapping[str, str]) -> dict[str, int]:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """All that can go wrong between us and a broker, as one kind of error."""
+    """Yield all that can go wrong between us and a broker, as one kind of error."""
     try:
         yield
     except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
@@ -73,11 +81,11 @@ class Answer(Reader):
     """Reads what flexible versions of messages are made of, too (KIP-482)."""
 
     def int8(self) -> int:
-        """An unsigned 8-bit number."""
+        """Return an unsigned 8-bit number."""
         return self._take(1)[0]
 
     def int64(self) -> int:
-        """A signed 64-bit number."""
+        """Return a signed 64-bit number."""
         return int.from_bytes(self._take(8), signed=True)
 
     def skip(self, size: int) -> None:
@@ -85,7 +93,7 @@ class Answer(Reader):
         self._take(size)
 
     def uvarint(self) -> int:
-        """An unsigned number of variable length."""
+        """Return an unsigned number of variable length."""
         value = shift = 0
         while True:
             byte = self._take(1)[0]
@@ -97,12 +105,12 @@ class Answer(Reader):
                 raise self._fault("a number takes too many bytes")
 
     def compact(self) -> str | None:
-        """A text that may be null."""
+        """Return a text that may be null."""
         size = self.uvarint()
         return str(self._take(size - 1), "utf-8", "replace") if size else None
 
     def text(self) -> str:
-        """A text; null is empty."""
+        """Return a text; null is empty."""
         return self.compact() or ""
 
     def items(self) -> range:
@@ -113,7 +121,7 @@ class Answer(Reader):
         return range(size)
 
     def tags(self) -> dict[int, Answer]:
-        """The tagged fields, by their tag."""
+        """Return the tagged fields, by their tag."""
         fields = {}
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
@@ -127,15 +135,17 @@ class Connection:
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
         self._number = 0
+        self._deadline = 0.0  # until when the answer to the present question must be there
 
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
     ) -> Answer:
-        """The answer to a request of this API key and version, `flexible` where this version is (KIP-482).
+        """Return the answer to a request of this API key and version, `flexible` where this version is (KIP-482).
 
         `tagged`: the answer's header has tagged fields, which that of ApiVersions never has.
         """
         self._number += 1
+        self._deadline = time.monotonic() + _TIMEOUT_S
         header = struct.pack(">hhi", key, version, self._number) + _short("copartition")
         message = header + (NO_TAGS if flexible else b"") + body
         self._stream.sendall(struct.pack(">i", len(message)) + message)
@@ -149,7 +159,7 @@ class Connection:
         return answer
 
     def coordinator(self, group: str) -> tuple[str, int]:
-        """The address of the broker that coordinates a group."""
+        """Return the address of the broker that coordinates a group."""
         answer = self.ask(_FIND_COORDINATOR, 3, compact_text(group) + b"\0" + NO_TAGS)
         answer.int32()
         error, message = answer.int16(), answer.compact()
@@ -158,10 +168,13 @@ class Connection:
         check_error(error, message)
         return host, port
 
-    def subscriptions(self, group: str) -> dict[str, Subscribed]:
-        """What members of a group of the consumer protocol subscribe to, by member id."""
+    def subscriptions(self, group: str, version: int) -> dict[str, Subscribed]:
+        """Return what members of a group of the consumer protocol subscribe to, by member id.
+
+        `version`: of the request; 0, or 1, which tells what each member speaks.
+        """
         body = b"\x02" + compact_text(group) + b"\0" + NO_TAGS
-        answer = self.ask(_CONSUMER_GROUP_DESCRIBE, 0, body)
+        answer = self.ask(_CONSUMER_GROUP_DESCRIBE, version, body)
         answer.int32()
         subscriptions = {}
         for _ in answer.items():
@@ -178,22 +191,24 @@ class Connection:
                 pattern = answer.compact()
                 for _ in range(2):  # what it has, and what it is to have
                     _skip_assignment(answer)
+                protocol = _MEMBER_TYPES.get(answer.int8()) if version else None
                 answer.tags()
-                subscriptions[member] = Subscribed(topics, pattern or None, rack or None)
+                subscriptions[member] = Subscribed(topics, pattern or None, rack or None, protocol)
             answer.int32()
             answer.tags()
         return subscriptions
 
-    def features(self) -> tuple[set[int], dict[str, int]]:
-        """The API keys of a broker, and the levels of features that its cluster has agreed on."""
+    def features(self) -> tuple[dict[int, int], dict[str, int]]:
+        """Return the highest version of each API key of a broker, and its cluster's levels of features."""
         body = compact_text("copartition") + compact_text("0") + NO_TAGS
         answer = self.ask(_API_VERSIONS, 3, body, tagged=False)
         if answer.int16():  # 35: a broker before 2.4, which answers in a layout of its own
-            return set(), {}
-        keys = set()
+            return {}, {}
+        keys = {}
         for _ in answer.items():
-            keys.add(answer.int16())
-            answer.skip(4)
+            key = answer.int16()
+            answer.skip(2)  # the lowest version
+            keys[key] = answer.int16()
             answer.tags()
         answer.int32()
         levels: dict[str, int] = {}
@@ -235,21 +250,26 @@ class Connection:
         fields = dict(part.split("=", 1) for part in challenge.split(","))
         if not fields["r"].startswith(nonce):
             raise ProtocolError("the broker's nonce does not begin with ours")
-        if int(fields["i"]) > _MOST_ITERATIONS:
-            raise ProtocolError(f"the broker wants a password hashed {fields['i']} times")
-        salted = hashlib.pbkdf2_hmac(
-            digest, password.encode(), base64.b64decode(fields["s"]), int(fields["i"])
-        )
+        iterations = int(fields["i"])
+        if not _LEAST_ITERATIONS <= iterations <= _MOST_ITERATIONS:
+            raise ProtocolError(f"the broker wants a password hashed {iterations} times")
+        salted = hashlib.pbkdf2_hmac(digest, password.encode(), base64.b64decode(fields["s"]), iterations)
         key = hmac.digest(salted, b"Client Key", digest)
         last = f"c=biws,r={fields['r']}"
         messages = f"{first},{challenge},{last}".encode()
         signature = hmac.digest(hashlib.new(digest, key).digest(), messages, digest)
         proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
-        self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
+        verdict = self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
+        # Somebody who does not know the password can take a proof, but cannot sign what was said.
+        theirs = hmac.digest(hmac.digest(salted, b"Server Key", digest), messages, digest)
+        if not hmac.compare_digest(verdict.partition(b",")[0], b"v=" + base64.b64encode(theirs)):
+            raise ProtocolError("the broker's signature is wrong: it does not know this user's password")
 
     def _receive(self, size: int) -> bytes:
         parts = []
         while size:
+            # A limit for each part alone would let a broker that sends byte by byte keep us for ever.
+            self._stream.settimeout(max(self._deadline - time.monotonic(), 0.001))
             part = self._stream.recv(min(size, 1 << 16))
             if not part:
                 raise ProtocolError("the broker hung up")
@@ -269,7 +289,7 @@ def _skip_assignment(answer: Answer) -> None:
 
 @contextmanager
 def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
-    """A connection to the first broker of `bootstrap.servers` that there is."""
+    """Yield a connection to the first broker of `bootstrap.servers` that there is."""
     last: OSError | None = None
     for server in config.get("bootstrap.servers", "").split(","):
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
@@ -288,7 +308,7 @@ def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
 
 @contextmanager
 def connect_to(host: str, port: int, config: Mapping[str, str]) -> Iterator[Connection]:
-    """A connection to one broker, logged in."""
+    """Yield a connection to one broker, logged in."""
     with _open(host, port, config) as stream:
         yield _ready(stream, config)
 
@@ -336,13 +356,13 @@ def _short(text: str) -> bytes:
 
 
 def compact_text(text: str) -> bytes:
-    """A text of a flexible version (KIP-482)."""
+    """Return a text of a flexible version (KIP-482)."""
     data = text.encode()
     return _compact_size(len(data)) + data
 
 
 def compact_array(items: Sequence[bytes]) -> bytes:
-    """An array of a flexible version (KIP-482)."""
+    """Return an array of a flexible version (KIP-482)."""
     return _compact_size(len(items)) + b"".join(items)
 
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.kit.words import first_of
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import Answer, Decisions, Leader, subscription
 from copartition.simulation.group.members import Members, RebalanceNotifier, State
 from copartition.simulation.group.timers import DONE, RETRY_MS, Timer, Timers, first_after
 from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
-from copartition.words import first_of
 
 FOLLOW_UP = "partitions revoked"
 """Why a cooperative group rebalances once more, for the causes of the rebalance before."""
@@ -173,7 +173,10 @@ class ClassicGroup:
         self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
-        """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
+        """Return a silent member speaks again before it was missed.
+
+        Gives whether it finds a barrier to pass.
+        """
         self._forget_session(member)
         if self.state is State.COMPLETING and member == self.leader.member and self._answer.is_done:
             self._complete()
@@ -182,7 +185,10 @@ class ClassicGroup:
         return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
 
     def silence_of(self, member: int) -> tuple[float, int] | None:
-        """When a silent member was last heard of, and the cause of what it does not read; None for others."""
+        """Return when a silent member was last heard of, and the cause of what it does not read.
+
+        None for others.
+        """
         if member not in self._absence:
             return None
         timer = self._sessions.get(member)
@@ -197,7 +203,7 @@ class ClassicGroup:
             self._members.stands_ms[member] = stands_ms
 
     def waits(self, member: int) -> bool:
-        """Whether a member has joined and waits for its assignment."""
+        """Return whether a member has joined and waits for its assignment."""
         if self.state is State.PREPARING:
             return bool(self._members.joins_ms[member] <= self._world.now_ms)
         return self.state is State.COMPLETING
@@ -223,7 +229,7 @@ class ClassicGroup:
     # The barrier.
 
     def barrier_ms(self) -> float:
-        """When the join barrier opens; infinite where there is none."""
+        """Return when the join barrier opens; infinite where there is none."""
         if self.state is not State.PREPARING:
             return math.inf
         if self._delay_ms is not None:
@@ -429,7 +435,7 @@ class Metadata:
         self.watch()
 
     def counts(self) -> list[int]:
-        """Partitions of each topic, as the leader has them when it assigns."""
+        """Return partitions of each topic, as the leader has them when it assigns."""
         now_ms, leader = self._world.now_ms, self._coordinator.leader.member
         assert leader is not None
         consumer = self._world.memberships.consumers[leader]
@@ -471,7 +477,7 @@ class Metadata:
         self._timer.cancel()
 
     def _unassigned_growth(self) -> list[_Growth]:
-        """What was not assigned yet, of the topics that some member subscribes to."""
+        """Return what was not assigned yet, of the topics that some member subscribes to."""
         assigned, subscribed = self._coordinator.leader.counts, self._coordinator.leader.topics()
         return [
             growth
@@ -481,7 +487,7 @@ class Metadata:
         ]
 
     def _watchers(self) -> list[int]:
-        """Members that rejoin where they see something new: the leader, and some others."""
+        """Return members that rejoin where they see something new: the leader, and some others."""
         leader = self._coordinator.leader.member
         consumers = self._world.memberships.consumers
         return [
@@ -493,7 +499,7 @@ class Metadata:
         ]
 
     def _notices(self, member: int, growth: _Growth) -> float | None:
-        """When a member rejoins for what is new; None where it does not."""
+        """Return when a member rejoins for what is new; None if it does not."""
         consumer = self._world.memberships.consumers[member]
         name = self._world.partitions.topics[growth.topic]
         is_leader = member == self._coordinator.leader.member
@@ -510,7 +516,7 @@ class Metadata:
         return self._world.now_ms if is_leader else None  # the others have heard of it in vain
 
     def _sees(self, member: int, growth: _Growth) -> float:
-        """When a member's metadata show what is new."""
+        """Return when a member's metadata show what is new."""
         age_ms = self._world.scenario.settings.metadata_max_age_ms
         refresh_ms = first_after(float(self._members.metadata_ms[member]), age_ms, growth.at_ms)
         named = self._world.memberships.consumers[member].topics or ()

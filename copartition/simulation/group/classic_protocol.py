@@ -173,7 +173,7 @@ class ClassicProtocol:
         ]
 
     def hand_over(self) -> Handover:
-        """What another kind of group must know to go on."""
+        """Return what another kind of group must know to go on."""
         now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
         self.settle(now_ms)
         owner = partitions.now.owner
@@ -339,7 +339,10 @@ class ClassicProtocol:
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> NDArray[np.int32]:
-        """A process does nothing from now on, or since it stopped for a barrier; gives what it read."""
+        """Return a process does nothing from now on, or since it stopped for a barrier.
+
+        Gives what it read.
+        """
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
@@ -361,7 +364,7 @@ class ClassicProtocol:
             partitions.go_on(partitions.owned(member), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
-        """A client whose application does not poll in time leaves; gives whether that will happen."""
+        """Return a client whose application does not poll in time leaves; gives whether that will happen."""
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
         profile, members = PROFILES[self._world.consumers[consumer].client], self._members

@@ -65,12 +65,12 @@ class Profile:
     leaves_when_late: bool = True
 
     def in_background(self, *, eager: bool) -> bool:
-        """Whether its members rejoin without their application."""
+        """Return whether its members rejoin without their application."""
         protocol = RebalanceProtocol.EAGER if eager else RebalanceProtocol.COOPERATIVE
         return protocol in self.joins_in_background
 
     def refusal(self, *, eager: Collection[bool]) -> str | None:
-        """Why this client cannot have a list of strategies, each eager or not; None where it can."""
+        """Return why this client cannot have a list of strategies, each eager or not; None if it can."""
         if not (all(eager) or self.cooperates):
             return "knows eager rebalances only"
         if all(eager) or not any(eager) or self.mixes_protocols:
@@ -128,7 +128,9 @@ def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.f
 def draw_batches(
     duration: Duration, random: Generator, count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The batch that is in hand at some moment, for so many applications: its length, and what is left of it.
+    """Return the batch that is in hand at some moment, for so many applications.
+
+    Its length, and what is left of it.
 
     A moment falls into a long batch more often than into a short one, in proportion to its length.
     """

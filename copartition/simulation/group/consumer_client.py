@@ -304,7 +304,7 @@ class Client:
         self._catch_up()
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
-        """A client whose application does not poll in time leaves; gives whether that will happen."""
+        """Return a client whose application does not poll in time leaves; gives whether that will happen."""
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
         if self.classic:
             overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
@@ -445,7 +445,7 @@ class ClassicClient(Client):
             self._timers.at(now_ms + self._costs.network_ms / 2, self._join_again)
 
     def process(self) -> Process:
-        """What a classic group must know to go on with it."""
+        """Return what a classic group must know to go on with it."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
         return Process(

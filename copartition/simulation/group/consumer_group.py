@@ -159,7 +159,7 @@ class ConsumerGroup:
         self.news.clear()
 
     def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:
-        """A member joins, or one that is known joins again: a heartbeat with epoch 0, or JoinGroup."""
+        """Return a member joins, or one that is known joins again: a heartbeat with epoch 0, or JoinGroup."""
         before = self.members.get(member.number)
         if before is not None and before.classic:
             member = before
@@ -182,7 +182,7 @@ class ConsumerGroup:
     def heartbeat(
         self, number: int, epoch: int, owned: Collection[int] | None, now_ms: float
     ) -> Answer | Error:
-        """A member says that it is alive, and where it has finished with an assignment, what it has."""
+        """Return a member says that it is alive, and where it has finished with an assignment, what it has."""
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -196,7 +196,7 @@ class ConsumerGroup:
         return self._answer(member, now_ms, owned, full=False)
 
     def classic_heartbeat(self, number: int, generation: int, now_ms: float) -> Error | None:
-        """A member of the classic protocol asks whether it must join again."""
+        """Return a member of the classic protocol asks whether it must join again."""
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -206,12 +206,12 @@ class ConsumerGroup:
         must = (
             member.epoch < self.target_epoch
             or member.state is State.UNREVOKED
-            or (member.state is State.UNRELEASED and all(self.holder[each] < 0 for each in missing))
+            or (member.state is State.UNRELEASED and all(self.holder[partition] < 0 for partition in missing))
         )
         return self._join_again(member, now_ms) if must else None
 
     def sync(self, number: int, generation: int, now_ms: float) -> frozenset[int] | Error:
-        """A member of the classic protocol that has joined asks for its partitions."""
+        """Return a member of the classic protocol that has joined asks for its partitions."""
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -251,7 +251,7 @@ class ConsumerGroup:
         self._new_topics |= created
 
     def topics_of(self, subscription: tuple[str, ...] | str) -> Collection[str]:
-        """The topics of a subscription, as far as the coordinator knows."""
+        """Return the topics of a subscription, as far as the coordinator knows."""
         return subscription if isinstance(subscription, tuple) else self.resolved.get(subscription, ())
 
     @property
@@ -266,11 +266,11 @@ class ConsumerGroup:
         return bool(self.members) and all(member.classic for member in self.members.values())
 
     def is_reconciled(self, member: GroupMember) -> bool:
-        """Whether this member is at its target."""
+        """Return whether this member is at its target."""
         return member.state is State.STABLE and member.epoch == self.target_epoch
 
     def due_ms(self) -> float:
-        """From when on a heartbeat of no matter whom moves the group."""
+        """Return from when on a heartbeat of no matter whom moves the group."""
         if self._stale:
             return -math.inf
         due_ms = self.target_ms + self.interval_ms if self.epoch > self.target_epoch else math.inf
@@ -288,8 +288,8 @@ class ConsumerGroup:
             self._bump()
 
     def _names_first(self, member: GroupMember) -> bool:
-        """Whether the group's assignor becomes another one by this member."""
-        return member.names and not any(each.names for each in self.members.values() if each is not member)
+        """Return whether the group's assignor becomes another one by this member."""
+        return member.names and not any(other.names for other in self.members.values() if other is not member)
 
     def _replace(self, before: GroupMember, member: GroupMember) -> None:
         """A static member is back under another member id and takes over what is its."""

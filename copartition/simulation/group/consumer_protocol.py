@@ -109,7 +109,7 @@ class ConsumerProtocol:
         self._coordinator.begin()
 
     def hand_over(self) -> Handover:
-        """What a classic group must know to go on."""
+        """Return what a classic group must know to go on."""
         coordinator = self._coordinator
         coordinator.epochs.end()
         members = [coordinator.clients[member] for member in coordinator.group.members]

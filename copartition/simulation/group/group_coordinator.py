@@ -73,7 +73,7 @@ class GroupCoordinator:
         self._watch = DONE, math.inf, -1  # a heartbeat that moves the group: its timer, when, and whose
 
     def has_nothing_for(self, member: int) -> bool:
-        """Whether a member is to have no partitions, as far as anything is decided."""
+        """Return whether a member is to have no partitions, as far as anything is decided."""
         return self.group.epoch == self.group.target_epoch and not self.group.targets.get(member)
 
     # Requests.
@@ -87,12 +87,12 @@ class GroupCoordinator:
             request()
 
     def join(self, client: Client, owned: Collection[int]) -> Answer | Error:
-        """A member's first heartbeat, or JoinGroup."""
+        """Return a member's first heartbeat, or JoinGroup."""
         world, group, now_ms = self._world, self.group, self._world.now_ms
         others = (
-            each.configured
-            for number, each in self.clients.items()
-            if each.classic and number in group.members and each is not client
+            other.configured
+            for number, other in self.clients.items()
+            if other.classic and number in group.members and other is not client
         )
         if client.classic and not share_strategy(client.configured, others, world):
             return Error.INCONSISTENT_GROUP_PROTOCOL
@@ -139,7 +139,10 @@ class GroupCoordinator:
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
-        """A member is alive, or has reached its assignment; a classic one hears whether to join again."""
+        """Return a member is alive, or has reached its assignment.
+
+        A classic one hears whether to join again.
+        """
         group, number, now_ms = self.group, client.member, self._world.now_ms
         member = group.members.get(number)
         if member is None:
@@ -186,7 +189,7 @@ class GroupCoordinator:
         self._look_ahead()
 
     def speaks(self, member: int) -> int | None:
-        """A silent member speaks again; gives the cause of what it did not read."""
+        """Return a silent member speaks again; gives the cause of what it did not read."""
         self.beats.speak(member)
         absence = self._forget_session(member)
         self._look_ahead()
@@ -244,7 +247,7 @@ class GroupCoordinator:
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
         """What happened to a member may have moved the group: note why, lead others on, set timers.
 
-        `cause` is None where it has no number yet. `certain`: this raises the epoch; else only new partitions
+        `cause` is None if it has no number yet. `certain`: this raises the epoch; else only new partitions
         noticed meanwhile may have raised the epoch.
         """
         group = self.group
@@ -268,7 +271,7 @@ class GroupCoordinator:
         self._look_ahead()
 
     def _reasons(self, text: str, cause: int | None, *, certain: bool) -> list[tuple[str, int]]:
-        """Why the epoch rose: the topics that were noticed, and whoever came or went."""
+        """Return why the epoch rose: the topics that were noticed, and whoever came or went."""
         partitions, now_ms = self._world.partitions, self._world.now_ms
         reasons = []
         noticed, self.group.noticed = sorted(self.group.noticed), set()
@@ -287,7 +290,7 @@ class GroupCoordinator:
     def _on_new_target(self) -> None:
         world, partitions = self._world, self._world.partitions
         if self.group.migrates:  # a member of the classic protocol joins again for every target
-            self.group.news |= {number for number, each in self.group.members.items() if each.classic}
+            self.group.news |= {number for number, member in self.group.members.items() if member.classic}
         change = self.epochs.replace_target(self._targets.position, self.group.news)
         if self.busy_ms <= world.now_ms:
             return
@@ -322,7 +325,7 @@ class GroupCoordinator:
         return owner
 
     def _strategy(self) -> str:
-        """The broker's own assignor that most of those members want who want a certain one."""
+        """Return the broker's own assignor that most of those members want who want a certain one."""
         if not self._world.varied:
             return self._world.scenario.assignor
         consumers = self._world.memberships.consumers
@@ -346,7 +349,7 @@ class GroupCoordinator:
         self.leave(member, f"session of {name} timed out", absence)
 
     def absence_of(self, member: int) -> int | None:
-        """The cause of what a silent member does not read; None where it is not silent."""
+        """Return the cause of what a silent member does not read; None if it is not silent."""
         return self._sessions[member][1] if member in self._sessions else None
 
     def _forget_session(self, member: int) -> int | None:

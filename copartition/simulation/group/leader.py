@@ -68,7 +68,7 @@ class Decisions:
         new_leader: bool,
         weighing: Callable[[Assignor], Assignor] = lambda assignor: assignor,
     ) -> Decision:
-        """The decision after `before` by this strategy for the group that `group` makes.
+        """Return the decision after `before` by this strategy for the group that `group` makes.
 
         `change` is everything in which the next group can differ from another one after the same history.
         `new_leader`: its leader starts without a memory. `weighing` gives the assignor what it is to weigh.
@@ -152,7 +152,7 @@ class Leader:
         self.strategy, self.counts, self.over = self.choose(self._members.rows), list(counts), False
 
     def decide(self, counts: list[int]) -> Answer:
-        """A new generation: what the leader computes, by its client's rule, as it knows these topics.
+        """Return a new generation: what the leader computes, by its client's rule, as it knows these topics.
 
         `counts` are partitions of each topic.
         """
@@ -245,7 +245,7 @@ class Leader:
         self._world.partitions.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
 
     def topics(self) -> frozenset[str]:
-        """Topics that some member subscribes to."""
+        """Return topics that some member subscribes to."""
         world, counts = self._world, self._world.partitions.counts
         kinds = world.subscriptions
         if len(kinds) > 1:
@@ -257,7 +257,7 @@ class Leader:
         return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))
 
     def choose(self, rows: NDArray[np.int32]) -> str:
-        """The strategy that most members vote for, each for the first of its own that all of them have."""
+        """Return the strategy that most members vote for, each for the first of its own that all of them have."""
         if not self._world.varied:
             return self._world.scenario.assignor
         lists = Counter(
@@ -279,7 +279,7 @@ class Leader:
         members.stands_ms[standing] = np.nan
 
     def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
-        """Whether what lost members had is kept for them: workers of Connect may return soon.
+        """Return whether what lost members had is kept for them: workers of Connect may return soon.
 
         A worker that comes meanwhile waits, too. To a leader that remembers nothing what is lost is new.
         """
@@ -334,7 +334,7 @@ class Leader:
         return Weights(self._world.scenario.rates)
 
     def _weighing(self, assignor: Assignor) -> Assignor:
-        """An assignor that weighs, with the load's rates and the capacities; any other as it is."""
+        """Return an assignor that weighs, with the load's rates and the capacities; any other as it is."""
         scenario, memberships = self._world.scenario, self._world.memberships
         if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
             return assignor
@@ -355,18 +355,18 @@ class Leader:
 
 
 def assignor_ms(world: World, began: float) -> float:
-    """How long an assignor is at work that was asked when `time.perf_counter` was at `began`."""
+    """Return how long an assignor is at work that was asked when `time.perf_counter` was at `began`."""
     cost = world.scenario.costs.assignor_ms
     return (time.perf_counter() - began) * 1000 if cost == "measured" else cost
 
 
 def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
-    """Whether a consumer's strategy is one of the broker's, so that it speaks the protocol of KIP-848."""
+    """Return whether a consumer's strategy is one of the broker's, so that it speaks the protocol of KIP-848."""
     return not world.protocols(strategies_of(consumer, world)[0])
 
 
 def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
-    """The topics that exist where they have so many partitions; what has grown has no racks."""
+    """Return the topics that exist where they have so many partitions; what has grown has no racks."""
     by_name = {topic.name: topic for topic in world.scenario.topics}
     topics = []
     for name, count in zip(world.partitions.topics, counts, strict=True):
@@ -379,12 +379,12 @@ def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
 
 
 def strategies_of(consumer: Consumer, world: World) -> tuple[str, ...]:
-    """A consumer's strategies, the preferred one first."""
+    """Return a consumer's strategies, the preferred one first."""
     return consumer.assignors or (world.scenario.assignor,)
 
 
 def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World) -> bool:
-    """Whether a consumer has a strategy that all others have."""
+    """Return whether a consumer has a strategy that all others have."""
     if not world.varied:
         return True
     lists = {strategies_of(other, world) for other in others}
@@ -401,7 +401,7 @@ def speaks_eager(consumer: Consumer, world: World) -> list[bool]:
 
 
 def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tuple[str, ...]:
-    """The topics a consumer subscribes to; a pattern's are those among the topics with partitions."""
+    """Return the topics a consumer subscribes to; a pattern's are those among the topics with partitions."""
     if consumer.pattern is not None:
         return world.partitions.matching(consumer.pattern, counts)
     if consumer.topics is not None:

@@ -86,16 +86,16 @@ class Members:
         return mask
 
     def living(self) -> NDArray[np.int32]:
-        """Members whose processes run and are awake."""
+        """Return members whose processes run and are awake."""
         alive = self.alive[self.rows]
         return self.rows if np.count_nonzero(alive) == len(alive) else self.rows[alive]
 
     def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether each of these reads nothing while it rejoins."""
+        """Return whether each of these reads nothing while it rejoins."""
         return self.eager[members] | ~self.reads_on[members]
 
     def staying(self, old: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> NDArray[np.int32]:
-        """The partitions that stay with owners who stood still until now to rejoin, and gave nothing up."""
+        """Return the partitions that stay with owners who stood still until now to rejoin, and gave nothing up."""
         rows = self.rows
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
         return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE
@@ -121,15 +121,18 @@ class Members:
         self.base_ms[members] = np.where(keeps_beating, kept_ms, answered_ms)
 
     def next_beats(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
-        """The first heartbeat of each after now."""
+        """Return the first heartbeat of each after now."""
         return first_after_each(self.base_ms[members], self.every_ms[members], now_ms)
 
     def next_beat(self, member: int, now_ms: float) -> float:
-        """The first heartbeat of one after now."""
+        """Return the first heartbeat of one after now."""
         return first_after(float(self.base_ms[member]), float(self.every_ms[member]), now_ms)
 
     def last_heard_ms(self, member: int, now_ms: float, *, reads: bool) -> float:
-        """When the coordinator last heard of a member: a heartbeat, or a commit if it reads anything."""
+        """Return when the coordinator last heard of a member.
+
+        A heartbeat, or a commit if it reads anything.
+        """
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
         if not reads or not self.commits[member]:
@@ -197,7 +200,7 @@ class RebalanceNotifier:
             self._world.partitions.stop_all(living[stopped], stands_ms[stopped], cause)
 
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
-        """When each of these begins to read what it has been given now; None: at once."""
+        """Return when each of these begins to read what it has been given now; None: at once."""
         costs, random = self._costs, self._world.random
         busy_ms = self._members.busy_ms[members]
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
@@ -206,7 +209,7 @@ class RebalanceNotifier:
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
     def after_revoking(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
-        """When the JoinGroup of each of these arrives, once it has given up what it had to."""
+        """Return when the JoinGroup of each of these arrives, once it has given up what it had to."""
         free_ms = np.maximum(self._members.busy_ms[members], now_ms)
         revoke_ms = draw_many(self._costs.revoke_ms, self._world.random, len(members))
         return free_ms + revoke_ms + self._costs.network_ms / 2

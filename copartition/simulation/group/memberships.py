@@ -31,7 +31,7 @@ class Memberships:
         return self._number[: len(self.ids)]
 
     def add(self, number: int, consumer: Consumer) -> int:
-        """A new membership of the consumer of this number."""
+        """Return a new membership of the consumer of this number."""
         serial = len(self.ids)
         if serial == len(self._number):
             self._number = np.resize(self._number, 2 * serial)
@@ -44,7 +44,7 @@ class Memberships:
         return serial
 
     def describe(self, member: int, topics: Sequence[str] = ()) -> Member:
-        """A member as assignors get it, with what it subscribes to."""
+        """Return a member as assignors get it, with what it subscribes to."""
         consumer = self.consumers[member]
         instance_id = consumer.name if consumer.static else None
         return Member(self.ids[member], topics, instance_id=instance_id, rack=consumer.rack)
@@ -62,7 +62,7 @@ class Process:
     busy_ms: float = -math.inf  # until when its application does not poll
     wakes_ms: float = -math.inf  # when it wakes up; negative infinity: awake, infinite: gone
     heard_ms: float = -math.inf  # when the coordinator last heard of it
-    absence: int | None = None  # the cause of what it does not read; None where it reads
+    absence: int | None = None  # the cause of what it does not read; None if it reads
     joining: bool = False  # whether it has joined, and waits for an answer
 
 

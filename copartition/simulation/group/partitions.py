@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +42,7 @@ class Change(NamedTuple):
         owner: NDArray[np.int32],
         position: NDArray[np.int32],
     ) -> Change:
-        """What differs between what all partitions had and have now."""
+        """Return what differs between what all partitions had and have now."""
         rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
         fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
         kind = np.int16 if fits else np.int32
@@ -50,12 +50,12 @@ class Change(NamedTuple):
 
 
 def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The partitions of a mask, as they are written down."""
+    """Return the partitions of a mask, as they are written down."""
     return mask.nonzero()[0].astype(np.int32)
 
 
 def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
-    """A set of partitions, as they are written down."""
+    """Return a set of partitions, as they are written down."""
     return np.array(sorted(partitions), np.int32)
 
 
@@ -90,7 +90,7 @@ class Partitions:
         self._zombies: list[Zombie] = []
         self._phases = Phases(self._total, memberships, self._partition_ms, flow=self._flow)
         there = ranges(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
-        self._do("born", there, 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+        self._do(Phases.born, there, 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property
     def now(self) -> Phases:
@@ -105,16 +105,16 @@ class Partitions:
         return self._flow
 
     def topic(self, name: str) -> int:
-        """A topic's number."""
+        """Return a topic's number."""
         return self._number[name]
 
     def name(self, partition: int) -> TopicPartition:
-        """A partition's topic and number there."""
+        """Return a partition's topic and number there."""
         topic = int(np.searchsorted(self.first, partition, side="right")) - 1
         return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
 
     def matching(self, pattern: str, counts: Sequence[int]) -> tuple[str, ...]:
-        """The topics that a pattern matches, which are there if `counts` has partitions of them."""
+        """Return the topics that a pattern matches, which are there if `counts` has partitions of them."""
         return tuple(
             name
             for name, count in zip(self.topics, counts, strict=True)
@@ -122,35 +122,41 @@ class Partitions:
         )
 
     def cause(self, text: str) -> int:
-        """A number for one more thing that keeps partitions from being read."""
+        """Return a number for one more thing that keeps partitions from being read."""
         self.causes.append(text)
         return len(self.causes) - 1
 
     def growth(self, topics: Iterable[int]) -> int:
-        """The group has noticed that these topics have more partitions; gives the number of that cause."""
+        """Return the group has noticed that these topics have more partitions.
+
+        Gives the number of that cause.
+        """
         counts = (f"{self.topics[topic]} to {self.counts[topic]}" for topic in topics)
         return self.cause(f"partitions added ({', '.join(counts)})")
 
     def owned(self, member: int) -> NDArray[np.int32]:
-        """What the member was given."""
+        """Return what the member was given."""
         return rows_where(self.now.owner == member)
 
     def grow(self, topic: str, count: int, now_ms: float) -> int:
-        """A topic is created or gets more partitions, which nobody has noticed; gives the topic's number."""
+        """Return a topic is created or gets more partitions, which nobody has noticed.
+
+        Gives the topic's number.
+        """
         number = self._number[topic]
         start = int(self.first[number])
         new = np.arange(start + self.counts[number], start + count, dtype=np.int32)
         self.counts[number] = count
-        self._do("born", new, now_ms, Phase.UNNOTICED, self.cause(f"{topic} has {count} partitions"))
+        self._do(Phases.born, new, now_ms, Phase.UNNOTICED, self.cause(f"{topic} has {count} partitions"))
         return number
 
     def stop(
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
     ) -> NDArray[np.int32]:
-        """What the member reads, it no longer does; gives what that is."""
+        """Return what the member reads, it no longer does; gives what that is."""
         had = self.owned(member)
         read = had[self.now.read_by_owner(had, at_ms)]
-        self._do("stop", had, at_ms, phase, cause, committed)
+        self._do(Phases.stop, had, at_ms, phase, cause, committed)
         return read
 
     def halt(
@@ -158,16 +164,16 @@ class Partitions:
     ) -> None:
         """Nobody reads these any more, or opens them, or may go on where it was."""
         if len(partitions):
-            self._log.append(Mergeable("halt", partitions, at_ms, (phase, cause, committed)))
+            self._log.append(Mergeable(Phases.halt, partitions, at_ms, (phase, cause, committed)))
 
     def stand(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
         """These stand still, and now for another reason; None keeps the cause of each."""
         if len(partitions):
-            self._log.append(Mergeable("wait", partitions, at_ms, (phase, cause)))
+            self._log.append(Mergeable(Phases.wait, partitions, at_ms, (phase, cause)))
 
     def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
         """A member opens these unread ones, by number; it begins to read then, None: at once."""
-        self._log.append(Mergeable("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
+        self._log.append(Mergeable(Phases.hand, partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
     def go_on(
         self, rows: NDArray[np.int32], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
@@ -175,21 +181,21 @@ class Partitions:
         """Those of these that stand still in one of these phases are read by their readers again."""
         again = rows[np.isin(self.now.phase[rows], phases)] if len(rows) else rows
         if len(again):
-            self._do("resume", again, at_ms)
+            self._do(Phases.resume, again, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
-        self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
+        self._do(Phases.stop_all, members, at_ms, Phase.PAUSED, cause)
 
     def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> NDArray[np.int32]:
-        """What this member has, or nobody where it is -1, and is in one phase, is in another from now on.
+        """Return what this member has, or nobody where it is -1, and is in one phase, is in another from now on.
 
         Gives what that is.
         """
         now = self.now
         partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
-            self._do("wait", partitions, at_ms, phase, cause)
+            self._do(Phases.wait, partitions, at_ms, phase, cause)
         return partitions
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
@@ -201,19 +207,19 @@ class Partitions:
     def start(self, now_ms: float) -> None:
         """Whoever has partitions has opened them long ago."""
         rows = rows_where(self.now.owner >= 0)
-        self._do("resume", rows, now_ms)
+        self._do(Phases.resume, rows, now_ms)
         if self.flow is not None:
             self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that stands still in one phase does so in another from now on."""
-        self._do("turn", old, at_ms, phase, cause)
+        self._do(Phases.turn, old, at_ms, phase, cause)
 
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
         """Members read what they were given; see `Phases.open_all`."""
-        self._do("open_all", members, at_ms, begins_ms, cause)
+        self._do(Phases.open_all, members, at_ms, begins_ms, cause)
 
     def zombie(
         self, partitions: NDArray[np.int32], member: int, start_ms: float, end_ms: float, *, reads: bool
@@ -240,14 +246,14 @@ class Partitions:
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""
-        self._do("settle", now_ms)
+        self._do(Phases.settle, now_ms)
         if self.flow is not None:
             self.flow.advance(now_ms)
 
     def places(
         self, assignment: Assignment, members: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """An assignment as the member of each partition, -1 for nobody, and its place in that one's list.
+        """Return an assignment as the member of each partition, -1 for nobody, and its place in that one's list.
 
         It lists `members`, most often in this order.
         """
@@ -258,7 +264,7 @@ class Partitions:
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
             if tuple(map(self._memberships.ids.__getitem__, members.tolist())) != ids:
-                members = np.array([self._memberships.serials[each] for each in ids], np.int32)
+                members = np.array([self._memberships.serials[partition] for partition in ids], np.int32)
             owner[rows] = members[member]
             position[rows] = ranks(member)
         return owner, position
@@ -266,17 +272,17 @@ class Partitions:
     def give(
         self, owner: NDArray[np.int32], position: NDArray[np.int32], at_ms: float, cause: int
     ) -> tuple[Change, int]:
-        """From now on partitions belong to these members; who loses one it reads, stops.
+        """Return from now on partitions belong to these members; who loses one it reads, stops.
 
         `owner` is -1 for nobody, `position` the place in the owner's list. Returns what differs, and how many
         partitions went from one consumer to another.
         """
         change = Change.between(self.now.owner, self.now.position, owner, position)
-        self._do("own", *change, at_ms, cause)
+        self._do(Phases.own, *change, at_ms, cause)
         return change, self.count_moves(change)
 
     def count_moves(self, change: Change) -> int:
-        """How many partitions go from one consumer to another by this, the last before it in mind."""
+        """Return how many partitions go from one consumer to another by this, the last before it in mind."""
         owned = change.owner >= 0
         partitions = change.partitions[owned]
         consumer = self._memberships.consumer[change.owner[owned]]
@@ -285,8 +291,8 @@ class Partitions:
         return int(np.count_nonzero((last >= 0) & (last != consumer)))
 
     def finish(self, now_ms: float) -> float:
-        """The run ends; gives how long partitions had two readers, in milliseconds, summed."""
-        self._do("finish", now_ms)
+        """Return the run ends; gives how long partitions had two readers, in milliseconds, summed."""
+        self._do(Phases.finish, now_ms)
         if not self._zombies:
             return 0.0
         partition, start, end = self.now.reads_of_watched()
@@ -298,7 +304,10 @@ class Partitions:
         return twice
 
     def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
-        """Everything that happened, once more, to the end of the run; `consumers` are names by number."""
+        """Return everything that happened, once more, to the end of the run.
+
+        `consumers` are names by number.
+        """
         rows: Rows = []
         do_all(self._log, Phases(self._total, self._memberships, self._partition_ms, rows=rows), None)
         nothing = tuple(np.empty(0, kind) for kind in (np.int32, np.float64, np.int8, np.int32))
@@ -326,18 +335,20 @@ class Partitions:
         return Timeline(self.topics, self.first, consumers, *columns, causes, cause, zombies)
 
     def _second_readers(self, until_ms: float) -> Zombies:
-        reading = [each for each in self._zombies if each.start_ms < min(each.end_ms, until_ms)]
-        sizes = np.array([len(each.partitions) for each in reading], np.intp)
+        reading = [zomby for zomby in self._zombies if zomby.start_ms < min(zomby.end_ms, until_ms)]
+        sizes = np.array([len(partition.partitions) for partition in reading], np.intp)
         return Zombies(
-            np.concatenate([np.empty(0, np.int32), *(each.partitions for each in reading)]),
-            np.repeat(np.array([each.start_ms for each in reading], np.float64), sizes),
-            np.repeat(np.array([min(each.end_ms, until_ms) for each in reading], np.float64), sizes),
-            np.repeat(np.array([each.consumer for each in reading], np.int32), sizes),
+            np.concatenate([np.empty(0, np.int32), *(partition.partitions for partition in reading)]),
+            np.repeat(np.array([partition.start_ms for partition in reading], np.float64), sizes),
+            np.repeat(
+                np.array([min(partition.end_ms, until_ms) for partition in reading], np.float64), sizes
+            ),
+            np.repeat(np.array([partition.consumer for partition in reading], np.int32), sizes),
         )
 
-    def _do(self, name: str, *arguments: object) -> None:
-        """Have a method of `Phases` called before anybody looks."""
-        self._log.append((name, arguments))
+    def _do(self, method: Callable[..., None], *arguments: object) -> None:
+        """Queue a call of a method of `Phases` with these arguments; `_catch_up` makes it."""
+        self._log.append((method, arguments))
 
     def _catch_up(self) -> None:
         if self._done < len(self._log):

@@ -49,9 +49,9 @@ class Targets:
         self._topic_of = np.repeat(np.arange(len(names), dtype=np.int32), np.diff(first))
         self._number_of = (np.arange(len(self._topic_of)) - first[self._topic_of]).astype(np.int32)
         self._describe = describe
-        # Every `Member` by its number, None where it is not there, and what it subscribes to.
+        # Every `Member` by its number, None if it is not there, and what it subscribes to.
         self._members, self._subscriptions = np.full((2, 64), None)
-        self._sizes: dict[int, int] = {}  # how many partitions a member has; 0 where it is not there
+        self._sizes: dict[int, int] = {}  # how many partitions a member has; 0 if it is not there
         self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
@@ -63,7 +63,7 @@ class Targets:
         self._decision = Decision()  # nobody else comes to this point
 
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
-        """The owner of every partition, -1 for nobody."""
+        """Return the owner of every partition, -1 for nobody."""
         change = self._update(group)
         numbers = np.array(group.members_in_order, np.int64)
         topics = self._topics()
@@ -78,7 +78,7 @@ class Targets:
         return self._write(self._decision.assignment, numbers, group.target)
 
     def _carry(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> Carried:
-        """These members, in this order, with the targets that they have by the records."""
+        """Return these members, in this order, with the targets that they have by the records."""
         row = np.full(int(numbers.max(initial=-1)) + 2, -1, np.int64)  # nobody, -1, is the last element
         row[numbers] = np.arange(len(numbers))
         member = row[owner]
@@ -102,7 +102,7 @@ class Targets:
             self._hashes = np.append(self._hashes, np.zeros(number + 1, np.int32))
 
     def _meet(self, number: int) -> Member:
-        """A member that is new, so far without topics."""
+        """Return a member that is new, so far without topics."""
         about = self._describe(number)
         self._hashes[number] = string_hash(about.id)
         self._subscriptions[number] = about.topics
@@ -199,7 +199,10 @@ class Epochs:
         self._world.history.start, _ = self._new_target(position)
 
     def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
-        """The group has another target, which changes something for these members; the last is history."""
+        """Return the group has another target, which changes something for these members.
+
+        The last is history.
+        """
         self.retire_target()
         self._rebalance, change = self._new_target(position)
         members, beats = self._group.members, self._beats

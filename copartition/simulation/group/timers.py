@@ -59,7 +59,7 @@ class Timers:
         return DONE
 
     def next_ms(self) -> float:
-        """When the next one is due; infinite where there is none."""
+        """Return when the next one is due; infinite where there is none."""
         heap = self._heap
         while heap and heap[0][2].action is None:
             heapq.heappop(heap)
@@ -74,19 +74,19 @@ class Timers:
 
 
 def last_until(phase_ms: float, every_ms: float, at_ms: float) -> float:
-    """The last of `phase_ms + k * every_ms` up to `at_ms`."""
+    """Return the last of `phase_ms + k * every_ms` up to `at_ms`."""
     return phase_ms + _turn(phase_ms, every_ms, at_ms) * every_ms
 
 
 def first_after(phase_ms: float, every_ms: float, at_ms: float) -> float:
-    """The first of `phase_ms + k * every_ms` later than `at_ms`."""
+    """Return the first of `phase_ms + k * every_ms` later than `at_ms`."""
     return phase_ms + (_turn(phase_ms, every_ms, at_ms) + 1) * every_ms
 
 
 def first_after_each(
     phase_ms: NDArray[np.float64], every_ms: NDArray[np.float64], at_ms: float | NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The same for many at once."""
+    """Return the same for many at once."""
     turn = np.floor((at_ms - phase_ms) / every_ms)  # or one beside it, as the quotient is rounded
     turn -= phase_ms + turn * every_ms > at_ms
     turn += phase_ms + (turn + 1) * every_ms <= at_ms
@@ -94,7 +94,7 @@ def first_after_each(
 
 
 def _turn(phase_ms: float, every_ms: float, at_ms: float) -> int:
-    """The highest k with `phase_ms + k * every_ms <= at_ms`."""
+    """Return the highest k with `phase_ms + k * every_ms <= at_ms`."""
     turn = math.floor((at_ms - phase_ms) / every_ms)  # or one beside it, as the quotient is rounded
     while phase_ms + turn * every_ms > at_ms:
         turn -= 1
@@ -149,19 +149,22 @@ class Beats:
         self._speaks[member] = True
 
     def speaks(self, member: int) -> bool:
-        """Whether a member sends heartbeats."""
+        """Return whether a member sends heartbeats."""
         return bool(self._speaks[member])
 
     def next_ms(self, member: int, after_ms: float) -> float:
-        """A member's first one after some time."""
+        """Return a member's first one after some time."""
         return first_after(float(self._base_ms[member]), float(self._every_ms[member]), after_ms)
 
     def last_ms(self, member: int, until_ms: float) -> float:
-        """A member's last one up to some time."""
+        """Return a member's last one up to some time."""
         return last_until(float(self._base_ms[member]), float(self._every_ms[member]), until_ms)
 
     def first_of_all(self, after_ms: float) -> tuple[float, int]:
-        """The first one after some time that moves the group, and whose it is; infinite where none does."""
+        """Return the first one after some time that moves the group, and whose it is.
+
+        Infinite where none does.
+        """
         rows = self.rows[self._speaks[self.rows] & self._moves[self.rows]]
         if len(rows) == 0:
             return math.inf, -1
@@ -170,7 +173,7 @@ class Beats:
         return float(times[place]), int(rows[place])
 
     def last_of_all(self, after_ms: float, besides: Collection[int]) -> float:
-        """When everybody who sends any, but these, has sent one after some time."""
+        """Return when everybody who sends any, but these, has sent one after some time."""
         looked_at = self._speaks.copy()
         looked_at[list(besides)] = False
         rows = self.rows[looked_at[self.rows]]

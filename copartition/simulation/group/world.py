@@ -56,7 +56,7 @@ class Engine(Protocol):
         """A topic has got more partitions, or was created; `World.partitions` knows already."""
 
     def next_ms(self) -> float:
-        """When something happens next by itself; infinite where nothing does."""
+        """Return when something happens next by itself; infinite where nothing does."""
 
     def advance(self) -> None:
         """Let happen what `next_ms` announced; it is that time."""
@@ -95,7 +95,7 @@ class World:
             self.start_process(consumer)
 
     def start_process(self, consumer: Consumer) -> int:
-        """A process of this consumer runs from now on; gives its number."""
+        """Return a process of this consumer runs from now on; gives its number."""
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
@@ -106,7 +106,7 @@ class World:
         return number
 
     def commits_ms(self, consumer: int) -> float:
-        """When a consumer that is there at time 0 first commits its offsets; it has done so before."""
+        """Return when a consumer that is there at time 0 first commits its offsets; it has done so before."""
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
         if self.partitions.flow is not None:
@@ -123,17 +123,17 @@ class World:
         self.end_process(consumer)
 
     def protocols(self, strategy: str) -> frozenset[RebalanceProtocol]:
-        """The rebalance protocols of a strategy; none where it is the broker's (KIP-848)."""
+        """Return the rebalance protocols of a strategy; none where it is the broker's (KIP-848)."""
         if strategy not in self._protocols:
             self._protocols[strategy] = get_assignor(strategy).protocols
         return self._protocols[strategy]
 
     def number_of(self, name: str) -> int:
-        """The number of a consumer that has run."""
+        """Return the number of a consumer that has run."""
         return self._number[name]
 
     def is_running(self, name: str) -> bool:
-        """Whether there is a process of the consumer of this name."""
+        """Return whether there is a process of the consumer of this name."""
         return self._number.get(name) in self._running
 
     def note(self, what: str, subject: str | None = None, **detail: Any) -> None:
@@ -167,17 +167,17 @@ class World:
         return self.partitions.now.unread
 
     def lag(self) -> float:
-        """Records behind, over all partitions; NaN without a load."""
+        """Return records behind, over all partitions; NaN without a load."""
         flow = self._settle()
         return math.nan if flow is None else flow.lag()
 
     def partition_lag(self) -> float:
-        """Records behind in the partition that is most behind; NaN without a load."""
+        """Return records behind in the partition that is most behind; NaN without a load."""
         flow = self._settle()
         return math.nan if flow is None else flow.partition_lag()
 
     def at_rest_ms(self) -> float:
-        """When the last partition is open and has caught up, if nothing else happens."""
+        """Return when the last partition is open and has caught up, if nothing else happens."""
         self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
         flow = self._settle()
         caught_up_ms = math.inf if flow is None else flow.caught_up_ms()

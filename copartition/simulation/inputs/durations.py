@@ -36,7 +36,7 @@ class Uniform:
     high: Milliseconds
 
     def draw(self, random: Generator) -> float:
-        """One length."""
+        """Return one length."""
         return float(random.uniform(self.low, self.high))
 
 
@@ -47,7 +47,7 @@ class Exponential:
     mean: Milliseconds
 
     def draw(self, random: Generator) -> float:
-        """One length."""
+        """Return one length."""
         return float(random.exponential(self.mean))
 
 
@@ -64,7 +64,7 @@ class LogNormal:
         return (math.log(self.p95) - math.log(self.median)) / _P95
 
     def draw(self, random: Generator) -> float:
-        """One length."""
+        """Return one length."""
         length = math.log(self.median) + random.standard_normal() * self.sigma
         return math.exp(min(length, LARGEST_EXPONENT))
 
@@ -75,5 +75,5 @@ Duration = Milliseconds | Distribution
 
 
 def draw(duration: Duration, random: Generator) -> float:
-    """One length of this duration."""
+    """Return one length of this duration."""
     return min(duration.draw(random), LATEST_MS) if isinstance(duration, Distribution) else float(duration)

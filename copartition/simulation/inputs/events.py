@@ -61,8 +61,8 @@ class Condition:
         figure: "lag": records behind, over all partitions; "partition_lag": of the partition most behind;
             "unread": partitions that nobody reads; "members": members of the group; or "commit-refused", see
             `REFUSED`, which has no limit: the event happens each time, before the consumer joins again.
-        above: the limit; None where `below` is given.
-        below: the limit; None where `above` is given.
+        above: the limit; None if `below` is given.
+        below: the limit; None if `above` is given.
         for_ms: how long the figure must have been beyond it.
     """
 
@@ -244,7 +244,7 @@ class ScaleTo:
 class Autoscaler:
     """A horizontal autoscaler on lag, as KEDA's: ceil(lag / `lag_per_consumer`) consumers are wanted.
 
-    Beyond that it does what Kubernetes does by default: nothing where the lag is within a tenth of what the
+    Beyond that it does what Kubernetes does by default: nothing if the lag is within a tenth of what the
     present consumers stand for, and at one look no more than twice as many, or four more. It adds and takes
     away consumers as `ScaleTo` does.
 

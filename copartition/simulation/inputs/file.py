@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assignors.group import Topic
+from copartition.kit.words import described, visible
 from copartition.simulation.inputs import kinds
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
@@ -34,13 +35,12 @@ from copartition.simulation.inputs.kinds import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from copartition.simulation.inputs.values import COUNT, FLAG, SETTINGS, TEXT, change_value, read_audit
-from copartition.words import described
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_TOPIC_NAME
 
 
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
-    """The scenario with other settings, costs and load; all else is as it was.
+    """Return the scenario with other settings, costs and load; all else is as it was.
 
     `changes` are settings by Kafka's names, or fields as `costs.assign_ms` and `load.rate`, and their values
     as JSON or text; a name that is neither and an impossible value raise `ScenarioError`.
@@ -57,7 +57,7 @@ def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
 
 
 def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as the values of a file, from which `Scenario.from_dict` makes an equal one."""
+    """Return the scenario as the values of a file, from which `Scenario.from_dict` makes an equal one."""
     values = {
         "name": scenario.name,
         "topics": {topic.name: _topic_value(topic) for topic in scenario.topics},
@@ -78,7 +78,7 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
 
 
 def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
-    """The fields of a dataclass that are not as they are by default."""
+    """Return the fields of a dataclass that are not as they are by default."""
     kinds = kinds_of(type(value))
     return {
         field.name: kinds[field.name].write(own)
@@ -119,6 +119,15 @@ def _event_value(event: Event) -> dict[str, Any]:
     return written
 
 
+def scenario_yaml(scenario: Scenario, assumed: Iterable[str]) -> str:
+    """Return the text of a scenario file, below one comment for each thing that was assumed."""
+    import yaml  # noqa: PLC0415 - only a written scenario needs it
+
+    comments = "".join(f"# assumed: {visible(text)}\n" for text in assumed)
+    written = yaml.safe_dump(scenario_to_dict(scenario), sort_keys=False, width=120, allow_unicode=True)
+    return comments + written
+
+
 class ReadyScenario(NamedTuple):
     """A scenario that comes with the package: its name for commands, its file's first line, and the file."""
 
@@ -138,7 +147,7 @@ _CONSUMER = {"$ref": "#/definitions/Consumer"}
 
 
 def scenario_schema() -> dict[str, Any]:
-    """The JSON Schema of a scenario file; of draft 7, which editors know."""
+    """Return the JSON Schema of a scenario file; of draft 7, which editors know."""
     consumer, costs, load, settings, whole = map(_object, (Consumer, Costs, Load, Settings, Scenario))
     alike = {name: of for name, of in consumer["properties"].items() if name not in {"name", "beat_ms"}}
     several = object_of(alike | {"count": MEMBERS.schema, "prefix": TEXT.schema}, ["count"])

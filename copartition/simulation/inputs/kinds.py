@@ -63,7 +63,7 @@ _KINDS: dict[type[Any], dict[str, Kind]] = {}
 
 
 def excerpt(value: object, *, file: bool = True) -> str:
-    """A value for a message, cut where it is long; as a file has it, or Python."""
+    """Return a value for a message, cut where it is long; as a file has it, or Python."""
     try:
         return _REPRS[file].repr(value)
     except ValueError:
@@ -71,12 +71,15 @@ def excerpt(value: object, *, file: bool = True) -> str:
 
 
 def plain(number: float) -> str:
-    """A number without a point where it is whole."""
+    """Return a number without a point where it is whole."""
     return str(int(number)) if float(number).is_integer() else str(float(number))
 
 
 def near(value: object, candidates: Iterable[str]) -> str:
-    """What to say of a name that is none of the candidates: which it may stand for, and which there are."""
+    """Return what to say of a name that is none of the candidates.
+
+    Which it may stand for, and which there are.
+    """
     names = list(candidates)
     close = get_close_matches(value, names[: 50 * LISTED], n=1) if isinstance(value, str) else []
     more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
@@ -85,7 +88,7 @@ def near(value: object, candidates: Iterable[str]) -> str:
 
 
 def milliseconds(text: str) -> float:
-    """The milliseconds of "30 s"; the text is one that `TIME` matches."""
+    """Return the milliseconds of "30 s"; the text is one that `TIME` matches."""
     unit = re.split("[^a-z]", text)[-1]
     return float(text.removesuffix(unit)) * UNITS[unit]
 
@@ -105,24 +108,24 @@ class Kind(ABC):
 
     @abstractmethod
     def fits(self, value: Any) -> bool:
-        """Whether it may be this one."""
+        """Return whether it may be this one."""
 
     def advice(self, value: Any, *, file: bool) -> str:
-        """What to do instead of this value."""
+        """Return what to do instead of this value."""
         del value
         return f"give {self.expected.file if file else self.expected.python}"
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
-        """What the value consists of, each with its place in it and what it may be."""
+        """Return what the value consists of, each with its place in it and what it may be."""
         del value
         return ()
 
     def read(self, value: Any) -> Any:
-        """The value that a file's value stands for; that itself where it stands for none."""
+        """Return the value that a file's value stands for; that itself where it stands for none."""
         return value
 
     def write(self, value: Any) -> Any:
-        """The value as a file has it."""
+        """Return the value as a file has it."""
         return value
 
 
@@ -225,7 +228,7 @@ class _Named(Kind):
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, Mapping) and all(
-            isinstance(name, str) and self._item.fits(each) for name, each in value.items()
+            isinstance(name, str) and self._item.fits(entry) for name, entry in value.items()
         )
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
@@ -234,10 +237,10 @@ class _Named(Kind):
 
     def read(self, value: Any) -> Any:
         named = isinstance(value, Mapping)
-        return {name: self._item.read(each) for name, each in value.items()} if named else value
+        return {name: self._item.read(entry) for name, entry in value.items()} if named else value
 
     def write(self, value: Any) -> Any:
-        return {name: self._item.write(each) for name, each in value.items()}
+        return {name: self._item.write(entry) for name, entry in value.items()}
 
 
 class _Instance(Kind):
@@ -254,7 +257,7 @@ class _Either(Kind):
     def __init__(self, kinds: list[Kind]) -> None:
         self._kinds = kinds
         words = zip(*(kind.expected for kind in kinds), strict=True)
-        self.expected = Words(*(" or ".join(filter(None, each)) for each in words))
+        self.expected = Words(*(" or ".join(filter(None, word)) for word in words))
         self.schema = {"anyOf": [kind.schema for kind in kinds]}
 
     def fits(self, value: Any) -> bool:
@@ -271,7 +274,7 @@ class _Either(Kind):
 
 
 def object_of(properties: dict[str, Any], required: Iterable[str]) -> dict[str, Any]:
-    """The schema of an object with these properties and no others."""
+    """Return the schema of an object with these properties and no others."""
     return {
         "type": "object",
         "properties": properties,
@@ -333,7 +336,7 @@ class _Duration(Kind):
 
 
 def kind_of(hint: Any) -> Kind:
-    """The kind that a type of a field means."""
+    """Return the kind that a type of a field means."""
     origin, args = get_origin(hint), get_args(hint)
     if hint == Duration:
         kind: Kind = DURATION
@@ -359,7 +362,7 @@ RACKS = kind_of(tuple[tuple[str, ...], ...] | None)
 
 
 def kinds_of(type_: type[Any]) -> dict[str, Kind]:
-    """The kind of each field of a dataclass."""
+    """Return the kind of each field of a dataclass."""
     if type_ not in _KINDS:
         hints = get_type_hints(type_, None, _NAMES, include_extras=True)
         _KINDS[type_] = {field.name: kind_of(hints[field.name]) for field in fields(type_)}
@@ -378,7 +381,9 @@ def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> 
 
 
 def read_field(name: str, value: Any, kind: Kind, path: str) -> Any:
-    """What a value of a file stands for; a `ScenarioError` in the words of files where its field has no such.
+    """Return what a value of a file stands for.
+
+    A `ScenarioError` in the words of files where its field has no such.
 
     `path` is where that is whose field it is.
     """
@@ -389,7 +394,7 @@ def read_field(name: str, value: Any, kind: Kind, path: str) -> Any:
 
 
 def refusal(name: str, value: Any, kind: Kind, path: str, *, file: bool = False) -> ScenarioError:
-    """The error for a field whose value is of another kind, or for the part of it that is."""
+    """Return the error for a field whose value is of another kind, or for the part of it that is."""
     for place, part, of in kind.parts(value):
         if not of.fits(of.read(part) if file else part):
             return refusal(name + place, part, of, path, file=file)
@@ -408,7 +413,7 @@ SCHEMA = {
 
 
 def read_condition(text: object) -> Condition:
-    """The condition that a text says; the message of a `ValueError` shows what to write."""
+    """Return the condition that a text says; the message of a `ValueError` shows what to write."""
     if text == REFUSED:
         return Condition(REFUSED)
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
@@ -426,7 +431,7 @@ def read_condition(text: object) -> Condition:
 
 
 def write_condition(condition: Condition) -> str:
-    """The text of a condition, as `read_condition` reads it."""
+    """Return the text of a condition, as `read_condition` reads it."""
     if condition.figure == REFUSED:
         return REFUSED
     sign, limit = ("<", condition.below) if condition.above is None else (">", condition.above)

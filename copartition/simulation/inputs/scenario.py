@@ -141,7 +141,7 @@ class Scenario:
         return {name: load.rates_of(name, most, first[name]) for name, most in topic_counts(self).items()}
 
     def capacity_of(self, consumer: Consumer) -> float:
-        """Records a second that a consumer can process; infinite without a load."""
+        """Return records a second that a consumer can process; infinite without a load."""
         return consumer.capacity or (self.load.capacity if self.load else math.inf)
 
     @property
@@ -151,7 +151,7 @@ class Scenario:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> "Scenario":
-        """A scenario from a YAML, TOML or JSON file, by its ending.
+        """Return a scenario from a YAML, TOML or JSON file, by its ending.
 
         Args:
             path: the file.
@@ -175,7 +175,7 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, values: Any, name: str = "scenario") -> "Scenario":
-        """The scenario that values of a file describe, as `json.loads` gives them.
+        """Return the scenario that values of a file describe, as `json.loads` gives them.
 
         It is called `name` where they have none; in a `ScenarioError` `path` leads to the fault in them.
         """
@@ -233,7 +233,7 @@ def check(scenario: Scenario) -> None:
 
 
 def topic_counts(scenario: Scenario) -> dict[str, int]:
-    """The most partitions of every topic, with what is created later."""
+    """Return the most partitions of every topic, with what is created later."""
     counts: dict[str, int] = {}
     for topic in scenario.topics:
         for name, kind in _TOPIC.items():
@@ -323,8 +323,8 @@ def _check_registered(scenario: Scenario) -> None:
     """Refuse strategies that there are not; in a scenario made in Python, one may be registered later."""
     named = {scenario.assignor: "$.assignor"}
     for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
-        for number, each in enumerate(consumers_or_events):
-            inner = each.consumer if isinstance(each, Join) else each
+        for number, event in enumerate(consumers_or_events):
+            inner = event.consumer if isinstance(event, Join) else event
             for turn, name in enumerate(getattr(inner, "assignors", None) or ()):
                 named.setdefault(name, f"{path}[{number}].assignors[{turn}]")
     for name, path in named.items():
@@ -415,7 +415,7 @@ def _check_length(scenario: Scenario, people: int) -> None:
 
 
 def find_warnings(scenario: Scenario) -> tuple[str, ...]:
-    """What is possible and hardly meant."""
+    """Return what is possible and hardly meant."""
     settings = scenario.settings
     pairs = (
         ("heartbeat_interval_ms", "session_timeout_ms"),
@@ -456,7 +456,7 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
 
 
 def occurrence(event: Event) -> str:
-    """What messages call an event: "leave at 6000 ms", "crash when lag > 5000"."""
+    """Return what messages call an event: "leave at 6000 ms", "crash when lag > 5000"."""
     when = event.at_ms
     time = f"when {write_condition(when)}" if isinstance(when, Condition) else f"at {plain(when)} ms"
     return f"{EVENT_NAMES[type(event)]} {time}"
@@ -467,19 +467,19 @@ def _impossible(event: Event, number: int, fault: str, field: str = "consumer") 
 
 
 def no_consumer(event: ByName, number: int, consumers: Iterable[str]) -> ScenarioError:
-    """The error for a name that no consumer has."""
+    """Return the error for a name that no consumer has."""
     fault = f"no consumer {event.consumer!r}, neither at the start nor one that joins"
     return _impossible(event, number, f"{fault}; {near(event.consumer, consumers)}")
 
 
 def not_running(event: ByName, number: int) -> ScenarioError:
-    """The error for a consumer that would have to run."""
+    """Return the error for a consumer that would have to run."""
     fault = f"consumer {event.consumer!r} is not running at that time; let it join first"
     return _impossible(event, number, fault)
 
 
 def running_already(event: Join, number: int) -> ScenarioError:
-    """The error for a consumer that must not run, or be about to."""
+    """Return the error for a consumer that must not run, or be about to."""
     fault = f"consumer {event.consumer.name!r} is in the group already; let it leave or crash first"
     return _impossible(event, number, fault)
 

@@ -36,7 +36,7 @@ TEXT = kind_of(str)
 
 
 def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) -> Any:
-    """The values of a file, with changes, and with rates where it names an audit.
+    """Return the values of a file, with changes, and with rates where it names an audit.
 
     `names` are the fields of a scenario. Raises `OSError`, `ValueError` or `MissingDependencyError`.
     """
@@ -58,7 +58,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
 
 
 def read_arguments(values: Any, kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], list[str]]:
-    """Arguments for a scenario, whose fields are of these kinds, and where the values have each consumer."""
+    """Return arguments for a scenario, whose fields are of these kinds, and where the values have each consumer."""
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
     static = read_field("static", values.get("static", False), FLAG, "$")
     consumers, places = _consumers(values["consumers"], static=static)
@@ -119,7 +119,7 @@ def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], pa
 
 
 def _fields(type_: Any, values: Any, path: str, names: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Arguments for a dataclass; `names` are its fields by their names in the file."""
+    """Return arguments for a dataclass; `names` are its fields by their names in the file."""
     kinds = kinds_of(type_)
     names = names or {name: name for name in kinds}
     optional = {field.name for field in fields(type_) if field.default is not MISSING}
@@ -155,7 +155,7 @@ def _topic(name: Any, value: Any) -> Topic:
 
 def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     if isinstance(value, list):
-        entries = [(each, f"$.consumers[{number}]") for number, each in enumerate(value)]
+        entries = [(entry, f"$.consumers[{number}]") for number, entry in enumerate(value)]
     elif isinstance(value, Mapping):
         entries = [(value, "$.consumers")]
     else:
@@ -173,7 +173,10 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
 
 
 def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
-    """Consumers that are alike, `{count: 40, prefix: worker, static: true}`, besides so many others."""
+    """Return consumers that are alike, `{count: 40, prefix: worker, static.
+
+    True}`, besides so many others.
+    """
     numbered = {"count": MEMBERS, "prefix": TEXT}
     alike = {name: name for name in kinds_of(Consumer) if name not in {"name", "beat_ms"}}
     _check_keys(entry, [*numbered, *alike], (), path)
@@ -198,12 +201,12 @@ def _events(values: Any, consumers: list[Consumer], *, static: bool) -> tuple[Ev
         raise ScenarioError(f"{excerpt(values)} is no list of events", path="$.events")
     people = {consumer.name: consumer for consumer in consumers}
     return tuple(
-        _event(each, people, f"$.events[{number}]", static=static) for number, each in enumerate(values)
+        _event(value, people, f"$.events[{number}]", static=static) for number, value in enumerate(values)
     )
 
 
 def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool) -> Event:
-    """One event; `people` are the consumers known by name, to which a join adds its own."""
+    """Return one event; `people` are the consumers known by name, to which a join adds its own."""
     name = values.get("event") if isinstance(values, Mapping) else None
     if not isinstance(name, str) or name not in EVENTS:
         raise ScenarioError(f"no event {excerpt(name)}; {near(name, EVENTS)}", path=f"{path}.event")
@@ -230,7 +233,9 @@ _WRITE = "write one with copartition audit TOPIC --since TIME -o json"
 
 
 def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
-    """Records a second that came to each partition of the topics of an audit: its counts over its time.
+    """Return records a second that came to each partition of the topics of an audit.
+
+    Its counts over its time.
 
     The file is looked for in the folder, then in the working directory. Raises `ScenarioError` where it is no
     audit, or counts something else than what came.

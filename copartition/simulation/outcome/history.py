@@ -63,7 +63,7 @@ class History:
     """Every assignment a group had."""
 
     def __init__(self, partitions: Partitions, memberships: Memberships) -> None:
-        self.start: Rebalance | None = None  # the group at time 0; None where it was empty
+        self.start: Rebalance | None = None  # the group at time 0; None if it was empty
         self.rebalances: list[Rebalance] = []  # the completed ones, in order
         self._topics = partitions.topics
         self._first = partitions.first
@@ -73,7 +73,7 @@ class History:
         self._owner = self._position = np.empty(0, np.int32)
 
     def record(self, step: Step) -> int:
-        """What a rebalance decided; gives the number of this step."""
+        """Return what a rebalance decided; gives the number of this step."""
         if self._steps and self._steps[-1].counts == step.counts:
             step = step._replace(counts=self._steps[-1].counts)  # one tuple for all that are equal
         self._steps.append(step)
@@ -85,12 +85,12 @@ class History:
         self._steps.append(Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
 
     def consumers(self, step: int) -> dict[str, Consumer]:
-        """The consumer behind every member id of a step."""
+        """Return the consumer behind every member id of a step."""
         ids, consumers = self._memberships.ids, self._memberships.consumers
         return {ids[serial]: consumers[serial] for serial in self._steps[step].members.tolist()}
 
     def assignment(self, step: int) -> Assignment:
-        """Who had what after a step."""
+        """Return who had what after a step."""
         self._seek(step)
         members, _, counts, subscribed, transferring = self._steps[step]
         ids = tuple(self._memberships.ids[serial] for serial in members.tolist())
@@ -113,7 +113,7 @@ class History:
             (owned - self._first[topic]).astype(np.int32),
             transferring=(
                 PartitionList.of(transferring),
-                np.array([place[each] for each in transferring.values()], np.int32),
+                np.array([place[receiver] for receiver in transferring.values()], np.int32),
             ),
             subscribed=np.array([self._topics[number] in subscribed for number in there.tolist()], np.bool_),
         )
@@ -123,7 +123,7 @@ class History:
             total = int(self._first[-1])
             self._owner, self._position = np.full(total, -1, np.int32), np.zeros(total, np.int32)
             self._at = -1
-        for each in self._steps[self._at + 1 : step + 1]:
-            self._owner[each.change.partitions] = each.change.owner
-            self._position[each.change.partitions] = each.change.position
+        for step_before in self._steps[self._at + 1 : step + 1]:
+            self._owner[step_before.change.partitions] = step_before.change.owner
+            self._position[step_before.change.partitions] = step_before.change.position
         self._at = step

@@ -25,19 +25,21 @@ class Difference(NamedTuple):
 
     line: int  # from 1
     column: int  # the first character that differs, from 1
-    logged: str | None  # None where the log ends too early
-    now: str | None  # the line that it should be; None where the log should end
+    logged: str | None  # None if the log ends too early
+    now: str | None  # the line that it should be; None if the log should end
 
 
 def log_lines(result: SimulationResult) -> Iterator[str]:
-    """The log of a run, line by line."""
+    """Yield the log of a run, line by line."""
     yield _line({"format_version": FORMAT_VERSION, "scenario": scenario_to_dict(result.scenario)})
     for entry in result.log:
         yield _line(asdict(entry))
 
 
 def replay(lines: Iterable[bytes]) -> Difference | None:
-    """The first difference, byte for byte, between a log and another run of its scenario; None for none.
+    """Return the first difference, byte for byte, between a log and another run of its scenario.
+
+    None for none.
 
     A text that is no log, has an unknown format, or is of a run that never repeats itself raises
     `ScenarioError`.

@@ -5,10 +5,10 @@ partition matters: so the first calls about each partition are made together, th
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, groupby
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,13 +185,13 @@ class Phases:
             self._mature(np.arange(len(self.phase)), at_ms)
 
     def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
-        """Which of these their owners read then, or would if they did not stand still."""
+        """Return which of these their owners read then, or would if they did not stand still."""
         phase = self.phase[partitions]
         read: NDArray[np.bool_] = (phase == _CONSUMING) | (phase == _UNNOTICED)
         return read | (self._ready[partitions] <= at_ms)
 
     def open_at_ms(self) -> float:
-        """When the last handover that has begun will be over."""
+        """Return when the last handover that has begun will be over."""
         ready = self._ready[self._ready < math.inf]
         return float(ready.max(initial=0))
 
@@ -212,13 +212,19 @@ class Phases:
         self._since[everything] = at_ms
 
     def reads_of_watched(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """When partitions that had a second reader were read by their owners: partition, start, end."""
+        """Return when partitions that had a second reader were read by their owners.
+
+        Partition, start, end.
+        """
         parts = self._read_twice or [(np.empty(0, np.int32), np.empty(0), np.empty(0))]
         partition, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
         return partition, start, end
 
     def causes_of(self, partitions: NDArray[np.integer], at_ms: NDArray[np.float64]) -> NDArray[np.int32]:
-        """What each of these waited for when it was read again the last time up to then; needs a flow."""
+        """Return what each of these waited for when it was read again the last time up to then.
+
+        Needs a flow.
+        """
         partition, since, cause = (np.concatenate(column) for column in zip(*self._read_again, strict=True))
         queried = np.repeat([False, True], [len(partition), len(partitions)])
         order = np.lexsort((queried, np.append(since, at_ms), np.append(partition, partitions)))
@@ -227,7 +233,10 @@ class Phases:
         return causes
 
     def _by_member(self, members: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A value for each membership, NaN for the others; the last element serves index -1, nobody."""
+        """Return a value for each membership, NaN for the others.
+
+        The last element serves index -1, nobody.
+        """
         every = np.full(len(self._memberships) + 1, math.nan)
         every[members] = values
         return every
@@ -253,7 +262,7 @@ class Phases:
         self._mature(partitions, at_ms)
 
     def _ranks(self, partitions: Index) -> NDArray[np.intp]:
-        """The place of each partition among the partitions that its owner opens now."""
+        """Return the place of each partition among the partitions that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
         return ranks(self.owner[partitions][order])[inverse(order)]
 
@@ -337,15 +346,15 @@ class Phases:
 class Mergeable(NamedTuple):
     """A call of `Phases` that can be made together with others."""
 
-    what: Literal["halt", "wait", "hand"]  # the method
+    method: Callable[..., None]  # `Phases.halt`, `Phases.wait` or `Phases.hand`
     partitions: Collection[int]  # each once, in any order
     at_ms: float
     same: tuple[Any, ...]  # arguments that must equal those of the other calls
-    member: int = -1  # who opens the partitions ("hand" only)
-    begins_ms: float | None = None  # when that one begins to read; None: at once ("hand" only)
+    member: int = -1  # who opens the partitions (`hand` only)
+    begins_ms: float | None = None  # when that one begins to read; None: at once (`hand` only)
 
 
-Call = Mergeable | tuple[str, tuple[object, ...]]
+Call = Mergeable | tuple[Callable[..., None], tuple[object, ...]]
 """A call of `Phases`: one that can be made together with others, or a method and its arguments."""
 
 
@@ -355,8 +364,8 @@ def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
         if together:
             _do_together(cast("list[Mergeable]", [*calls]), phases, flow)
         else:
-            for name, arguments in cast("Iterator[tuple[str, tuple[object, ...]]]", calls):
-                getattr(phases, name)(*arguments)
+            for method, arguments in cast("Iterator[tuple[Callable[..., None], tuple[object, ...]]]", calls):
+                method(phases, *arguments)
 
 
 def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) -> None:
@@ -369,7 +378,7 @@ def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) 
     member = np.array([call.member for call in calls], np.int32)[turn]
     begins_ms = np.array([call.begins_ms for call in calls], np.float64)[turn]
     numbers: dict[tuple[object, ...], int] = {}
-    kind = np.array([numbers.setdefault((call.what, call.same), len(numbers)) for call in calls])
+    kind = np.array([numbers.setdefault((call.method, call.same), len(numbers)) for call in calls])
     step = _occurrence(partitions) * len(numbers) + kind[turn]
     order = step.argsort(kind="stable")
     with nullcontext() if flow is None else flow.out_of_turn() as turns:
@@ -377,15 +386,15 @@ def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) 
             these, first = partitions[rows], calls[turn[rows[0]]]
             if turns is not None:
                 turns[these] = turn[rows]
-            if first.what == "hand":
+            if first.method is Phases.hand:
                 (at_once,) = first.same
                 begins = None if at_once else begins_ms[rows]
                 phases.hand(these, at_ms[rows], member[rows], place[rows], begins)
             else:
-                getattr(phases, first.what)(these, at_ms[rows], *first.same)
+                first.method(phases, these, at_ms[rows], *first.same)
 
 
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:
-    """How often each value has occurred before."""
+    """Return how often each value has occurred before."""
     order = column.argsort(kind="stable")
     return ranks(column[order])[inverse(order)]

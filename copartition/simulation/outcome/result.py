@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copartition.simulation.inputs.events import PRIMITIVE_NAMES
+from copartition.kit.words import COMPARISON, COMPARISONS, count, duration
+from copartition.simulation.growth import skipped_in_run
+from copartition.simulation.inputs.events import PRIMITIVE_NAMES, Create, Grow
 from copartition.simulation.inputs.kinds import UNITS
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
-from copartition.words import COMPARISON, COMPARISONS, count, duration
 from partitioning.errors import ScenarioError
 from partitioning.kit.columns import bounds
 
@@ -60,7 +61,7 @@ class LogEntry:
         at_ms: when.
         what: what kind of thing: an event of the scenario ("leave"), or what the group made of it:
             "rebalance", "generation", "session-expired", "fenced", "commit-refused", ...
-        subject: the consumer or topic; None where it is the group.
+        subject: the consumer or topic; None if it is the group.
         detail: values that belong to it, JSON types only.
     """
 
@@ -77,7 +78,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run as a flat row of numbers; those of records are None where the scenario has no load.
+    """One run as a flat row of numbers; those of records are None if the scenario has no load.
 
     Attributes:
         seed: the scenario's.
@@ -124,6 +125,11 @@ class RunSummary:
     lost: float | None
 
 
+def grows(scenario: Scenario) -> bool:
+    """Return whether a topic gets partitions in this scenario, or is created."""
+    return any(isinstance(event, Create | Grow) for event in scenario.events)
+
+
 @dataclass(frozen=True)
 class SimulationResult:
     """One run of a scenario.
@@ -135,7 +141,7 @@ class SimulationResult:
 
     Attributes:
         scenario: what was run.
-        start: the stable group at time 0 as if a rebalance had just made it; None where the group was empty.
+        start: the stable group at time 0 as if a rebalance had just made it; None if the group was empty.
         rebalances: every completed rebalance, in order.
         recording: gives every partition's life.
         summary: the run in numbers.
@@ -162,10 +168,12 @@ class SimulationResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is hardly meant in the scenario, and what of it never happened."""
+        """What is hardly meant in the scenario, what of it never happened, which records a growth loses."""
         never = (f"{event} never happened" for event in self.unmet)
         overload = self.overload_after(-1)
-        return (*self.scenario.warnings, *never, *([f"at the end {overload}"] if overload else []))
+        rates = None if self.scenario.load is None else self.scenario.rates
+        skipped = skipped_in_run(self.timeline, rates) if grows(self.scenario) else ()
+        return (*self.scenario.warnings, *never, *([f"at the end {overload}"] if overload else []), *skipped)
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:
@@ -173,7 +181,10 @@ class SimulationResult:
         return (self.start, *self.rebalances) if self.start else self.rebalances
 
     def overload_after(self, step: int) -> str:
-        """Which consumer reads most beyond its capacity after `steps[step]`, in words; empty if none does."""
+        """Return which consumer reads most beyond its capacity after `steps[step]`, in words.
+
+        Empty if none does.
+        """
         if not self.steps or self.records is None:
             return ""
         consumers = self.steps[step].consumers
@@ -182,7 +193,7 @@ class SimulationResult:
         first = bounds(np.array(list(map(len, rates)), np.intp))
         rate = np.concatenate([np.empty(0), *rates])[first[topic] + number]
         totals = np.bincount(member, rate, len(members))
-        capacity = np.array([self.scenario.capacity_of(consumers[each]) for each in members])
+        capacity = np.array([self.scenario.capacity_of(consumers[member]) for member in members])
         excess = totals / capacity
         if excess.max(initial=0.0) <= 1 + 1e-9:  # sums of rates are rounded
             return ""
@@ -218,7 +229,7 @@ class _Limit(NamedTuple):
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value, one that a run had, that so many per cent of the runs do not exceed."""
+    """Return the value, one that a run had, that so many per cent of the runs do not exceed."""
     return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
 
 
@@ -238,7 +249,7 @@ def check(
         figures = [(getattr(summary, limit.figure), [summary]) for summary in summaries]
         if limit.percent is not None:
             figures = [(percentile([value for value, _ in figures], limit.percent), [])]
-        others = [each for each in figures if not COMPARISONS[limit.comparison](each[0], limit.value)]
+        others = [figure for figure in figures if not COMPARISONS[limit.comparison](figure[0], limit.value)]
         if others:
             because = blame(limit.figure, [summary for _, of in others for summary in of])
             value = _value_text(limit.figure, others[0][0])
@@ -288,7 +299,10 @@ def _blame(result: SimulationResult, figure: str) -> str:
 
 
 def longest_pause(timeline: Timeline, longest_ms: float) -> str:
-    """Which partition was not read for so long, when and why: "; orders-3 from 1 s to 5 s: w-1 left"."""
+    """Return which partition was not read for so long, when and why: "; orders-3 from 1 s to 5 s.
+
+    W-1 left".
+    """
     partitions, starts, ends = timeline.pauses()
     if len(starts) == 0:
         return ""

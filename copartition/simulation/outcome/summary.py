@@ -8,19 +8,27 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.kit.words import count
 from copartition.simulation.group.leader import subscription
 from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.group.world import World
+from copartition.simulation.growth import CURE, skipped_records
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.phases import KINDS
-from copartition.simulation.outcome.result import Outage, RunSummary, SimulationResult, check, percentile
+from copartition.simulation.outcome.result import (
+    Outage,
+    RunSummary,
+    SimulationResult,
+    check,
+    grows,
+    percentile,
+)
 from copartition.simulation.outcome.timeline import PHASE_NAMES, Phase
 from copartition.simulation.records.flow import RecordsResult
-from copartition.words import count
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
-    """What is to be said of a world at its end; `unmet` are events whose condition never held."""
+    """Return what is to be said of a world at its end; `unmet` are events whose condition never held."""
     now_ms, scenario, partitions = world.now_ms, world.scenario, world.partitions
     world.engine.settle(now_ms)
     partitions.settle(now_ms)
@@ -78,7 +86,7 @@ def _by_name(spent: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
 
 
 def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[float] | list[None]:
-    """How long partitions were further behind than before, by the cause of the outage before."""
+    """Return how long partitions were further behind than before, by the cause of the outage before."""
     if records is None:
         return [None] * len(partitions.causes)
     partition, start, end = records.catch_ups.partition, records.catch_ups.start, records.catch_ups.end
@@ -89,7 +97,7 @@ def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[flo
 
 
 def _is_forsaken(world: World) -> bool:
-    """Whether a partition that some consumer of the run subscribes to is not read, and never will be."""
+    """Return whether a partition that some consumer of the run subscribes to is not read, and never will be."""
     partitions = world.partitions
     if not partitions.now.unread:
         return False
@@ -120,8 +128,16 @@ class Runs:
     scenario: Scenario
     summaries: Sequence[RunSummary]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is hardly meant in the scenario, and that a growth loses records."""
+        if not grows(self.scenario):
+            return self.scenario.warnings
+        skipped, _ = skipped_records(None, self.scenario.settings)
+        return (*self.scenario.warnings, f"{skipped}; to lose none, {CURE}")
+
     def percentile(self, percent: float) -> dict[str, float | None]:
-        """The value of every figure that so many per cent of the runs do not exceed.
+        """Return the value of every figure that so many per cent of the runs do not exceed.
 
         It is one that a run had, not one between two runs: where some runs never recover there is nothing
         between. None stands for figures of records without a load.

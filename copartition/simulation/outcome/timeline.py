@@ -80,7 +80,10 @@ class Timeline:
     zombies: Zombies
 
     def pauses(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """Every stretch in which a partition existed and nobody read it: partition index, start and end."""
+        """Return every stretch in which a partition existed and nobody read it.
+
+        Partition index, start and end.
+        """
         still = self.phase != Phase.CONSUMING
         partition, start, end = self.partition[still], self.start[still], self.end[still]
         # Two rows of one pause touch: the group noticing is not the end of it.

@@ -34,7 +34,7 @@ class Round(NamedTuple):
     kind: int
 
     def take(self, which: NDArray[np.bool_]) -> Round:
-        """Some of the partitions."""
+        """Return some of the partitions."""
         return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
 
 
@@ -96,7 +96,7 @@ class Calls:
         self._sorted = False
 
     def take(self) -> Iterator[Round]:
-        """All of it, in rounds."""
+        """Yield all of it, in rounds."""
         calls, self._waiting = self._waiting, []
         if self._sorted:
             yield from self._together(cast("list[Round]", calls))
@@ -105,7 +105,7 @@ class Calls:
         self._sorted = True
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
-        """Whether consumers have one time here, and none that is earlier than one they had before."""
+        """Return whether consumers have one time here, and none that is earlier than one they had before."""
         last = int(consumer.max())
         if last >= len(self._latest):
             self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))
@@ -136,14 +136,14 @@ class Calls:
         yield from _merge(parts)
 
     def _fits(self, call: Round) -> bool:
-        """Whether all of this can happen in the present round, after what is in it already."""
+        """Return whether all of this can happen in the present round, after what is in it already."""
         consumer = call.consumer
         apart = (self._at[consumer] != call.at) | (self._kind[consumer] >= call.kind)
         return not np.count_nonzero(apart & (self._round[consumer] == self._rounds))
 
 
 def _column(value: Any, size: int, kind: type[np.generic]) -> NDArray[Any]:
-    """A value for each row, or the values where they are as many already."""
+    """Return a value for each row, or the values where they are as many already."""
     return np.asarray(value, kind) if isinstance(value, np.ndarray) else np.full(size, value, kind)
 
 
@@ -178,9 +178,9 @@ def _sort(calls: list[_Rows]) -> Iterator[Round]:
     begin = 0
     while begin < len(waits):
         end = int(np.searchsorted(waits, begin))
-        for each in np.unique(kind[begin:end]).tolist():
-            which = np.flatnonzero(kind[begin:end] == each) + begin
-            yield Round(partition[which], consumer[which], times[which], each)
+        for code in np.unique(kind[begin:end]).tolist():
+            which = np.flatnonzero(kind[begin:end] == code) + begin
+            yield Round(partition[which], consumer[which], times[which], code)
         begin = end
 
 
@@ -241,5 +241,5 @@ class Outages:
         self.recovery_ms[slots] = np.maximum(self.recovery_ms[slots], back - self._since[slots])
 
     def catch_ups(self) -> CatchUps:
-        """Every stretch in which a partition was read, but still in an outage."""
+        """Return every stretch in which a partition was read, but still in an outage."""
         return CatchUps(*map(np.concatenate, zip(*self._catch_ups, strict=True)))

@@ -30,7 +30,10 @@ _TIE = 1e-9
 
 
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats) -> Floats:
-    """When each partition is drained; 0 for one that never falls behind, infinite for one that stays so."""
+    """Return when each partition is drained.
+
+    0 for one that never falls behind, infinite for one that stays so.
+    """
     times = np.zeros(len(behind))
     busy = np.count_nonzero(behind) or np.count_nonzero(np.bincount(group, rate, len(capacity)) > capacity)
     if not busy or not np.count_nonzero(capacity < np.inf):
@@ -63,7 +66,7 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
 def behind_at(
     elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> Floats:
-    """How far behind the partitions are after `elapsed`, which is the same for all of a group."""
+    """Return how far behind the partitions are after `elapsed`, which is the same for all of a group."""
     wait = drained > elapsed
     if not np.count_nonzero(wait):
         return np.zeros(len(behind))
@@ -75,7 +78,7 @@ def behind_at(
 
 
 def speed_at(elapsed: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats) -> Floats:
-    """How fast each partition is processed after `elapsed`."""
+    """Return how fast each partition is processed after `elapsed`."""
     wait = drained > elapsed
     flowing = np.bincount(group, np.where(wait, 0.0, rate))[group]
     sharers = np.maximum(np.bincount(group, wait), 1.0)[group]
@@ -91,7 +94,10 @@ def fall_times(
     drained: Floats,
     capacity: Floats,
 ) -> Floats:
-    """When these rows, further behind than `target` to begin with, are so no longer; they must get there."""
+    """Return when these rows, further behind than `target` to begin with, are so no longer.
+
+    They must get there.
+    """
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
 
     def there(place: Integers) -> NDArray[np.bool_]:
@@ -111,7 +117,7 @@ def fall_times(
 def peaks(
     behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Rows that fall further behind before they catch up, when they turn, and how far behind they are."""
+    """Return rows that fall further behind before they catch up, when they turn, and how far behind they are."""
     start = np.zeros(len(behind))
     rows = np.flatnonzero(
         (rate > speed_at(start, rate, group, drained, capacity) * (1 + _TIE)) & (drained > 0)
@@ -172,23 +178,23 @@ class _Filling:
     def drained_at(
         cls, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
     ) -> _Filling:
-        """The order of these times, which are right."""
+        """Return the order of these times, which are right."""
         fill = cls(behind, rate, group, capacity, np.zeros(len(capacity)), capacity, drained)
         fill.times = drained[fill.order]
         return fill
 
     def disorder(self) -> NDArray[np.intp]:
-        """Those drained before the one they come after."""
+        """Return those drained before the one they come after."""
         early = (self.times[1:] < self.times[:-1] * (1 - _TIE)) & (self.place[1:] > 0)
         return early.nonzero()[0] + 1
 
     def bounds(self, group: Integers) -> tuple[Integers, Integers]:
-        """The first place of these groups and the one behind their last."""
+        """Return the first place of these groups and the one behind their last."""
         return self._start[group], self._start[group] + self._size[group]
 
 
 def _before(values: Floats, first: Integers) -> Floats:
-    """The sum of the values from the first of the group up to each, itself excluded."""
+    """Return the sum of the values from the first of the group up to each, itself excluded."""
     sums = values.cumsum() - values
     return sums - sums[first]
 
@@ -201,7 +207,10 @@ def quotient(need: NDArray[Any], surplus: NDArray[Any], rounding: float | Floats
 
 
 def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: Integers) -> Integers:
-    """The first place from `low` up to `high` at which it holds, by bisection; `high` where nowhere."""
+    """Return the first place from `low` up to `high` at which it holds, by bisection.
+
+    `high` where nowhere.
+    """
     end = high
     while (low < high).any():
         middle = (low + high) // 2
@@ -233,7 +242,10 @@ class GroupCurve:
         self._jumps.append((at, by))
 
     def until(self, end: float) -> tuple[Floats, Floats]:
-        """Times and values from 0 to the end; it is linear between them, and a jump is one time twice."""
+        """Return times and values from 0 to the end.
+
+        It is linear between them, and a jump is one time twice.
+        """
         bent, slope = (np.concatenate(column) for column in zip(*self._bends, strict=True))
         jumped, jump = (np.concatenate(column) for column in zip(*self._jumps, strict=True))
         at, place = np.unique(np.concatenate([bent, jumped, [0.0, end]]), return_inverse=True)
@@ -282,7 +294,7 @@ class PartitionCurves:
             self._rows.append(stretches)
 
     def of(self, partition: int) -> tuple[Floats, Floats]:
-        """Times and records behind; the lag is linear between them, and a jump is one time twice.
+        """Return times and records behind; the lag is linear between them, and a jump is one time twice.
 
         Raises `ScenarioError` where the run was too long to keep every partition's stretches.
         """
@@ -294,7 +306,7 @@ class PartitionCurves:
         return times[new], behind[new] / 1000
 
     def longest_wait_ms(self) -> float:
-        """The longest that a record waits to be processed where consumers take one partition after another.
+        """Return the longest that a record waits to be processed where consumers take one partition after another.
 
         They share fairly on average only: a client hands over all that it has fetched of one partition before
         it turns to the next, so the last one waits for what was behind of the others, even if itself is not.
@@ -333,7 +345,7 @@ class PartitionCurves:
         return order, np.cumsum(begins)
 
     def _points(self, row: int) -> Floats:
-        """Where a stretch begins and ends, and where its slope changes since another partition is drained."""
+        """Return where a stretch begins and ends, and where its slope changes since another partition is drained."""
         stretches = self._stretches
         since, until = stretches.since[row], stretches.until[row]
         if stretches.consumer[row] < 0:

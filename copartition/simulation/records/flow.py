@@ -156,19 +156,19 @@ class Flow:
             self.readers.happen(call)
 
     def lag(self) -> float:
-        """Records behind at the time of the last `advance`, over all partitions."""
+        """Return records behind at the time of the last `advance`, over all partitions."""
         return float(self.readers.levels(self._now).sum()) / 1000
 
     def partition_lag(self) -> float:
-        """Records behind at the time of the last `advance` in the partition that is most behind."""
+        """Return records behind at the time of the last `advance` in the partition that is most behind."""
         return float(self.readers.levels(self._now).max(initial=0.0)) / 1000
 
     def caught_up_ms(self) -> float:
-        """When the last partition has caught up and the last transaction timed out, without further calls."""
+        """Return when the last partition has caught up and the last transaction timed out, without further calls."""
         return max(self._now, self.readers.caught_up_ms(), self.readers.transactions.ends_ms())
 
     def result(self, at: float) -> RecordsResult:
-        """What has happened up to this time."""
+        """Return what has happened up to this time."""
         self.advance(at)
         readers = self.readers
         arrived, processed, again, lost = readers.balance(at)

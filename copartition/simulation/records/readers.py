@@ -65,7 +65,7 @@ class Consumers:
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
 
     def last_tick(self, interval: float) -> Floats:
-        """When each has committed last, or begun its interval."""
+        """Return when each has committed last, or begun its interval."""
         return self.clock + np.floor((self.now - self.clock) / interval) * interval
 
     def settle(self, readers: Slots, curve: GroupCurve) -> None:
@@ -148,15 +148,15 @@ class OpenTransactions:
             np.minimum(until, np.maximum(at, since), out=until)
 
     def of(self, consumers: NDArray[np.intp]) -> list[int]:
-        """Those of the consumers that left something open."""
+        """Return those of the consumers that left something open."""
         return [consumer for consumer in np.unique(consumers).tolist() if consumer in self._of]
 
     def ends_ms(self) -> float:
-        """When the last of them ends if nothing happens; 0 where there is none."""
+        """Return when the last of them ends if nothing happens; 0 if there is none."""
         return max((float(until.max(initial=0.0)) for _, _, until in self._rows), default=0.0)
 
     def waits_ms(self, partitions: int, at: float) -> NDArray[np.float64]:
-        """How long each partition has been under at least one of them, up to `at`."""
+        """Return how long each partition has been under at least one of them, up to `at`."""
         if not self._rows:
             return np.zeros(partitions)
         where, since, until = map(np.concatenate, zip(*self._rows, strict=True))
@@ -184,7 +184,7 @@ class Zombie:
         self._rows.append((slots, behind, rate, position))
 
     def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
-        """The partitions it has read up to then, how much of each, and up to where."""
+        """Return the partitions it has read up to then, how much of each, and up to where."""
         slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         span = np.full(len(slots), max(min(self.end_ms, at) - self.start_ms, 0.0))
         group = np.full(len(slots), self.consumer)
@@ -252,7 +252,7 @@ class Readers:
             self.group_curve.jumps(at, waiting)
 
     def _arrived(self, slots: Slots, at: Floats) -> Floats:
-        """Records that have come to these partitions by then, with what waited when they were born."""
+        """Return records that have come to these partitions by then, with what waited when they were born."""
         came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
         return self._waiting[slots] + came
 
@@ -271,7 +271,7 @@ class Readers:
         return HAUNTED + len(self._zombies) - 1
 
     def levels(self, at: float) -> Floats:
-        """How far behind each partition is."""
+        """Return how far behind each partition is."""
         elapsed = np.maximum(at - self._since, 0.0)
         levels = self._behind + self._rate * elapsed
         reading = (self._reader >= 0).nonzero()[0]
@@ -279,7 +279,7 @@ class Readers:
         return levels
 
     def caught_up_ms(self) -> float:
-        """When the last partition that will be drained if nothing happens is so."""
+        """Return when the last partition that will be drained if nothing happens is so."""
         times = (self._since + self._drained)[self._reader >= 0]
         return float(times[np.isfinite(times)].max(initial=0.0))
 
@@ -302,7 +302,9 @@ class Readers:
         consumers.leave()
 
     def balance(self, at: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """The records of each partition: arrived, processed by somebody or lost, processed again, and lost.
+        """Return the records of each partition.
+
+        Arrived, processed by somebody or lost, processed again, and lost.
 
         It is their state then, which counts as a change of everything.
         """
@@ -369,7 +371,7 @@ class Readers:
         elapsed: Floats,
         after: Floats,
     ) -> Floats:
-        """What is processed and not committed of these partitions, as `_uncommitted`."""
+        """Return what is processed and not committed of these partitions, as `_uncommitted`."""
         behind, rate, reader, drained, capacity = sharing
         consumers = self.consumers
         commits = consumers.commits[reader]
@@ -482,11 +484,11 @@ class Readers:
             starts = ~consumers.busy[consumer]
             consumers.clock[consumer[starts]] = at[starts]
         if self._transactional:
-            for each in self.transactions.of(consumer):
-                self.transactions.end(each, consumers.now[each])
+            for transaction in self.transactions.of(consumer):
+                self.transactions.end(transaction, consumers.now[transaction])
 
     def _goes_on(self, now: Round) -> NDArray[np.bool_]:
-        """Which of these partitions their consumer had stood still with, and still has."""
+        """Return which of these partitions their consumer had stood still with, and still has."""
         stood: NDArray[np.bool_] = self._standing[now.partition] == now.consumer
         # A coordinator aborts a transaction that takes too long, and its producer finds out when it commits.
         return stood & (now.at <= self._deadline[now.partition])

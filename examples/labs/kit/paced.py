@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from confluent_kafka import Producer
 
+from copartition.models import Broker, LibrdkafkaSettings, simulate_librdkafka
 from examples.labs.kit import segments as seg
 from partitioning import TopicLayout, get_partitioner
-from partitioning.producer import Broker, LibrdkafkaSettings, simulate_librdkafka
 from partitioning.strategy import seeded
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
+    from copartition.models import BatchingResult
     from examples.labs.kit.lab import Lab
-    from partitioning.producer import BatchingResult
 
 STICKY, ROUND_ROBIN = "sticky", "round-robin"
 LINGER_MS = 60_000

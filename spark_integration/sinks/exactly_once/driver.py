@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from copartition.words import first_of
+from copartition.kit.words import first_of
 from partitioning.clients.contact import quiet_client
 from partitioning.clients.ledger import Entry, ledger_group
 from partitioning.errors import AccessError, NotEnoughReplicasError

@@ -17,11 +17,11 @@ from typing import Any, Self
 
 from assignors import Assignment, Group, Member, Topic, get_assignor
 from tests.support.jars import fetch
+from tests.support.waiting import GENEROUS_S
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 KAFKA_CLIENTS = ROOT / "tools" / "oracle" / "assignors" / "pom.xml"
-PATIENCE_S = 120
 
 
 class Consumer:
@@ -53,9 +53,9 @@ class Consumer:
 
     def end(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
-        self._process.wait(PATIENCE_S)
+        self._process.wait(GENEROUS_S)
         self._complaints.close()
-        self._listener.join(PATIENCE_S)
+        self._listener.join(GENEROUS_S)
         self.said.append({"at": time.monotonic(), "partitions": []})
         if self._process.stdout is not None:
             self._process.stdout.close()
@@ -105,7 +105,7 @@ class RealGroup:
 
     def settled(self) -> dict[str, list[tuple[str, int]]]:
         """Who has what, once all are in one generation and every partition has one owner."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + GENEROUS_S
         while time.monotonic() < deadline:
             states = [consumer.last for consumer in self.consumers]
             read = sorted(number for state in states for number in state["partitions"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from assignors.clients.kafka_python import KafkaPythonAssignor, finish_rejoin
 from partitioning import TopicPartition
 from partitioning.errors import AssignorError
 from tests.assignors.clients.consumer import METADATA_MAX_AGE_MS
+from tests.support.waiting import GENEROUS_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tests.support.broker import Kafka
 
 RECORDS = 20
-PATIENCE_S = 60
 
 
 class EveryoneReadsAll:
@@ -69,15 +68,8 @@ class Reader:
 
     def close(self) -> None:
         self.stopping.set()
-        self._thread.join(PATIENCE_S)
+        self._thread.join(GENEROUS_S)
         self.consumer.close()
-
-
-def wait_until(happened: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -107,7 +99,7 @@ def test_the_leader_is_told_and_no_record_is_read_twice(
     values = {b"record %d" % number for number in range(RECORDS)}
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(PATIENCE_S) == 0
+    assert producer.flush(GENEROUS_S) == 0
     told = len(leader.faults)
     wait_until(lambda: len(leader.faults) >= told + 2)
     assert (leader.read, other.read, other.faults) == ([], [], [])

@@ -1,4 +1,7 @@
-"""Real groups of other clients that assign by our assignors: joins, leaves and kills."""
+"""Real groups of other clients that assign by our assignors: joins, leaves and kills.
+
+When such a client joins again, and how often, is not ours to pass or fail: `make slow` runs this file.
+"""
 
 import signal
 from collections.abc import Callable, Sequence
@@ -7,6 +10,8 @@ import pytest
 
 from tests.assignors.clients.groups import RealGroup
 from tests.support.broker import Kafka
+
+pytestmark = pytest.mark.slow
 
 PARTITIONS = 11
 CASES = [

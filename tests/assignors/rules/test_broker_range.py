@@ -2,16 +2,23 @@
 
 import uuid
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.group import Group, Member, Topic
 from assignors.strategies import BrokerRangeAssignor
+from tests.support.agreement import assert_rule_agrees
 from tests.support.tiers import examples
 
 NAMES = ["t0", "t1", "t2"]
 counts = st.lists(st.integers(1, 9), min_size=len(NAMES), max_size=len(NAMES))
 subscriptions = st.lists(st.lists(st.sampled_from(NAMES), unique=True), min_size=1, max_size=6)
+
+
+@pytest.mark.sampled
+def test_the_rule_answers_as_the_jvm() -> None:
+    assert_rule_agrees("broker-range")
 
 
 @settings(max_examples=examples(60), deadline=None)

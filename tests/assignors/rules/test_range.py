@@ -1,15 +1,22 @@
 """The range assignor: what it promises, and the quirks that decide list order."""
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assignors.group import Group, Member, Topic
 from assignors.strategies import RangeAssignor
+from tests.support.agreement import assert_rule_agrees
 from tests.support.tiers import examples
 
 FEW = settings(max_examples=examples(60), deadline=None)
 RACKS = ["a", "b", "c"]
 NEAR = [Member(rack, ["t", "u"], rack=rack) for rack in "ab"]
+
+
+@pytest.mark.sampled
+def test_the_rule_answers_as_the_jvm() -> None:
+    assert_rule_agrees("range")
 
 
 @st.composite

@@ -7,11 +7,17 @@ from hypothesis import strategies as st
 from assignors.group import Group, Member, Topic
 from assignors.strategies import RoundRobinAssignor
 from partitioning.errors import AssignorError
+from tests.support.agreement import assert_rule_agrees
 from tests.support.tiers import examples
 
 NAMES = ["t0", "t1", "t2"]
 counts = st.lists(st.integers(1, 9), min_size=len(NAMES), max_size=len(NAMES))
 subscriptions = st.lists(st.lists(st.sampled_from(NAMES), unique=True, min_size=1), min_size=1, max_size=6)
+
+
+@pytest.mark.sampled
+def test_the_rule_answers_as_the_jvm() -> None:
+    assert_rule_agrees("roundrobin")
 
 
 def group_of(counts, subscriptions):

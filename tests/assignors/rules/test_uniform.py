@@ -9,9 +9,15 @@ from hypothesis import strategies as st
 from assignors.group import Group, Member, Topic
 from assignors.strategies import UniformAssignor
 from partitioning.errors import AssignorError
+from tests.support.agreement import assert_rule_agrees
 from tests.support.tiers import examples
 
 FEW = settings(max_examples=examples(60), deadline=None)
+
+
+@pytest.mark.sampled
+def test_the_rule_answers_as_the_jvm() -> None:
+    assert_rule_agrees("uniform")
 
 
 @st.composite

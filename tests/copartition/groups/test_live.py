@@ -9,18 +9,11 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicCollect
 from confluent_kafka.admin import AdminClient
 
 from assignors.state import UNKNOWN_LAG
-from copartition.diff import diff
-from copartition.groups import (
-    Joiner,
-    WhatIf,
-    parse_snapshot,
-    plan,
-    read_live,
-    read_pair,
-    snapshot_bytes,
-)
+from copartition.assignment_diff import Joiner, WhatIf, diff, plan, read_pair
+from copartition.groups import parse_snapshot, read_live, snapshot_bytes
 from partitioning.errors import SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for, wait_for_group
+from tests.support.waiting import GENEROUS_S
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -178,7 +171,7 @@ def test_lag_is_what_was_not_committed(broker):
     producer = Producer(settings(broker))
     for _ in range(5):
         producer.produce(topic, b"x", partition=1)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     admin = AdminClient(settings(broker))
     committed = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 1, 2)])
     admin.alter_consumer_group_offsets([committed])[group].result()
@@ -202,6 +195,7 @@ def test_a_broker_that_does_not_answer_is_named_within_seconds():
             read_live("billing", {"bootstrap.servers": server})
 
 
+@pytest.mark.live
 def test_a_setting_that_librdkafka_does_not_know_is_named():
     with pytest.raises(SourceError, match='No such configuration property: "acsk"'):
         read_live("billing", {"bootstrap.servers": "localhost:9", "acsk": "1"})

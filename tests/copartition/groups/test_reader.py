@@ -7,12 +7,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from copartition.groups.live import reader
+from copartition.kit.admin import DescribedGroup, DescribedMember, DescribedTopic
 from partitioning.errors import GroupNotFoundError, SourceError
 from tests.copartition.groups.worker import settings, wait_for
-
-
-def named(name):
-    return SimpleNamespace(name=name)
 
 
 class Cluster:
@@ -31,22 +28,13 @@ class Cluster:
         self.asked.append("group")
         if self.owned is None:
             raise GroupNotFoundError(group)
-        members = [
-            SimpleNamespace(
-                member_id=name,
-                client_id=name,
-                group_instance_id=None,
-                host="/h",
-                assignment=SimpleNamespace(topic_partitions=[TopicPartition("t", each) for each in numbers]),
-                target_assignment=None,
-            )
+        members = tuple(
+            DescribedMember(name, None, name, "h", tuple(("t", number) for number in numbers), None)
             for name, numbers in self.owned.items()
-        ]
-        return SimpleNamespace(
-            members=members, type=named("CLASSIC"), state=named(self.state), partition_assignor="range"
         )
+        return DescribedGroup("CLASSIC", self.state, "range", members)
 
-    def classic_group(self, group):
+    def joined_members(self, group):
         self.asked.append("subscriptions")
 
     def ends(self, partitions):
@@ -57,10 +45,7 @@ class Cluster:
 
     def describe_topics(self, topics):
         self.asked.append(f"topics {' '.join(topics)}".rstrip())
-        partition = SimpleNamespace(replicas=[])
-        return {
-            each: SimpleNamespace(partitions=[partition] * self.partitions, topic_id=None) for each in topics
-        }
+        return {topic: DescribedTopic(None, ((),) * self.partitions) for topic in topics}
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from assignors.state import UNKNOWN_LAG
-from copartition.diff import diff
-from copartition.groups import parse_snapshot, read_pair, read_source
+from copartition.assignment_diff import diff, read_pair
+from copartition.groups import parse_snapshot, read_source
 from copartition.groups.snapshot import Step, read_record, record_line
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group

@@ -10,7 +10,7 @@ import pytest
 
 from assignors.group import Assignment
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
 from partitioning.errors import SourceError
 
@@ -43,6 +43,12 @@ def test_lag_comes_back():
     assert parse_snapshot(snapshot_bytes(state))[0].lag.tolist() == [9, UNKNOWN_LAG]
 
 
+def test_a_count_of_members_that_are_not_listed_comes_back():
+    state = replace(GroupState.of({"a": [("t", 0)]}), members_complete=False, unlisted=2)
+    back, _ = parse_snapshot(snapshot_bytes(state))
+    assert (back.members_complete, back.unlisted) == (False, 2)
+
+
 def test_the_same_group_gives_the_same_bytes_whatever_the_order_of_its_rows():
     state, _ = parse_capture((CAPTURES / "members-4.3.1.txt").read_text())
     turned = replace(
@@ -55,7 +61,7 @@ def test_the_same_group_gives_the_same_bytes_whatever_the_order_of_its_rows():
     ("change", "fault"),
     [
         ({"kind": "other"}, "Invalid value 'other' - at `\\$.kind`"),
-        ({"format_version": "2.0"}, "format 2.0; this release reads 1.4"),
+        ({"format_version": "2.0"}, "format 2.0; this release reads 1.5"),
         ({"members": [{}]}, "missing required field `id` - at `\\$.members\\[0\\]`"),
         ({"members": [{"id": "a", "partitions": {"t": [-1]}}]}, "`\\$.members\\[0\\].partitions"),
         ({"members": [{"id": "a", "partitions": {"t": [3]}}], "topics": {"t": 3}}, "t-3 does not exist"),

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from copartition.cli.client_options import client_settings
-from copartition.groups import plan
+from copartition.assignment_diff import plan
 from copartition.groups.live import wire
 from copartition.groups.live.wire import read_features, read_subscriptions
+from copartition.shell.client_options import client_settings
 from partitioning.errors import ProtocolError, SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
 from tests.support import secured as users
@@ -21,10 +21,14 @@ def test_scram_is_spoken_as_rfc_7677_has_it(monkeypatch):
     monkeypatch.setattr(wire.secrets, "token_hex", lambda _: "rOprNGfwEbeRWgbNEkqO")
     connection = wire.Connection(socket.socket())
     said = []
+    answers = [
+        b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+        b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=",
+    ]
 
     def answer(data):
         said.append(data.decode())
-        return b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+        return answers[len(said) - 1]
 
     monkeypatch.setattr(connection, "_authenticate", answer)
     connection._scram("sha256", "user", "pencil")
@@ -44,6 +48,9 @@ class Broker:
     def __init__(self, answer):
         self.left = struct.pack(">ii", len(answer) + 4, 1) + answer
 
+    def settimeout(self, seconds):
+        pass
+
     def sendall(self, data):
         self.asked = data
 
@@ -59,9 +66,9 @@ LEVEL = b"\x02\x0egroup.version" + struct.pack(">hh", 1, 1) + b"\0"
 @pytest.mark.parametrize(
     ("answer", "keys", "levels"),
     [
-        (FEATURES + b"\x01\x02" + bytes([len(LEVEL)]) + LEVEL, {69}, {"group.version": 1}),
-        (FEATURES + b"\0", {69}, {}),
-        (bytes.fromhex("0023"), set(), {}),
+        (FEATURES + b"\x01\x02" + bytes([len(LEVEL)]) + LEVEL, {69: 1}, {"group.version": 1}),
+        (FEATURES + b"\0", {69: 1}, {}),
+        (bytes.fromhex("0023"), {}, {}),
     ],
 )
 def test_the_levels_of_features_are_read(answer, keys, levels):
@@ -94,8 +101,8 @@ def test_members_of_the_consumer_protocol_tell_what_they_read(broker, workers):
         lambda: read_or_nobody(group, broker),
         lambda found: found[0].status == "Stable" and (found[0].member >= 0).sum() == 4,
     )
-    told = {member.client_id: (member.topics, member.rack) for member in state.members}
-    assert told == {"one": ((topics[0],), "r1"), "two": ((topics[1],), None)}
+    told = {member.client_id: (member.topics, member.rack, member.protocol) for member in state.members}
+    assert told == {"one": ((topics[0],), "r1", "consumer"), "two": ((topics[1],), None, "consumer")}
     assert plan(state, "uniform").assumed == ()
     assert read_features(settings(broker))["group.version"] >= 1
 
@@ -118,7 +125,7 @@ def test_tls_is_spoken(encrypted, tmp_path):
         read_features(client_settings(None, (), str(path)))
 
 
-def described(members):
+def described(members, kind=b""):
     """An answer to ConsumerGroupDescribe: one group with these members, each of two topics and a pattern."""
     member = (
         wire.compact_text("m")
@@ -132,6 +139,7 @@ def described(members):
         + wire.compact_text("payments")
         + wire.compact_text("clicks.*")
         + (b"\x02" + bytes(16) + wire.compact_text("orders") + b"\x03" + bytes(8) + b"\0\0") * 2
+        + kind
         + b"\0"
     )
     names = wire.compact_text("g") + wire.compact_text("Stable") + bytes(8) + wire.compact_text("uniform")
@@ -139,18 +147,22 @@ def described(members):
     return b"\0" + bytes(4) + b"\x02" + group + b"\0"
 
 
-def test_subscriptions_are_read_from_an_answer():
-    found = wire.Connection(Broker(described(1))).subscriptions("g")
-    assert found == {"m": wire.Subscribed(("orders", "payments"), "clicks.*", "r1")}
+@pytest.mark.parametrize(
+    ("version", "kind", "protocol"),
+    [(0, b"", None), (1, b"\0", "classic"), (1, b"\x01", "consumer"), (1, b"\xff", None)],
+)
+def test_subscriptions_are_read_from_an_answer(version, kind, protocol):
+    found = wire.Connection(Broker(described(1, kind))).subscriptions("g", version)
+    assert found == {"m": wire.Subscribed(("orders", "payments"), "clicks.*", "r1", protocol)}
 
 
 @pytest.mark.parametrize("seed", range(examples(200)))
 def test_damaged_answers_are_read_or_are_a_fault(seed):
-    rng, answer = Random(seed), bytearray(described(2))
+    rng, answer = Random(seed), bytearray(described(2, b"\x01"))
     for _ in range(rng.randint(1, 4)):
         answer[rng.randrange(len(answer))] = rng.randrange(256)
     try:
-        found = wire.Connection(Broker(bytes(answer[: rng.randint(1, len(answer))]))).subscriptions("g")
+        found = wire.Connection(Broker(bytes(answer[: rng.randint(1, len(answer))]))).subscriptions("g", 1)
     except ProtocolError:
         return
     assert len(found) <= 2

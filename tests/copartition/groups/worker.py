@@ -9,9 +9,10 @@ from typing import Any
 from confluent_kafka import Consumer
 from kafka import KafkaConsumer
 
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import read_live
 from partitioning.errors import SourceError
+from tests.support.waiting import GENEROUS_S
 
 
 class Worker:
@@ -90,9 +91,9 @@ def settings(broker):
     return {"bootstrap.servers": broker.bootstrap_servers}
 
 
-def wait_for(read, ready, seconds=40):
+def wait_for(read, ready):
     """Read until it is ready; groups settle in their own time."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + GENEROUS_S
     while not ready(state := read()):
         assert time.monotonic() < deadline, f"the group never got there: {state}"
         time.sleep(0.2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.main import copartition
+from copartition.shell.main import copartition
 from copartition.simulation import RunSummary, Scenario, simulate, simulate_seeds
 from copartition.simulation.inputs.file import ready_scenarios
 from tests.support.tiers import sample

@@ -2,8 +2,7 @@
 
 import pytest
 
-from copartition.watch import Looks
-from copartition.watch.changes import ENDS_S
+from copartition.watch.changes import ENDS_S, Looks, Trouble
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 
@@ -83,7 +82,14 @@ def test_ends_that_cannot_be_read_are_told_and_missing():
     times = Times()
     ends = times.reader({"t": {0: 1}}, SourceError("no leader"))
     assert [step.ends for step in times.looks(ONE, TWO, count=2, ends=ends)] == [{"t": {0: 1}}, None]
-    assert times.told == ["no leader"]
+    assert times.told == [Trouble(False, 1001.25, "no leader")]
+
+
+def test_offsets_that_can_be_read_again_are_told_once():
+    times = Times()
+    ends = times.reader({}, SourceError("no leader"), SourceError("no leader"), {})
+    list(times.looks(ONE, TWO, TWO, ONE, TWO, count=5, ends=ends))
+    assert [(trouble.away, trouble.why) for trouble in times.told] == [(False, "no leader"), (False, None)]
 
 
 def test_ends_that_cannot_be_read_at_first_end_it():
@@ -105,8 +111,14 @@ def test_trouble_is_told_once_for_each_cause_until_it_is_over():
     down, refused = SourceError("down"), SourceError("refused")
     times = Times()
     found = steps(times.looks(ONE, down, refused, down, TWO, down, TWO, count=7))
-    assert times.told == ["down", "refused", None, "down", None]
+    assert [trouble.why for trouble in times.told] == ["down", "refused", None, "down", None]
     assert found == [(0.25, None, ONE[0]), (4.25, 0, TWO[0])]
+
+
+def test_it_is_away_since_it_last_answered():
+    down, times = SourceError("down"), Times()
+    steps(times.looks(ONE, ONE, down, down, TWO, count=5))
+    assert times.told == [Trouble(True, 1001.25, "down"), Trouble(True, 1001.25, None)]
 
 
 def test_the_longest_time_without_a_look_is_known():

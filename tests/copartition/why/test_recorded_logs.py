@@ -12,7 +12,7 @@ import pytest
 from copartition.simulation import simulate
 from copartition.why.cures import scenario_of
 from copartition.why.evidence import read_evidence
-from copartition.why.rebalances import REPLACED, Cause, histories, restarts
+from copartition.why.rebalances import REPLACED, Cause, histories, returns
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ def test_a_static_member_that_is_back_in_time_is_no_rebalance(group: str) -> Non
 
 @pytest.mark.parametrize("group", ["java-range", "librdkafka-range", "aiokafka-range"])
 def test_a_restart_is_a_member_that_closes_and_comes_back(group: str) -> None:
-    back = restarts(history(group).rebalances)
+    back = returns(history(group).rebalances)
     closed = next(at for at, words in steps(group) if words == ["close", "c2"])
     started = [at for at, words in steps(group) if words == ["start", "c2"]][-1]
-    assert back[0] == ("c2", pytest.approx(started - closed, abs=4))
+    assert back[0] == ("c2", pytest.approx(started - closed, abs=4), True)
 
 
 def test_the_scenario_of_a_log_has_the_rebalances_that_it_shows() -> None:

@@ -9,6 +9,7 @@ from partitioning.interface import Partitioner
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import Strategy, last
 from tests.support.broker import Kafka
+from tests.support.waiting import GENEROUS_S
 
 
 def surprise(error: KafkaError | None, message: Message) -> None:
@@ -19,6 +20,7 @@ def producer_for(
     cluster: Cluster | Kafka,
     partitioner: str | Partitioner,
     on_delivery: Callable[[KafkaError | None, Message], None] = surprise,
+    max_block_ms: int = round(GENEROUS_S * 1000),
     **config: object,
 ) -> PartitioningProducer:
     options = {name.replace("_", "."): value for name, value in config.items()}
@@ -30,7 +32,7 @@ def producer_for(
             **options,
         },
         partitioner=partitioner,
-        max_block_ms=1000,
+        max_block_ms=max_block_ms,
     )
 
 

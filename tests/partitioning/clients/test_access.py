@@ -18,7 +18,7 @@ from tests.support.encrypted import SECRETS, Encrypted
 pytestmark = pytest.mark.broker
 
 QUIET = {"log_level": 0}
-PLACED: dict[str, Any] = {"partitioner": "java", "max_block_ms": 1000}
+PLACED: dict[str, Any] = {"partitioner": "java", "max_block_ms": 10_000}
 Send = Callable[[dict[str, str], str, int], str]
 
 Spelled = Callable[[dict[str, str]], dict[str, str]]  # from the settings of Java's clients
@@ -60,7 +60,7 @@ def written(encrypted: Encrypted) -> int:
     """How many records the topic has."""
     asked = {TopicPartition(encrypted.topic, number): OffsetSpec.latest() for number in range(2)}
     admin = AdminClient(encrypted.listeners["plain"])  # an answer never comes to one that is gone
-    return sum(answer.result(30).offset for answer in admin.list_offsets(asked).values())
+    return sum(answer.result().offset for answer in admin.list_offsets(asked).values())
 
 
 @either

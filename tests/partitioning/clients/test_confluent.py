@@ -17,6 +17,7 @@ from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
 from tests.support.records import partition_of_each_key, produce_by_librdkafka, read
+from tests.support.waiting import GENEROUS_S
 
 SOURCE = random.Random(0)
 KEYS = [SOURCE.randbytes(length) for length in range(4, 41) for _ in range(10)]
@@ -37,7 +38,7 @@ def test_a_profile_places_keys_where_its_client_does(
     producer = producer_for(cluster, profile)
     for key in KEYS:
         producer.produce(ours, b"value", key)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     produce_by_librdkafka(cluster.bootstrap_servers, theirs, KEYS, partitioner)
     servers = cluster.bootstrap_servers
     assert partition_of_each_key(servers, ours, len(KEYS)) == partition_of_each_key(
@@ -50,7 +51,7 @@ def test_a_plug_in_places_records(cluster: Cluster) -> None:
     producer = producer_for(cluster, Strategy(by_first_byte))
     for key in KEYS:
         producer.produce(topic, b"value", key)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     placed = partition_of_each_key(cluster.bootstrap_servers, topic, len(KEYS))
     assert placed == {key: key[0] % 7 for key in KEYS}
 
@@ -59,7 +60,7 @@ def test_the_whole_record_arrives(cluster: Cluster) -> None:
     topic = cluster.create_topic(2)
     producer = producer_for(cluster, Strategy(last))
     producer.produce(topic, "größe", "key", headers={"name": b"value"}, timestamp=1_700_000_000_000)
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     [message] = read(cluster.bootstrap_servers, topic, 1)
     assert (message.key(), message.value()) == (b"key", "größe".encode())
     assert (message.headers(), message.timestamp()[1]) == ([("name", b"value")], 1_700_000_000_000)
@@ -70,7 +71,7 @@ def test_an_explicit_partition_wins(cluster: Cluster) -> None:
     strategy = Strategy(last)
     producer = producer_for(cluster, strategy)
     producer.produce(topic, b"value", b"key", 1)
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     assert [message.partition() for message in read(cluster.bootstrap_servers, topic, 1)] == [1]
     assert strategy.topics == []
 
@@ -82,7 +83,7 @@ def test_the_strategy_sees_the_bytes_that_are_sent(mocked: Cluster) -> None:
     for key in ("größe", b"\xff", "", b"", None):
         producer.produce(topic, b"", key)
     assert keys == ["größe".encode(), b"\xff", b"", b"", None]
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
 
 
 def test_each_topic_has_its_own_state_and_count(mocked: Cluster) -> None:
@@ -92,7 +93,7 @@ def test_each_topic_has_its_own_state_and_count(mocked: Cluster) -> None:
     placed = []
     for topic in (one, other, one):
         producer.produce(topic, b"", on_delivery=lambda _, message: placed.append(message.partition()))
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     assert sorted(placed) == [1, 1, 4]
     assert strategy.topics == [one, other]
 
@@ -111,7 +112,7 @@ def test_a_batch_is_placed_record_by_record(cluster: Cluster) -> None:
     topic = cluster.create_topic(7)
     producer = producer_for(cluster, Strategy(by_first_byte))
     assert producer.produce_batch(topic, [{"value": b"value", "key": key} for key in KEYS]) == len(KEYS)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     placed = partition_of_each_key(cluster.bootstrap_servers, topic, len(KEYS))
     assert placed == {key: key[0] % 7 for key in KEYS}
 
@@ -124,7 +125,7 @@ def test_an_explicit_partition_wins_in_a_batch(
     producer = producer_for(mocked, Strategy(last))
     message = {"value": b"value"} if own is None else {"value": b"value", "partition": own}
     producer.produce_batch(topic, [message], call)
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     assert [message.partition() for message in read(mocked.bootstrap_servers, topic, 1)] == [expected]
 
 
@@ -132,7 +133,7 @@ def test_a_batch_of_explicit_partitions_asks_nothing(mocked: Cluster) -> None:
     strategy = Strategy(last)
     producer = producer_for(mocked, strategy)
     producer.produce_batch(mocked.create_topic(4), [{"value": b"value"}], 2)
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     assert strategy.topics == []
 
 
@@ -145,7 +146,7 @@ def test_the_fate_of_a_batch_is_its_own_callbacks_alone(mocked: Cluster) -> None
         [{"value": b"value", "partition": 9}] * 3,
         on_delivery=lambda error, _: reports.append(error and error.name()),
     )
-    assert producer.flush(60) == 0  # it raises for records that nobody watches
+    assert producer.flush(GENEROUS_S) == 0  # it raises for records that nobody watches
     assert reports == ["_UNKNOWN_PARTITION"] * 3
 
 
@@ -155,7 +156,7 @@ def test_what_a_full_queue_refuses_is_marked(mocked: Cluster) -> None:
     messages = [{"value": b"value"} for _ in range(6)]
     assert producer.produce_batch(topic, messages) == 4
     assert ["_error" in message for message in messages].count(True) == 2
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
 
 
 def test_a_strategy_that_counts_is_told_of_unkeyed_records_it_placed(mocked: Cluster) -> None:
@@ -167,7 +168,7 @@ def test_a_strategy_that_counts_is_told_of_unkeyed_records_it_placed(mocked: Clu
     producer.produce(topic, b"x" * 70, partition=2)
     producer.produce(topic, None)
     producer.produce_batch(topic, [{"value": b"x" * 80}])
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     # length, attributes, time, offset, no key, length of the value, no headers
     assert [size for size, _ in strategy.told] == [
         1 + 1 + 1 + 1 + 1 + 1 + 50 + 1,
@@ -188,7 +189,7 @@ def test_unkeyed_records_reach_every_partition(mocked: Cluster, strategy: str) -
     for _ in range(1000):
         producer.produce(topic, bytes(2048))
         time.sleep(0.001)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     assert placed == {0, 1, 2, 3}
 
 
@@ -203,7 +204,7 @@ def test_threads_do_not_disturb_a_strategy(mocked: Cluster) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     assert turns.turn == 800
 
 

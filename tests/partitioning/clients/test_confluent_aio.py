@@ -17,8 +17,8 @@ from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
 from tests.support.broker import Kafka, free_ports
 from tests.support.records import partition_of_each_key, produce_by_librdkafka
+from tests.support.waiting import GENEROUS_S
 
-GENEROUS_S = 20
 KEYS = [bytes([first, *b"key"]) for first in range(256)]
 
 
@@ -26,12 +26,15 @@ def run(
     bootstrap_servers: str,
     partitioner: str | Partitioner,
     use: Callable[[PartitioningAIOProducer], Awaitable[Any]],
+    max_block_ms: int = round(GENEROUS_S * 1000),
 ) -> Any:
-    """What `use` returns for a producer that is closed afterwards."""
+    """Return what `use` returns for a producer that is closed afterwards."""
 
     async def main() -> Any:
         config = {"bootstrap.servers": bootstrap_servers, "log_level": 0}
-        producer = PartitioningAIOProducer(config, partitioner=partitioner, max_block_ms=1000, batch_size=50)
+        producer = PartitioningAIOProducer(
+            config, partitioner=partitioner, max_block_ms=max_block_ms, batch_size=50
+        )
         try:
             return await use(producer)
         finally:
@@ -142,12 +145,15 @@ def test_the_event_loop_goes_on_while_a_broker_is_awaited() -> None:
             task.result()
         return turns
 
-    assert run(f"127.0.0.1:{port}", "java", use) >= 3
+    assert run(f"127.0.0.1:{port}", "java", use, max_block_ms=1000) >= 3
 
 
 def test_an_unknown_topic_is_an_error_soon(broker: Kafka) -> None:
-    with pytest.raises(UnknownTopicError, match="has had no topic 'no-such-topic' for 1 s"):
-        run(broker.bootstrap_servers, "java", lambda producer: producer.produce("no-such-topic", b"value"))
+    def use(producer: PartitioningAIOProducer) -> Awaitable[Any]:
+        return producer.produce("no-such-topic", b"value")
+
+    with pytest.raises(UnknownTopicError, match="has had no topic 'no-such-topic' for 3 s"):
+        run(broker.bootstrap_servers, "java", use, max_block_ms=3000)
 
 
 def test_a_partition_that_does_not_exist_is_refused(mocked: Cluster) -> None:

@@ -14,6 +14,7 @@ from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for, unwatched_producer
 from tests.partitioning.clients.strategies import Strategy, last
 from tests.support.broker import Kafka
+from tests.support.waiting import GENEROUS_S, wait_until
 
 
 def test_delivery_reports_are_kept(mocked: Cluster) -> None:
@@ -27,7 +28,7 @@ def test_delivery_reports_are_kept(mocked: Cluster) -> None:
     producer.produce(topic, b"")
     producer.produce(topic, b"", callback=as_("callback"))
     producer.produce(topic, b"", on_delivery=as_("on_delivery"))
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     assert sorted(reports) == [("callback", 2), ("config", 2), ("on_delivery", 2)]
 
 
@@ -44,8 +45,9 @@ def lose(
 
 
 FINISH = {
-    "flush": lambda producer: producer.flush(60),
-    "poll": lambda producer: [producer.poll(0.2) for _ in range(100)],
+    "flush": lambda producer: producer.flush(GENEROUS_S),
+    # The poll that hears of the loss raises.
+    "poll": lambda producer: wait_until(lambda: False, lambda: producer.poll(0.2)),
     "close": lambda producer: producer.close(),
     "with": lambda producer: producer.__exit__(None, None, None),
 }
@@ -66,22 +68,22 @@ def test_what_nobody_watches_is_counted(mocked: Cluster, only_errors: bool) -> N
     for _ in range(2):
         lose(producer, mocked)
     with pytest.raises(DeliveryError, match="2 records without a delivery callback"):
-        producer.flush(60)
+        producer.flush(GENEROUS_S)
 
 
 def test_what_was_told_once_is_not_told_again(mocked: Cluster) -> None:
     producer = unwatched_producer(mocked)
     lose(producer, mocked)
     with pytest.raises(DeliveryError):
-        producer.flush(60)
-    assert producer.flush(60) == 0
+        producer.flush(GENEROUS_S)
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def test_what_a_callback_was_told_is_not_told_again(mocked: Cluster) -> None:
     errors = []
     producer = unwatched_producer(mocked)
     lose(producer, mocked, on_delivery=lambda error, _: errors.append(error.name()))
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     assert errors == ["_UNKNOWN_PARTITION"]
 
 
@@ -101,10 +103,10 @@ def test_what_was_purged_is_no_failure() -> None:
         cluster.create_topic("topic", 3)
         producer = unwatched_producer(Cluster(cluster.bootstrap_servers, str))
         producer.produce("topic", b"first")
-        producer.flush(60)
+        producer.flush(GENEROUS_S)
     producer.produce("topic", b"second")
     producer.purge()
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def test_transactions_commit_and_abort(broker: Kafka) -> None:
@@ -117,4 +119,4 @@ def test_transactions_commit_and_abort(broker: Kafka) -> None:
         for _ in range(10):
             producer.produce(topic, finish.__name__)
         finish(20)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0

@@ -18,6 +18,7 @@ from partitioning.errors import BrokerUnreachableError, DeliveryError
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.strategies import InTurn, Strategy
 from tests.support.secured import Secured, settings
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.live
 
@@ -46,8 +47,8 @@ def refused(secured: Secured, user: str, **config: object) -> PartitioningProduc
 def test_every_record_that_nobody_watches_is_told(secured: Secured, user: str, why: str, finish: str) -> None:
     producer = refused(secured, user)
     told = 0
-    deadline = time.monotonic() + 20
-    while told < RECORDS and time.monotonic() < deadline:  # poll tells what it has heard of so far
+    end = time.monotonic() + GENEROUS_S
+    while told < RECORDS and time.monotonic() < end:  # poll tells what it has heard of so far
         with pytest.raises(DeliveryError, match=f"{why}|{delivery.UNTOLD}") as caught:
             FINISH[finish](producer)
         told += int(str(caught.value).split()[0])
@@ -121,7 +122,7 @@ def test_every_future_of_the_asyncio_producer_ends(secured: Secured, finish: str
 @pytest.mark.jvm
 def test_a_wrong_password_is_named(secured: Secured) -> None:
     config = {**settings(secured, password="wrong"), "log_level": 0}
-    producer = PartitioningProducer(config, partitioner="java", max_block_ms=1000)
+    producer = PartitioningProducer(config, partitioner="java", max_block_ms=10_000)
     with pytest.raises(BrokerUnreachableError, match="Invalid username or password") as caught:
         producer.produce(secured.open, b"value", b"key")
     assert "wrong" not in str(caught.value)
@@ -135,7 +136,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> PartitioningProducer:
         config = {"bootstrap.servers": cluster.bootstrap_servers, "delivery.timeout.ms": 60_000}
         producer = PartitioningProducer({**config, "log_level": 0}, partitioner=Strategy(InTurn()))
         producer.produce("t", b"first")
-        assert producer.flush(60) == 0
+        assert producer.flush(GENEROUS_S) == 0
     for _ in range(10):
         producer.produce("t", b"value")
     return producer
@@ -147,7 +148,7 @@ def test_flush_does_not_wait_for_ever_where_librdkafka_does(monkeypatch: pytest.
         producer.flush()
     assert len(producer) == 10  # they may still arrive
     producer.purge()
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 @pytest.mark.parametrize("finish", ["close", "with"])
@@ -164,7 +165,7 @@ def test_a_time_limit_of_flush_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     producer = stuck(monkeypatch)
     assert producer.flush(0.1) == 10
     producer.purge()
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
 
 
 class Reported(Message):

@@ -30,7 +30,7 @@ def serializing(
 ) -> PartitioningSerializingProducer:
     settings = {f"{field}.serializer": serializer for field, serializer in serializers.items()}
     config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, **settings}
-    return PartitioningSerializingProducer(config, partitioner=partitioner, max_block_ms=1000)
+    return PartitioningSerializingProducer(config, partitioner=partitioner, max_block_ms=60_000)
 
 
 def refuse(value: object, context: SerializationContext) -> bytes:

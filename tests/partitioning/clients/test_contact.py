@@ -13,9 +13,11 @@ from partitioning.clients.contact import (
     committed_offsets,
     connected_metadata,
     list_offsets,
+    why_refused,
 )
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
+from tests.support.waiting import GENEROUS_S, SOON_S
 
 
 def ask(servers, heard, **limits):
@@ -37,24 +39,24 @@ def server(own):
 
 
 def test_a_cluster_that_answers_tells_its_brokers(mock_cluster):
-    assert ask(mock_cluster.bootstrap_servers, [], timeout_s=5).brokers
+    assert ask(mock_cluster.bootstrap_servers, [], timeout_s=GENEROUS_S).brokers
 
 
 @pytest.mark.live
 def test_a_name_that_nobody_knows_is_told_at_once():
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"Failed to resolve 'nowhere.invalid:9092'"):
-        ask("nowhere.invalid:9092", [], timeout_s=30)
-    assert time.monotonic() - begun < 15
+        ask("nowhere.invalid:9092", [], timeout_s=GENEROUS_S)
+    assert time.monotonic() - begun < SOON_S
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("timeout_s", "patience_s", "least_s"), [(30, 0.5, 0.5), (3, None, 3)])
+@pytest.mark.parametrize(("timeout_s", "patience_s", "least_s"), [(GENEROUS_S, 0.5, 0.5), (3, None, 3)])
 def test_brokers_that_are_down_are_given_the_patience(port_in_use, timeout_s, patience_s, least_s):
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Connection refused"):
         ask(server(port_in_use), [], timeout_s=timeout_s, patience_s=patience_s)
-    assert least_s <= time.monotonic() - begun < 15
+    assert least_s <= time.monotonic() - begun < SOON_S
 
 
 @pytest.mark.live
@@ -63,7 +65,7 @@ def test_a_server_that_says_nothing_is_given_the_whole_time(port_in_use):
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match="Failed to get metadata"):
         ask(server(port_in_use), [], timeout_s=1.5, patience_s=0.1)
-    assert 1.5 <= time.monotonic() - begun < 15
+    assert 1.5 <= time.monotonic() - begun < SOON_S
 
 
 class Fault:
@@ -179,3 +181,10 @@ def test_a_group_is_described_before_its_offsets_are_read(error):
 def test_a_coordinator_that_is_not_there_is_not_asked_for_offsets():
     with pytest.raises(KafkaException, match="COORDINATOR_NOT_AVAILABLE"):
         committed_offsets(Coordinator(KafkaError.COORDINATOR_NOT_AVAILABLE), "g", within_s=1)
+
+
+def test_connections_that_are_counted_are_no_reason_beside_the_fault_of_each():
+    refused = KafkaError(KafkaError._TRANSPORT, "kafka-1:9092/bootstrap: Connection refused")
+    down = KafkaError(KafkaError._ALL_BROKERS_DOWN, "0/2 brokers are down")
+    assert why_refused([down, refused], {}) == "kafka-1:9092/bootstrap: Connection refused"
+    assert why_refused([down], {}) == "no connection to it stays open"

@@ -1,7 +1,6 @@
 """Why a transaction failed, asked of librdkafka."""
 
 import ctypes
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,10 +8,10 @@ from confluent_kafka import KafkaError, Producer
 
 from partitioning.clients.delivery import why_failed
 from partitioning.testing.mock_cluster import MockCluster
+from tests.support.waiting import GENEROUS_S, wait_until
 
 pytestmark = pytest.mark.live
 
-WAIT_S = 20
 ADD_PARTITIONS_TO_TXN = 24
 STATE = KafkaError(KafkaError._STATE, "Erroneous state")
 
@@ -33,13 +32,10 @@ def failed() -> Iterator[Producer]:
         )
         servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
         producer = Producer({**servers, "transactional.id": "id"})
-        producer.init_transactions(WAIT_S)
+        producer.init_transactions(GENEROUS_S)
         producer.begin_transaction()
         producer.produce("orders", b"value")
-        deadline = time.monotonic() + WAIT_S
-        while len(producer):  # librdkafka purges a failed transaction
-            assert time.monotonic() < deadline
-            producer.poll(0.1)
+        wait_until(lambda: not len(producer), lambda: producer.poll(0.1))  # a failed transaction is purged
         yield producer
 
 
@@ -53,9 +49,9 @@ def test_a_failed_transaction_tells_for_what_it_failed_where_a_call_told_of_its_
 
 def test_asking_leaves_the_transaction_to_be_aborted(failed: Producer) -> None:
     why_failed(failed, STATE)
-    failed.abort_transaction(WAIT_S)
+    failed.abort_transaction(GENEROUS_S)
     failed.begin_transaction()
-    failed.abort_transaction(WAIT_S)
+    failed.abort_transaction(GENEROUS_S)
     assert len(failed) == 0
 
 

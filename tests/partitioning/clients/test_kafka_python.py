@@ -18,6 +18,7 @@ from partitioning.errors import (
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
 from tests.support.records import partition_of_each_key, produce_by_librdkafka
+from tests.support.waiting import GENEROUS_S
 
 KEYS = [bytes([first, *b"key"]) for first in range(256)]
 
@@ -30,7 +31,7 @@ def produce(cluster: Cluster, topic: str, partitioner: object, *records: dict[st
     settings = {"bootstrap_servers": cluster.bootstrap_servers, "partitioner": partitioner, **SETTINGS}
     with closing(KafkaProducer(**settings)) as producer:
         futures = [producer.send(topic, **{"value": b"value", **record}) for record in records]
-        return [future.get(timeout=20).partition for future in futures]
+        return [future.get(timeout=GENEROUS_S).partition for future in futures]
 
 
 @pytest.mark.live
@@ -68,7 +69,7 @@ def test_an_unkeyed_record_that_opens_a_batch_counts_once(cluster: Cluster) -> N
     with closing(
         KafkaProducer(partitioner=KafkaPythonPartitioner(Strategy(InTurn())), **settings)
     ) as producer:
-        placed = [producer.send(topic, value=b"value").get(timeout=20).partition for _ in range(8)]
+        placed = [producer.send(topic, value=b"value").get(timeout=GENEROUS_S).partition for _ in range(8)]
     assert placed == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
@@ -89,7 +90,7 @@ def test_a_strategy_that_minds_batches_moves_on_with_each(cluster: Cluster) -> N
     with closing(
         KafkaProducer(partitioner=KafkaPythonPartitioner("sticky-per-batch"), **settings)
     ) as producer:
-        placed = [producer.send(topic, value=b"value").get(timeout=20).partition for _ in range(20)]
+        placed = [producer.send(topic, value=b"value").get(timeout=GENEROUS_S).partition for _ in range(20)]
     assert all(before != after for before, after in pairwise(placed))
 
 

@@ -28,6 +28,7 @@ from partitioning.errors import (
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Kafka
 from tests.support.encrypted import allowed
+from tests.support.waiting import GENEROUS_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 # The error that ended the loop is raised; that its transaction cannot be aborted any more is no news.
 pytestmark = pytest.mark.filterwarnings("ignore:Producer abort_transaction failed during close")
-WAIT_S = 20
 INIT_PRODUCER_ID, TXN_OFFSET_COMMIT = 22, 28
 
 
@@ -98,7 +98,7 @@ def fill(servers: str, topic: str) -> None:
     producer = Producer({"bootstrap.servers": servers, "log_level": 0})
     for _ in range(2):
         producer.produce(topic, b"value", b"key")
-    assert producer.flush(WAIT_S) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def test_without_a_fault_it_ends_when_it_is_told_to(looping: Looping) -> None:
@@ -109,13 +109,13 @@ def test_without_a_fault_it_ends_when_it_is_told_to(looping: Looping) -> None:
 def test_more_outputs_than_the_producers_queue_holds(looping: Looping) -> None:
     looping.run(producer={"queue.buffering.max.messages": 10}, copies=500)
     reader = Consumer(looping.settings | {"group.id": "reader", "isolation.level": "read_committed"})
-    ends = reader.get_watermark_offsets(TopicPartition(looping.target, 0), WAIT_S)
+    ends = reader.get_watermark_offsets(TopicPartition(looping.target, 0), GENEROUS_S)
     assert ends[1] >= 1000
 
 
 def test_another_process_with_the_transactional_id(looping: Looping) -> None:
     def take() -> None:
-        Producer(looping.settings | {"transactional.id": looping.id}).init_transactions(WAIT_S)
+        Producer(looping.settings | {"transactional.id": looping.id}).init_transactions(GENEROUS_S)
 
     with pytest.raises(FencedError, match=f"transactional id '{looping.id}': another process"):
         looping.run(take)
@@ -128,10 +128,7 @@ def test_another_process_with_the_static_members_name(looping: Looping) -> None:
         own = {"group.id": looping.id, "partition.assignment.strategy": "cooperative-sticky"}
         other = Consumer(looping.settings | static | own)
         other.subscribe([looping.source])
-        deadline = time.monotonic() + WAIT_S
-        while not other.assignment():
-            assert time.monotonic() < deadline
-            other.poll(0.1)
+        wait_until(other.assignment, lambda: other.poll(0.1))
 
     with pytest.raises(FencedError, match=rf"group '{looping.id}': another .*group.instance.id 'one'"):
         looping.run(take, consumer=static)
@@ -142,7 +139,7 @@ def test_a_transaction_that_takes_longer_than_its_timeout(
 ) -> None:
     class Slow(loop.PartitioningProducer):
         def send_offsets_to_transaction(self, *arguments: Any) -> None:
-            self.flush(WAIT_S)
+            self.flush(GENEROUS_S)
             time.sleep(3)
             super().send_offsets_to_transaction(*arguments)
 
@@ -228,13 +225,11 @@ def grant(made: Looping, *rights: AclBinding) -> None:
     """Allow it, and wait until the broker knows."""
     admin = AdminClient({"bootstrap.servers": made.servers})
     for granted in admin.create_acls([*rights]).values():
-        granted.result(WAIT_S)
+        granted.result()
     every = AclBindingFilter(
         ResourceType.ANY, None, Pattern.ANY, "User:looper", None, AclOperation.ANY, Permission.ANY
     )
-    deadline = time.monotonic() + WAIT_S
-    while not set(rights) <= set(admin.describe_acls(every).result(WAIT_S)):
-        assert time.monotonic() < deadline
+    wait_until(lambda: set(rights) <= set(admin.describe_acls(every).result()))
 
 
 def test_a_user_with_the_rights_that_the_page_lists_gets_through(encrypted: Encrypted) -> None:

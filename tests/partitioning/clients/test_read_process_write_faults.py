@@ -17,11 +17,11 @@ from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.read_process_write import ProducerRecord, loop, read_process_write
 from partitioning.errors import GaveUpError
 from tests.support.broker import Kafka
+from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-WAIT_S = 40
 WRONG = ("lost", "doubled", "misplaced", "out_of_order")
 
 
@@ -110,10 +110,10 @@ def test_a_static_member_that_comes_again_moves_no_partition(
 
         running = Thread(target=read)
         running.start()
-        deadline = time.monotonic() + WAIT_S
+        end = time.monotonic() + GENEROUS_S
         with PartitioningProducer(servers) as filling:
             while running.is_alive():
-                assert time.monotonic() < deadline
+                assert time.monotonic() < end
                 if len(other.assignment()) == 1:
                     for partition in range(2):
                         filling.produce(source, b"value", partition=partition)

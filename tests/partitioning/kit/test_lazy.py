@@ -21,14 +21,6 @@ def test_a_package_alone_loads_no_numpy(package):
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("package", "name"), [("copartition", "diff"), ("assignors", "explain")])
-@pytest.mark.parametrize("first", ["import {0}.{1}", "from {0} import *"])
-def test_a_function_is_not_hidden_by_the_module_of_its_name(first, package, name):
-    code = f"{first}\nfrom {{0}} import {{1}}\nprint(type({{1}}).__name__)".format(package, name)
-    assert printed(code) == ["function"]
-
-
-@pytest.mark.live
 def test_modules_are_found_in_their_package():
     assert printed("import partitioning.hashing\nprint(partitioning.hashing.__name__)") == [
         "partitioning.hashing"

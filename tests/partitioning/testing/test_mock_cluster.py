@@ -11,6 +11,7 @@ from numpy.random import mtrand
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, MissingDependencyError
 from partitioning.testing import mock_cluster
 from partitioning.testing.mock_cluster import MockCluster, MockClusterError
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.live
 
@@ -22,7 +23,7 @@ from confluent_kafka import Consumer, TopicPartition
 servers, topic, partitions = sys.argv[1], sys.argv[2], int(sys.argv[3])
 consumer = Consumer({"bootstrap.servers": servers, "group.id": "reader"})
 consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
-for message in consumer.consume(partitions, timeout=20):
+for message in consumer.consume(partitions, timeout=600):
     assert message.error() is None, message.error()
     print(message.partition(), message.value().decode())
 consumer.close()
@@ -38,7 +39,7 @@ def cluster() -> Iterator[MockCluster]:
 def partition_count(bootstrap_servers: str, topic: str) -> int:
     """How many partitions the cluster says that the topic has."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "log_level": 0})
-    return len(producer.list_topics(topic, timeout=5).topics[topic].partitions)
+    return len(producer.list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions)
 
 
 def test_another_process_reads_each_record_where_it_was_put(cluster: MockCluster) -> None:
@@ -46,13 +47,13 @@ def test_another_process_reads_each_record_where_it_was_put(cluster: MockCluster
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     for partition in range(12):
         producer.produce("flights", value=f"record {partition}", partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     answer = subprocess.run(
         [sys.executable, "-c", READ_BACK, cluster.bootstrap_servers, "flights", "12"],
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=GENEROUS_S,
     )
     assert sorted(answer.stdout.splitlines()) == sorted(f"{p} record {p}" for p in range(12))
 
@@ -74,11 +75,11 @@ def test_a_full_partition_drops_its_oldest_records(cluster: MockCluster) -> None
     )
     for _ in range(8):
         producer.produce("full", value=bytes(900_000), partition=0)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "reader", "log_level": 0}
     )
-    oldest, end = consumer.get_watermark_offsets(TopicPartition("full", 0), timeout=5)
+    oldest, end = consumer.get_watermark_offsets(TopicPartition("full", 0), timeout=GENEROUS_S)
     consumer.close()
     assert (oldest, end) == (3, 8)
 
@@ -87,7 +88,7 @@ def test_several_brokers_lead_the_partitions_between_them() -> None:
     with MockCluster(brokers=3) as cluster:
         cluster.create_topic("topic", 100)  # librdkafka draws each leader
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-        partitions = producer.list_topics("topic", timeout=5).topics["topic"].partitions.values()
+        partitions = producer.list_topics("topic", timeout=GENEROUS_S).topics["topic"].partitions.values()
         assert len({partition.leader for partition in partitions}) == 3
         assert {len(partition.replicas) for partition in partitions} == {3}
 

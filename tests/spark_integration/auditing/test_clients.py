@@ -15,6 +15,7 @@ from spark_integration import audit, audit_verdict
 from tests.support import jars
 from tests.support.broker import POM, Kafka
 from tests.support.reading import read_topic
+from tests.support.waiting import GENEROUS_S, wait_until
 
 pytestmark = pytest.mark.needs("time")
 
@@ -34,7 +35,7 @@ def by_librdkafka(servers: str, topic: str, keys: list[bytes | None], partitione
     producer = Producer(settings)
     for key in keys:
         producer.produce(topic, b"", key)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 def by_kafka_python(servers: str, topic: str) -> None:
@@ -44,7 +45,7 @@ def by_kafka_python(servers: str, topic: str) -> None:
     producer = KafkaProducer(bootstrap_servers=servers)
     for key in KEYS:
         producer.send(topic, key=key, value=b"")
-    producer.flush(60)
+    producer.flush(GENEROUS_S)
     producer.close()
 
 
@@ -133,15 +134,16 @@ def test_growth_while_a_client_writes_is_found_at_its_offsets(
         producer.poll(0)
 
     send(3000)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     broker.grow_topic(topic, 9)
-    deadline = time.monotonic() + 60
-    while max(reached) < 6:
-        assert time.monotonic() < deadline, "the producer did not see the new partitions within 60 s"
+
+    def go_on() -> None:
         send(10)
         time.sleep(0.005)
+
+    wait_until(lambda: max(reached) >= 6, go_on)  # the producer sees the new partitions
     send(3000)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
     # Where each count places every record of a partition; between two records that only one of them places,
     # the change may be anywhere.

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from copartition.topics.audit.forms import FormCounts
-from copartition.topics.audit.tally import Tally
+from copartition.audit.forms import FormCounts
+from copartition.audit.tally import Tally
 from partitioning import partition_batch
 from spark_integration.auditing import counting
 

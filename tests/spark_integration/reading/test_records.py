@@ -10,6 +10,7 @@ from spark_integration.errors import DataLossError, ReadError
 from spark_integration.reading import cluster, records
 from spark_integration.reading.cluster import Cluster, Range
 from spark_integration.reading.options import read_options
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.needs("time")
 
@@ -32,7 +33,7 @@ def topic(mock_cluster: MockCluster) -> str:
     producer = Producer({"bootstrap.servers": mock_cluster.bootstrap_servers})
     for _ in range(300):
         producer.produce("read-back", bytes(10_000), partition=1)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     return "read-back"
 
 

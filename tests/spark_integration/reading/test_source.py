@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from spark_integration import audit, audit_verdict, register
 from tests.support.broker import Kafka
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.needs("data sources")
 
@@ -38,7 +39,7 @@ def fill(broker: Kafka, topic: str, first: int = 0, last: int = RECORDS) -> None
             timestamp=1_400_000_000_000 + number,
             headers=[("number", str(number)), ("none", None)] if number % 2 else None,
         )
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def aborted(broker: Kafka) -> str:
     for number in range(4):
         producer.begin_transaction()
         producer.produce(topic, b"%d" % number)
-        producer.flush(60)
+        producer.flush(GENEROUS_S)
         producer.abort_transaction(30) if number % 2 else producer.commit_transaction(30)
     return topic
 
@@ -70,7 +71,7 @@ def aged(broker: Kafka) -> str:
     fill(broker, topic)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for done in admin.delete_records([TopicPartition(topic, 0, 100)]).values():
-        done.result(30)
+        done.result()
     return topic
 
 
@@ -176,7 +177,7 @@ def test_an_audit_reads_without_a_connector(session: SparkSession, broker: Kafka
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "partitioner": "murmur2_random"})
     for number in range(1000):
         producer.produce(topic, b"", key=b"key-%d" % number)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     assert "by profile 'java' over 4 partitions" in audit_verdict(
         audit(read(session, broker, topic), counts=[4])
     )
@@ -219,7 +220,7 @@ def test_a_stream_goes_on_from_exact_offsets(session: SparkSession, broker: Kafk
     broker.grow_topic(topic, PARTITIONS + 1)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     producer.produce(topic, b"", partition=PARTITIONS)
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     read_now = drain(session, broker, topic, tmp_path)
     assert positions(tmp_path)[-1] == {topic: {"0": 334, "1": 334, "2": 333, "3": 1}}
     ends = {0: 334, 1: 334, 2: 333, 3: 1}
@@ -243,14 +244,14 @@ def test_what_aged_out_between_the_batches_of_a_stream(
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for _ in range(10):
         producer.produce(topic, b"")
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     drain(session, broker, topic, tmp_path)
     for _ in range(10):
         producer.produce(topic, b"")
-    assert producer.flush(60) == 0
+    assert producer.flush(GENEROUS_S) == 0
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for done in admin.delete_records([TopicPartition(topic, 0, 15)]).values():
-        done.result(30)
+        done.result()
     if fails:
         with pytest.raises(PySparkException, match=r"DataLossError.*no longer has offset 10"):
             drain(session, broker, topic, tmp_path)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from tests.support.waiting import GENEROUS_S
+
 KEYS = 997
 
 
@@ -46,16 +48,19 @@ class Written(NamedTuple):
             }
         )
         try:
-            partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-            ends = [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in partitions]
+            partitions = consumer.list_topics(topic, timeout=GENEROUS_S).topics[topic].partitions
+            ends = [
+                consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=GENEROUS_S)
+                for p in partitions
+            ]
             consumer.assign(
                 [TopicPartition(topic, p, first) for p, (first, _) in zip(partitions, ends, strict=True)]
             )
             missing = sum(end - first for first, end in ends)
             parts: list[tuple[list[int], list[bytes], list[bytes]]] = [([], [], [])]
             while missing:
-                messages = consumer.consume(min(missing, 50_000), timeout=20)
-                assert messages, f"{missing} records of {topic} could not be read within 20 s"
+                messages = consumer.consume(min(missing, 50_000), timeout=GENEROUS_S)
+                assert messages, f"{missing} records of {topic} could not be read within {GENEROUS_S:.0f} s"
                 missing -= len(messages)
                 parts.append(
                     (

@@ -63,7 +63,7 @@ def growing_the_topic(df: DataFrame, broker: Kafka, topic: str) -> DataFrame:
             yield batch
             if number == 0:
                 admin = AdminClient({"bootstrap.servers": servers})
-                admin.create_partitions([NewPartitions(topic, 6)])[topic].result(30)
+                admin.create_partitions([NewPartitions(topic, 6)])[topic].result()
 
     return df.mapInArrow(grow, df.schema)
 

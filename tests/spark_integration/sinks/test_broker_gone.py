@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from spark_integration import register
 from tests.spark_integration.sinks.numbered import numbered
 from tests.support.broker import Broker, Kafka
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = [pytest.mark.jvm, pytest.mark.needs("time")]
 
@@ -24,7 +25,7 @@ def close_when_written_to(own: Broker, topic: str) -> None:
     written = 0
     while not written:
         with suppress(KafkaException):  # such as NOT_LEADER_FOR_PARTITION, while the topic is quite new
-            _, written = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+            _, written = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=GENEROUS_S)
         time.sleep(0.02)
     own.close()
     consumer.close()

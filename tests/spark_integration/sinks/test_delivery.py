@@ -57,6 +57,7 @@ def around_the_end_of(cluster: MockCluster) -> Iterator[pa.RecordBatch]:
     that stalls, that batch may be given up before it is written, which is a failure as good as the other.
     """
     yield batch(0, 1)
+    # A batch that was given up is never written: not too long a wait.
     deadline = time.monotonic() + 10
     while len(read_topic(cluster.bootstrap_servers, "t")) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -24,6 +24,7 @@ from spark_integration import kafka_partition, register, route
 from tests.spark_integration.sinks.numbered import KEYS, Written
 from tests.support.broker import Kafka
 from tests.support.spark import start_spark
+from tests.support.waiting import GENEROUS_S
 
 WIDE = pytest.mark.slow
 NIGHTLY = pytest.mark.nightly
@@ -200,5 +201,5 @@ def test_a_killed_driver_loses_nothing(spark: SparkSession, broker: Kafka, tmp_p
 
 def records_in(consumer: Consumer, topic: str) -> int:
     """How many records a topic holds."""
-    ends = [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in range(PARTITIONS)]
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, p), GENEROUS_S) for p in range(PARTITIONS)]
     return sum(end - first for first, end in ends)

@@ -11,7 +11,8 @@ import pytest
 
 from assignors.files import decode_text
 from assignors.state import UNKNOWN_LAG
-from copartition.groups import parse_snapshot, read_pair
+from copartition.assignment_diff import read_pair
+from copartition.groups import parse_snapshot
 from copartition.simulation import Scenario
 from partitioning.errors import CopartitionError
 from tools.fuzz.logs import RECORDED, check_logs
@@ -174,7 +175,7 @@ def test_long_numbers_in_names_are_compared(tmp_path):
             for number, name in enumerate(["c-" + "9" * 5_000, "c-10", "c-9"])
         ]
     )
-    from copartition.diff import diff
+    from copartition.assignment_diff import diff
 
     pair = read_pair(written(tmp_path, "names.txt", rows), "plan:range")
     assert [change.name[:4] for change in diff(pair.before, pair.after).members] == ["c-9", "c-10", "c-99"]

@@ -8,9 +8,9 @@ import pytest
 
 from assignors import Topic
 from copartition import Scenario, diff
-from copartition.groups import plan
+from copartition.assignment_diff import plan
 from copartition.groups.capture.formats import check_head, parse_capture
-from copartition.migration import plan_migration
+from copartition.migrate.migration import plan_migration
 from partitioning.errors import MigrationError, ScenarioError, SourceError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignors.state import UNKNOWN_LAG
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import parse_capture
 from partitioning.errors import SourceError
 
@@ -194,3 +194,20 @@ def test_old_captures_have_no_group_column():
     assert owners(state) == {("t", 0): "c"}
     state, _ = parse_capture("\n".join(lines), "billing")
     assert state.assumed == ("the capture names no group; taken for 'billing'",)
+
+
+def test_members_of_the_classic_protocol_are_known_in_a_converted_group():
+    current, _ = parse_capture(captured("tables-mixed-4.3.1"))
+    assert {member.client_id: member.protocol for member in current.members} == {
+        "new": "consumer",
+        "old-0": "classic",
+        "old-1": "classic",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"), [("reconciling-4.3.1", "consumer"), ("members-4.3.1", None), ("tables-3.9.1", None)]
+)
+def test_without_classic_members_the_tool_prints_no_column_of_them(name, protocol):
+    current, _ = parse_capture(captured(name))
+    assert {member.protocol for member in current.members} == {protocol}

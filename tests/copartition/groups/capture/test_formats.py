@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from assignors.state import UNKNOWN_LAG
 from copartition.groups import parse_capture, read_source
 from partitioning.errors import SourceError
 
@@ -44,6 +45,24 @@ def test_partitions_nobody_has_are_blank_for_rpk():
     state, _ = parse_capture(captured("rpk-groups"), "empty")
     assert owners(state) == dict.fromkeys(["legacy-0", *(f"orders-{number}" for number in range(4))])
     assert state.members_complete
+
+
+RPK_AHEAD = """GROUP        m
+COORDINATOR  2
+STATE        Empty
+BALANCER
+MEMBERS      0
+
+TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG    MEMBER-ID  CLIENT-ID  HOST
+t      0          9               9               {:<29}
+"""
+
+
+@pytest.mark.parametrize(("printed", "lag"), [("-8220", -8220), ("-1", UNKNOWN_LAG), ("7", 7)])
+def test_a_lag_that_rpk_prints_below_minus_one_is_a_commit_beyond_the_end(printed, lag):
+    """Minus one is what rpk prints for an error."""
+    state, _ = parse_capture(RPK_AHEAD.format(printed))
+    assert (UNKNOWN_LAG if state.lag is None else state.lag.tolist()[0]) == lag
 
 
 def test_a_row_of_rpk_without_its_blanks_may_lack_an_owner():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import parse_capture
 from partitioning.errors import SourceError
 from tools.fuzz.runner import attempt

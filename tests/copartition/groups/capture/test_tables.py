@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignors.state import UNKNOWN_LAG
-from copartition.diff import diff
+from copartition.assignment_diff import diff
 from copartition.groups import parse_capture
 from partitioning.errors import SourceError
 
@@ -74,6 +74,7 @@ def test_the_state_tells_whether_all_members_are_seen(counted):
     head, rest = state.rstrip().rsplit("5", 1)
     read, _ = parse_capture(offsets + f"{head}{counted}{rest}\n")
     assert read.members_complete is (counted == "4")
+    assert read.unlisted == int(counted) - 4
 
 
 def test_a_count_of_members_that_may_be_cut_is_no_count():

@@ -139,6 +139,13 @@ def main() -> None:
     tables = (shipping, f"{shipping} --members --verbose", f"{shipping} --state --verbose")
     capture("tables-reconciling-4.3.1", "4.3.1", " then ".join(tables))
     slow.still.clear()
+
+    # A member with the new protocol converts a classic group, in which the others stay as they are.
+    workers += [member("moving", f"old-{number}") for number in range(2)]
+    time.sleep(8)
+    workers.append(member("moving", "new", **new))
+    time.sleep(8)
+    capture("tables-mixed-4.3.1", "4.3.1", "--group moving --members --verbose then --group moving --state")
     for worker in workers:
         worker.stop()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copartition.diff.stops import mean_barrier
+from copartition.assignment_diff.stops import mean_barrier
 from copartition.simulation import (
     Consumer,
     Costs,

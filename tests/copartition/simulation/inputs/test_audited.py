@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from copartition.reports.audit import audit_json
+from copartition.audit.report import audit_json
+from copartition.audit.topic_audit import Coverage, Span, TopicAudit
 from copartition.simulation import Scenario
-from copartition.topics.audit.topic_audit import Coverage, Span, TopicAudit
 from partitioning.errors import ScenarioError
 
 SPANS = (

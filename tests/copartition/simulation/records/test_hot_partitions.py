@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from assignors.group import Topic
+from copartition.simulate_scenarios import size
 from copartition.simulation import (
     Consumer,
     Create,
@@ -18,7 +19,6 @@ from copartition.simulation import (
     SlowPoll,
     simulate,
     simulate_seeds,
-    size,
 )
 from partitioning.errors import ScenarioError
 

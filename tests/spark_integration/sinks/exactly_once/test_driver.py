@@ -49,6 +49,7 @@ from tests.spark_integration.sinks.exactly_once.rows import batches, forget, nex
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 from tests.support.secured import Secured, settings
+from tests.support.waiting import GENEROUS_S, SOON_S, wait_until
 
 pytestmark = pytest.mark.needs("time")
 
@@ -114,8 +115,10 @@ def test_a_partition_without_a_task_is_refused(first: Target, written: list[int]
 
 def test_a_failed_write_holds_up_no_reader(first: Target) -> None:
     name = transactional_id(first.app_id, first.topic, 1)
-    dead = Producer({"bootstrap.servers": first.config["bootstrap.servers"], "transactional.id": name})
-    dead.init_transactions(30)
+    servers = {"bootstrap.servers": first.config["bootstrap.servers"]}
+    # The broker ends its transaction after this time at the latest.
+    dead = Producer({**servers, "transactional.id": name, "transaction.timeout.ms": round(GENEROUS_S * 1000)})
+    dead.init_transactions(GENEROUS_S)
     dead.begin_transaction()
     dead.produce(first.topic, b"never", partition=1)
     dead.flush()
@@ -125,7 +128,7 @@ def test_a_failed_write_holds_up_no_reader(first: Target) -> None:
     write_partition(batches([7], 1), first, 1)
     read = read_topic(first.config["bootstrap.servers"], first.topic)
     assert sorted(record.value or b"" for record in read) == [b"0", b"1", b"2", b"7"]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < SOON_S
 
 
 def test_a_group_with_members_is_no_ledger(first: Target) -> None:
@@ -133,10 +136,7 @@ def test_a_group_with_members_is_no_ledger(first: Target) -> None:
     member = Consumer({"bootstrap.servers": servers, "group.id": ledger_group(first.app_id)})
     try:
         member.subscribe([first.topic])
-        deadline = time.monotonic() + 30
-        while not member.assignment():
-            member.poll(0.1)
-            assert time.monotonic() < deadline
+        wait_until(member.assignment, lambda: member.poll(0.1))
         for check in (prepare, check_alone):
             with pytest.raises(LedgerInUseError, match="in which 1 consumers are"):
                 check(first)
@@ -164,7 +164,7 @@ def test_a_topic_with_too_few_replicas_in_sync_is_named(broker: Kafka) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     entry = ConfigEntry("min.insync.replicas", "2", incremental_operation=AlterConfigOpType.SET)
     change = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([change])[change].result(30)
+    admin.incremental_alter_configs([change])[change].result()
     with pytest.raises(NotEnoughReplicasError, match=r"2 replicas in sync .* and partition 0, 1 has fewer"):
         target(broker.bootstrap_servers, topic)
 
@@ -181,7 +181,7 @@ def allow(secured: Secured, kind: ResourceType, name: str, *operations: AclOpera
     for operation in operations:
         binding = AclBinding(kind, name, pattern, "User:writer", "*", operation, allowed)
         for done in admin.create_acls([binding]).values():
-            done.result(30)
+            done.result()
 
 
 def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:

@@ -25,6 +25,7 @@ from tests.spark_integration.sinks.exactly_once.rows import batches, next_versio
 from tests.support.broker import Broker, Kafka
 from tests.support.half_done import UNVERIFIED, leave_half_done
 from tests.support.reading import read_topic
+from tests.support.waiting import GENEROUS_S
 
 pytestmark = pytest.mark.needs("time")
 
@@ -69,7 +70,7 @@ def committed(of: Target) -> Sequence[TopicPartition]:
     group = ledger_group(of.app_id)
     admin = AdminClient({"bootstrap.servers": of.config["bootstrap.servers"]})
     asked = ConsumerGroupTopicPartitions(group, [TopicPartition(of.topic, 0)])
-    answer = admin.list_consumer_group_offsets([asked], require_stable=True)[group].result(10)
+    answer = admin.list_consumer_group_offsets([asked], require_stable=True)[group].result()
     places: Sequence[TopicPartition] = answer.topic_partitions
     return places
 
@@ -77,7 +78,7 @@ def committed(of: Target) -> Sequence[TopicPartition]:
 def readable_end(of: Target) -> int:
     """The end of the partition for readers of committed records."""
     with reader(of, "reader") as committed_only:
-        return committed_only.get_watermark_offsets(TopicPartition(of.topic, 0), timeout=10)[1]
+        return committed_only.get_watermark_offsets(TopicPartition(of.topic, 0), timeout=GENEROUS_S)[1]
 
 
 @contextmanager
@@ -166,7 +167,7 @@ def test_an_entry_is_left_alone_beside_fewer_records_than_it_knows_of(version: T
     leave(version, [])
     admin = AdminClient({"bootstrap.servers": version.config["bootstrap.servers"]})
     for deleted in admin.delete_records([TopicPartition(version.topic, 0, 2)]).values():
-        deleted.result(10)
+        deleted.result()
     fence(version, [0])
     with pytest.raises(KafkaException, match="unstable offsets"):
         check_readable(committed(version))
@@ -183,7 +184,7 @@ def test_an_entry_is_left_alone_where_its_records_may_be_in(
     leave(version, [])
     somebody = Producer({"bootstrap.servers": version.config["bootstrap.servers"]})
     somebody.produce(version.topic, b"more", partition=0)
-    somebody.flush(60)
+    somebody.flush(GENEROUS_S)
     with pytest.raises(DeliveryError, match="a transaction of the ledger open that nobody has"):
         prepare(version)
     assert read(version) == [b"0", b"1", b"2", b"3", b"more"][-1 - 4 * entries :]

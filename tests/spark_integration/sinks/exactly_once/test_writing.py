@@ -35,6 +35,7 @@ from spark_integration.sinks.exactly_once.writing import write_partition
 from tests.spark_integration.sinks.exactly_once.rows import batches, forget, ledger, next_version, target
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
+from tests.support.waiting import GENEROUS_S, wait_until
 
 pytestmark = pytest.mark.needs("time")
 
@@ -201,7 +202,7 @@ def test_records_that_are_deleted_count_as_well(broker: Kafka, first: Target) ->
     forget(first)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for deleted in admin.delete_records([TopicPartition(first.topic, 0, OFFSET_END)]).values():
-        deleted.result(30)
+        deleted.result()
     with pytest.raises(LedgerMissingError, match="has records, or had some"):
         write_partition(batches(range(250)), first, 0)
 
@@ -284,15 +285,15 @@ def test_a_fenced_attempt_succeeds_if_its_records_are_in(first: Target) -> None:
     def waits() -> Iterator[pa.RecordBatch]:
         yield from batches(range(50))
         begun.set()
-        replaced.wait(60)
+        replaced.wait(GENEROUS_S)
         yield from batches(range(50, 100))
 
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(write_partition, waits(), first, 0)
-        assert begun.wait(60)
+        assert begun.wait(GENEROUS_S)
         write_partition(batches(range(100)), first, 0)
         replaced.set()
-        slow.result(60)
+        slow.result(GENEROUS_S)
     assert written(first) == [*range(100)]
 
 
@@ -317,17 +318,14 @@ def test_a_worker_that_wakes_after_it_was_replaced_writes_nothing_twice(
     worker = get_context("spawn").Process(target=write_slowly, args=(first, reached, goes_on))
     worker.start()
     try:
-        deadline = time.monotonic() + 60
-        while not reached.exists():
-            assert worker.is_alive()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: reached.exists() or not worker.is_alive())
+        assert worker.is_alive()
         assert worker.pid is not None
         os.kill(worker.pid, SIGSTOP)
         write_partition(batches(range(100)), first, 0)
         goes_on.touch()
         os.kill(worker.pid, SIGCONT)
-        worker.join(60)
+        worker.join(GENEROUS_S)
         assert worker.exitcode == 0
     finally:
         worker.kill()
@@ -381,7 +379,7 @@ def test_waiting_for_rows_holds_up_no_reader(first: Target, monkeypatch: pytest.
 
     def waits() -> Iterator[pa.RecordBatch]:
         yield from batches(range(50))
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + GENEROUS_S
         while not seen or (not seen[-1] and time.monotonic() < deadline):
             time.sleep(0.1)
             seen.append(written(first))
@@ -401,7 +399,7 @@ def test_a_commit_that_does_not_come_back_ends_the_attempt(
     released = Event()
 
     def hang(*_: object) -> None:
-        released.wait(60)
+        released.wait(GENEROUS_S)
 
     with monkeypatch.context() as patch:
         patch.setattr(writing, "SLACK_S", 0.1)

@@ -70,6 +70,7 @@ func rules() []rule {
 		{"sarama", saramaModule, "NewHashPartitioner", saramaPlace(sarama.NewHashPartitioner)},
 		{"sarama-reference", saramaModule, "NewReferenceHashPartitioner", saramaPlace(sarama.NewReferenceHashPartitioner)},
 		{"sarama-crc32", saramaModule, "NewCustomHashPartitioner(crc32.NewIEEE)", saramaPlace(sarama.NewCustomHashPartitioner(crc))},
+		{"sarama-murmur2", saramaModule, "NewMurmur2Partitioner", saramaPlace(sarama.NewMurmur2Partitioner)},
 		{"sarama-consistent-crc", saramaModule, "NewConsistentCRCHashPartitioner", saramaPlace(sarama.NewConsistentCRCHashPartitioner)},
 		{"franz-go", franzModule, "StickyKeyPartitioner(KafkaHasher(nil))", franzPlace(kgo.StickyKeyPartitioner(nil))},
 		{"kafka-go-hash", kafkaGoModule, "Hash{}", kafkaGoPlace(&kafka.Hash{})},

@@ -1,0 +1,483 @@
+"""The rules of Kafka Connect: `EagerAssignor` and `IncrementalCooperativeAssignor` of connect-runtime 4.3.1.
+
+A connector is a topic, a task is a partition of it. The connector's own instance, task -1 in Connect's
+protocol, is partition 0 of a topic that is called "connector:" and the connector's name. Workers run whatever
+they are given, so what members subscribe to does not count.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, cycle
+from typing import ClassVar, NamedTuple
+
+from assignors.group import Assignment, Group, Member, Topic
+from assignors.interface import RebalanceProtocol
+from assignors.partition_list import PartitionList
+from assignors.rules.group_spec import members_by_id
+from partitioning.errors import InvalidConfigError, InvalidGroupError
+from partitioning.java import utf16_key
+from partitioning.java.hash_codes import TaskId
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet
+from partitioning.topic_partition import TopicPartition
+
+CONNECTOR = "connector:"
+"""Prefix, before the connector's name, of the topic that stands for a connector's own instance."""
+
+INSTANCE = -1
+"""The task number that stands for the connector itself in Connect's protocol."""
+
+BACKOFF_FACTOR = 40
+"""By how much the pause between revocations grows (KAFKA-12495)."""
+
+
+class ConnectRound(NamedTuple):
+    """Decides what the leader of a Connect cluster answers in one rebalance.
+
+    >>> cluster = Group([Topic("connector:jdbc", 1), Topic("jdbc", 2)], [Member("w1", []), Member("w2", [])])
+    >>> answer = get_assignor("connect-incremental").assign_at(cluster, now_ms=1)
+    >>> answer.assignment["w1"], answer.revoked, answer.delay_ms
+    (PartitionList([('connector:jdbc', 0), ('jdbc', 0)]), {}, 0)
+
+    Attributes:
+        assignment: what each worker runs afterwards, its connectors first, then its tasks, in the order in
+            which it will report them. What runs nowhere is `unassigned`.
+        revoked: what each worker has to stop; those workers join again at once.
+        delay_ms: after which time the workers ask for another rebalance; 0: they do not.
+    """
+
+    assignment: Assignment
+    revoked: Mapping[str, PartitionList]
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectMemory:
+    """Remembers an `IncrementalCooperativeAssignor` between rebalances; a new leader knows nothing.
+
+    Attributes:
+        previous_assignment: what ran somewhere after the last round, or was lost and waits.
+        scheduled_rebalance_ms: when what is lost will be assigned; 0: nothing is scheduled.
+        delay_ms: the delay in the last answer; 0: none.
+        candidates: workers that came without anything while something was lost, in the order they came.
+        revoked_in_previous: whether the last round took something away to balance.
+        successive_revoking_rebalances: how many rounds in a row wanted to.
+    """
+
+    previous_assignment: frozenset[TaskId] = frozenset()
+    previous_revocation: frozenset[TaskId] = frozenset()
+    previous_generation: int = -1
+    previous_members: frozenset[str] = frozenset()
+    scheduled_rebalance_ms: int = 0
+    delay_ms: int = 0
+    candidates: tuple[str, ...] = ()
+    revoked_in_previous: bool = False
+    successive_revoking_rebalances: int = 0
+
+
+def assign_connect_eager(group: Group) -> Assignment:
+    """Return who runs what (`EagerAssignor.performTaskAssignment`): everything stops and starts again.
+
+    Connectors go to the workers in a circle, then the tasks go on in the same circle.
+    """
+    configured = _configured(group)
+    workers = cycle(sorted((member.id for member in group.members), key=utf16_key))
+    loads: dict[str, list[TaskId]] = {member.id: [] for member in group.members}
+    connectors = [unit for unit in configured if unit.number == INSTANCE]
+    tasks = [unit for unit in configured if unit.number != INSTANCE]
+    if loads:
+        for unit in (*connectors, *tasks):
+            loads[next(workers)].append(unit)
+    return _assignment(group, {worker: _as_sent(held) for worker, held in loads.items()})
+
+
+def assign_connect_incremental(
+    group: Group, memory: ConnectMemory, now_ms: int, max_delay_ms: int, generation: int
+) -> tuple[ConnectRound, ConnectMemory]:
+    """Decide one round of `IncrementalCooperativeAssignor.performTaskAssignment` (KIP-415).
+
+    The group's generation is the last one that the leader completed, `generation` that of this round; the
+    delay is `scheduled.rebalance.max.delay.ms`.
+    """
+    if not group.members:
+        return ConnectRound(_assignment(group, {}), {}, 0), replace(memory, previous_generation=generation)
+    return _Round(group, memory, now_ms, max_delay_ms, generation).run()
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A worker while things are given to it and taken from it (`WorkerLoad`)."""
+
+    id: str
+    connectors: dict[TaskId, None] = field(default_factory=dict)
+    tasks: dict[TaskId, None] = field(default_factory=dict)
+
+    def part(self, *, instances: bool) -> dict[TaskId, None]:
+        """Return its connectors, or its tasks."""
+        return self.connectors if instances else self.tasks
+
+    def run(self, what: Iterable[TaskId]) -> None:
+        for unit in what:
+            self.part(instances=unit.number == INSTANCE)[unit] = None
+
+    def stop(self, what: Collection[TaskId]) -> None:
+        for unit in what:
+            self.part(instances=unit.number == INSTANCE).pop(unit, None)
+
+    def all(self) -> list[TaskId]:
+        return [*self.connectors, *self.tasks]
+
+
+class _Round:
+    def __init__(
+        self, group: Group, memory: ConnectMemory, now_ms: int, max_delay_ms: int, generation: int
+    ) -> None:
+        self._group = group
+        self._now_ms = now_ms
+        self._max_delay_ms = max_delay_ms
+        self._generation = generation
+        self._last_completed = group.generation
+        self._memory = memory
+        self._configured = _configured(group)
+        # Quirk: wherever workers are not sorted, they come in the order of a HashMap of their ids.
+        members = members_by_id(group).values()
+        self._before = {member.id: _as_sent(_reported_tasks(member)) for member in members}
+        self._workers = [_Worker(name) for name in HashSet(self._before, capacity=DEFAULT_LENGTH)]
+        for worker in self._workers:
+            worker.run(self._before[worker.id])
+        self._revoked: dict[str, dict[TaskId, None]] = {worker.id: {} for worker in self._workers}
+
+    def run(self) -> tuple[ConnectRound, ConnectMemory]:
+        """Return the answer, and what the leader knows afterwards."""
+        memory = self._memory
+        active = {unit for held in self._before.values() for unit in held}
+
+        # 1. A leader whose last round did not reach itself does not trust what it knows (KAFKA-9848).
+        previous = memory.previous_assignment
+        if memory.previous_generation != self._last_completed:
+            previous = frozenset()
+
+        # 2. Where a worker still has what it was to stop, what runs now counts instead.
+        if memory.previous_revocation & active:
+            previous = frozenset(active)
+
+        # 3. What is gone, what runs twice, what is lost, what is new.
+        deleted = previous.difference(self._configured)
+        holders = Counter(chain.from_iterable(dict.fromkeys(held) for held in self._before.values()))
+        duplicated = {unit for unit, count in holders.items() if count > 1}
+        lost = [unit for unit in self._configured if unit in previous and unit not in active]
+        created = [unit for unit in self._configured if unit not in previous and unit not in active]
+
+        # 4. Stop what is gone, and what runs twice everywhere.
+        for unwanted in (deleted, duplicated):
+            for worker in self._workers:
+                self._revoke(worker, _in_hash_set_order(worker.all(), unwanted))
+        for worker in self._workers:
+            worker.stop(self._revoked[worker.id])
+
+        # 5. Decide whether what is lost is assigned now or waits for its worker.
+        to_reassign = self._handle_lost_assignments(lost)
+
+        # 6. Take from workers with too much, unless a delay is running.
+        if self._memory.delay_ms == 0:
+            self._balance()
+        else:
+            self._memory = replace(self._memory, revoked_in_previous=False)
+
+        # 7. Give what is new, then what is lost, to the workers with least.
+        to_assign = [*created, *to_reassign]
+        _fill(self._workers, to_assign, instances=True)
+        _fill(self._workers, to_assign, instances=False)
+        return self._answer(lost)
+
+    def _revoke(self, worker: _Worker, what: Iterable[TaskId]) -> None:
+        self._revoked[worker.id].update(dict.fromkeys(what))
+
+    def _handle_lost_assignments(self, lost: list[TaskId]) -> list[TaskId]:
+        """Step 5 (`handleLostAssignments`): what of the lost is assigned as if it was new."""
+        memory = self._memory
+        if not lost and not memory.revoked_in_previous:
+            self._reset_delay()
+            return []
+        scheduled_ms = memory.scheduled_rebalance_ms
+        is_complete = memory.previous_members <= self._before.keys()
+        if (scheduled_ms <= 0 and is_complete) or self._max_delay_ms == 0:
+            # Nobody left, so a worker did not get its last answer; or nothing is ever to wait (KAFKA-15693).
+            # Quirk: the delay of the last answer stays.
+            return lost
+        if 0 < scheduled_ms <= self._now_ms:
+            by_id = {worker.id: worker for worker in self._workers}
+            candidates = [by_id[name] for name in memory.candidates if name in by_id]
+            if candidates:
+                for is_instance in (True, False):
+                    some = [unit for unit in lost if (unit.number == INSTANCE) is is_instance]
+                    for unit, worker in zip(some, cycle(candidates), strict=False):
+                        worker.run([unit])
+            self._reset_delay()
+            self._memory = replace(self._memory, revoked_in_previous=False)
+            return [] if candidates else lost
+        empty = HashSet([worker.id for worker in self._workers if not worker.all()], capacity=DEFAULT_LENGTH)
+        delay_ms = self._max_delay_ms
+        if self._now_ms < scheduled_ms:
+            delay_ms = min(scheduled_ms - self._now_ms, self._max_delay_ms)
+        self._memory = replace(
+            memory,
+            candidates=tuple(dict.fromkeys([*memory.candidates, *empty])),
+            delay_ms=delay_ms,
+            scheduled_rebalance_ms=self._now_ms + delay_ms,
+        )
+        return []
+
+    def _reset_delay(self) -> None:
+        self._memory = replace(self._memory, candidates=(), scheduled_rebalance_ms=0, delay_ms=0)
+
+    def _balance(self) -> None:
+        """Step 6 (`performLoadBalancingRevocations`): never in two rounds in a row without a pause."""
+        revocations = self._load_balancing_revocations()
+        memory = self._memory
+        if revocations and memory.revoked_in_previous:
+            rounds = memory.successive_revoking_rebalances + 1
+            delay_ms = _backoff_ms(rounds, self._max_delay_ms)
+            memory = replace(memory, successive_revoking_rebalances=rounds, delay_ms=delay_ms)
+            if delay_ms:
+                self._memory = replace(memory, scheduled_rebalance_ms=self._now_ms + delay_ms)
+                return
+        elif revocations:
+            memory = replace(memory, revoked_in_previous=True)
+        elif memory.revoked_in_previous:
+            memory = replace(memory, revoked_in_previous=False, successive_revoking_rebalances=0)
+        self._memory = memory
+        for worker, some in revocations:
+            self._revoke(worker, some)
+            worker.stop(some)
+
+    def _load_balancing_revocations(self) -> list[tuple[_Worker, list[TaskId]]]:
+        if not self._configured or not any(worker.all() for worker in self._workers):
+            return []
+        instances = sum(unit.number == INSTANCE for unit in self._configured)
+        return [
+            *_too_much(self._workers, instances, instances=True),
+            *_too_much(self._workers, len(self._configured) - instances, instances=False),
+        ]
+
+    def _answer(self, lost: list[TaskId]) -> tuple[ConnectRound, ConnectMemory]:
+        """Return the answer (`fillAssignments`), and what is remembered (`computePreviousAssignment`)."""
+        revoked = {unit for some in self._revoked.values() for unit in some}
+        running = {unit for worker in self._workers for unit in worker.all()}
+        memory = replace(
+            self._memory,
+            previous_assignment=frozenset(running - revoked).union(lost),
+            previous_revocation=frozenset(revoked),
+            previous_generation=self._generation,
+            previous_members=frozenset(self._before),
+        )
+        lists = {}
+        members = {member.id: member for member in self._group.members}
+        for worker in self._workers:
+            stopped, before = self._revoked[worker.id], set(self._before[worker.id])
+            started = [unit for unit in worker.all() if unit not in before]
+            kept = [task for task in _reported_tasks(members[worker.id]) if task not in stopped]
+            lists[worker.id] = _connectors_first([*_as_sent(started), *kept])
+        stops = {
+            worker: PartitionList.of(map(_partition, _as_sent(some, sort_instances=False)))
+            for worker, some in self._revoked.items()
+            if some
+        }
+        return ConnectRound(_assignment(self._group, lists), stops, memory.delay_ms), memory
+
+
+def _configured(group: Group) -> list[TaskId]:
+    """Return every connector and task there is to run.
+
+    Connectors by name, then tasks by connector and number.
+    """
+    names = sorted(
+        (topic.name for topic in group.topics if not topic.name.startswith(CONNECTOR)), key=utf16_key
+    )
+    count = {topic.name: topic.partitions for topic in group.topics}
+    for topic in group.topics:
+        if topic.name.startswith(CONNECTOR) and (
+            topic.name[len(CONNECTOR) :] not in count or topic.partitions != 1
+        ):
+            raise InvalidGroupError(
+                f"topic {topic.name!r} represents a connector itself: give it 1 partition, and a topic "
+                "of the connector's own name whose partitions are its tasks"
+            )
+    instances = [TaskId(name, INSTANCE) for name in names]
+    return [*instances, *(TaskId(name, number) for name in names for number in range(count[name]))]
+
+
+def _reported_tasks(member: Member) -> list[TaskId]:
+    """Return what a worker runs, in the order in which it knows it."""
+    return _connectors_first(
+        TaskId(topic[len(CONNECTOR) :], INSTANCE) if topic.startswith(CONNECTOR) else TaskId(topic, number)
+        for topic, number in PartitionList.of(member.owned).as_assigned
+    )
+
+
+def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
+    return sorted(held, key=lambda unit: unit.number != INSTANCE)
+
+
+def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[TaskId]:
+    """Return what a worker runs, as in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
+
+    Quirk: connectors come in the order of a HashSet, and bring their tasks with them.
+    """
+    instances = [unit.group for unit in held if unit.number == INSTANCE]
+    by_connector: dict[str, list[TaskId]] = {
+        name: [] for name in (HashSet(instances) if sort_instances else instances)
+    }
+    for unit in held:
+        if unit.number != INSTANCE:
+            by_connector.setdefault(unit.group, []).append(unit)
+    named = set(instances)
+    return [
+        *(TaskId(name, INSTANCE) for name in by_connector if name in named),
+        *chain.from_iterable(by_connector.values()),
+    ]
+
+
+def _in_hash_set_order(held: Sequence[TaskId], some: Collection[TaskId]) -> list[TaskId]:
+    """Return those of `some` that a worker has (`intersection`).
+
+    Connectors and tasks through a HashSet each.
+    """
+    if not any(unit in some for unit in held):
+        return []
+    instances = HashSet([unit.group for unit in held if unit.number == INSTANCE])
+    tasks = HashSet([unit for unit in held if unit.number != INSTANCE])
+    ordered = [*(TaskId(name, INSTANCE) for name in instances), *tasks]
+    return [unit for unit in ordered if unit in some]
+
+
+def _too_much(workers: list[_Worker], total: int, *, instances: bool) -> list[tuple[_Worker, list[TaskId]]]:
+    """Return what workers have above their share (`loadBalancingRevocations`).
+
+    The first of their collection.
+    """
+    least, extras = divmod(total, len(workers))
+    sizes = [len(worker.part(instances=instances)) for worker in workers]
+    if sizes.count(least + 1) == extras and sizes.count(least) + extras == len(workers):
+        return []
+    surplus = []
+    for worker, size in zip(workers, sizes, strict=True):
+        if size <= least:
+            continue
+        share = least
+        if extras > 0:
+            extras -= 1
+            share = least + 1
+        if size > share:
+            surplus.append((worker, [*worker.part(instances=instances)][: size - share]))
+    return surplus
+
+
+def _fill(workers: list[_Worker], what: Iterable[TaskId], *, instances: bool) -> None:
+    """Gives connectors or tasks to the least loaded (`assignConnectors`, `assignTasks`).
+
+    Quirk: workers are sorted once; each turn serves all up to the first that has more than the first worker.
+    """
+    workers.sort(key=lambda worker: (len(worker.part(instances=instances)), utf16_key(worker.id)))
+    left = iter([unit for unit in what if (unit.number == INSTANCE) is instances])
+    parts = [worker.part(instances=instances) for worker in workers]
+    while True:
+        first_load = len(parts[0])
+        more = (row for row, part in enumerate(parts) if len(part) > first_load)
+        for part in parts[: next(more, len(parts))]:
+            unit = next(left, None)
+            if unit is None:
+                return
+            part[unit] = None
+
+
+def _backoff_ms(attempts: int, max_delay_ms: int) -> int:
+    """`ExponentialBackoff(1, 40, maxDelay, 0)`: 40 ms, 1.6 s, 64 s, then the greatest delay."""
+    if max_delay_ms == 0:
+        return 0
+    most = math.log(max_delay_ms) / math.log(BACKOFF_FACTOR) if max_delay_ms > 1 else 0.0
+    return min(int(BACKOFF_FACTOR ** min(float(attempts), most)), max_delay_ms)
+
+
+def _partition(task: TaskId) -> TopicPartition:
+    return TopicPartition(CONNECTOR + task.group, 0) if task.number == INSTANCE else TopicPartition(*task)
+
+
+def _assignment(group: Group, lists: Mapping[str, Iterable[TaskId]]) -> Assignment:
+    """Return an answer in which everything configured can be seen, also what runs nowhere."""
+    names = [topic.name for topic in group.topics]
+    connectors = [name for name in names if not name.startswith(CONNECTOR)]
+    missing = [CONNECTOR + name for name in connectors if CONNECTOR + name not in set(names)]
+    topics = [*group.topics, *(Topic(name, 1) for name in missing)]
+    members = [replace(member, topics=[topic.name for topic in topics]) for member in group.members]
+    return Assignment.for_group(
+        Group(topics, members), {worker: map(_partition, held) for worker, held in lists.items()}
+    )
+
+
+class ConnectEagerAssignor:
+    """Kafka Connect's `connect.protocol=eager`: connectors, then tasks, in one circle over the workers.
+
+    A connector is a topic, a task a partition of it; the connector itself is partition 0 of a topic
+    "connector:" and its name. Workers take whatever they are given, whatever `Member.topics` says.
+    """
+
+    name: ClassVar[str] = "connect-eager"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+
+    def assign(self, group: Group) -> Assignment:
+        """Decide who runs what, in each worker's order.
+
+        InvalidGroupError for "connector:..." of no connector.
+        """
+        return assign_connect_eager(group)
+
+
+class ConnectIncrementalAssignor:
+    """Kafka Connect's default: moves little, and lets the tasks of a lost worker wait for it (KIP-415).
+
+    Topics are as for "connect-eager"; `Member.owned` is what a worker runs.
+
+    Args:
+        max_delay_ms: `scheduled.rebalance.max.delay.ms`.
+
+    Raises:
+        InvalidConfigError: it is below 0.
+    """
+
+    name: ClassVar[str] = "connect-incremental"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+
+    def __init__(self, max_delay_ms: int = 300_000) -> None:
+        if max_delay_ms < 0:
+            raise InvalidConfigError(f"max_delay_ms is {max_delay_ms}; give 0 or more milliseconds")
+        self._max_delay_ms = max_delay_ms
+        self._memory = ConnectMemory()
+        self._now_ms = 1
+
+    def assign(self, group: Group) -> Assignment:
+        """Decide who runs what after the next round, which comes when the delay of the last one is over.
+
+        Raises:
+            InvalidGroupError: a topic "connector:..." that stands for no connector.
+        """
+        return self.assign_at(group, self._now_ms + self._memory.delay_ms).assignment
+
+    def assign_at(self, group: Group, now_ms: int, generation: int | None = None) -> ConnectRound:
+        """Decide one round at a time of the leader's clock: what is revoked, and how long what is lost waits.
+
+        Args:
+            group: its generation is the last one that the leader completed, as `Group.next` has it.
+            now_ms: the leader's clock, above 0.
+            generation: the generation of this round; None: the one after the group's.
+
+        Raises:
+            InvalidGroupError: a topic "connector:..." that stands for no connector.
+        """
+        generation = group.generation + 1 if generation is None else generation
+        self._now_ms = now_ms
+        answer, self._memory = assign_connect_incremental(
+            group, self._memory, now_ms, self._max_delay_ms, generation
+        )
+        return answer

@@ -1,0 +1,276 @@
+"""Explains why a partition has its owner, or has none yet, by the steps of the decision itself."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from assignors.group import Assignment, Group
+from assignors.interface import Assignor, Reason, RecordingAssignor, Step
+from assignors.registry import get_assignor
+from partitioning.kit.packages import read_toml
+from partitioning.plug_ins import call_plug_in
+from partitioning.topic_partition import TopicPartition
+
+
+def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> tuple[Group, Assignment]:
+    """Return the group at its last rebalance, and the answer to it, after which no partition is held back."""
+    assignment = decide(group)
+    for _ in range(follow_ups):
+        if not assignment.transferring:
+            break
+        group = group.next(assignment)
+        assignment = decide(group)
+    return group, assignment
+
+
+_TEXTS: dict[str, dict[str, str]] = read_toml(__package__, "explanation.toml")
+_LOST, _PLACED = (
+    {Reason[name.upper()]: text for name, text in _TEXTS[kind].items()} for kind in ("lost", "placed")
+)
+"""Steps that take a partition from a member, and steps that give it to one, in words."""
+
+_FREED = _LOST.keys() - {Reason.OUTDATED}
+"""Steps that make a partition free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Explains why a partition is where it is; its text says so in a sentence.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> why = explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range")
+    >>> why.owner, why.reason.value, why.share
+    ('b', 'range', (2,))
+
+    Attributes:
+        partition: which partition.
+        reason: the last step that gave it to its owner.
+        owner: who has it now, or will have it in the next round if it is held back; None for nobody.
+        previous: who had it before, as the assignor sees it; None for nobody, and for several at once.
+        size: how many partitions the owner has in this assignment.
+        share: the numbers of partitions that are a fair share; None if subscriptions differ, so that there
+            is no such share.
+        steps: all that was done with it, in order. Where the reason is `NOT_TOLD`, what a fresh leader would
+            do, which is something else; empty if the assignor tells nothing.
+    """
+
+    partition: TopicPartition
+    reason: Reason
+    owner: str | None
+    previous: str | None
+    size: int
+    share: tuple[int, ...] | None
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def cause(self) -> Reason:
+        """The reason that set the partition in motion: why another member lost it, else `reason`."""
+        if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
+            return self.reason
+        freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
+        return next((step.reason for step in freed), self.reason)
+
+    def __str__(self) -> str:
+        if self.reason is Reason.NOBODY:
+            return f"nobody subscribes to {self.partition}, or it does not exist"
+        sentence = self._no_step_sentence() if self.reason is Reason.NOT_TOLD else self._sentence()
+        if self.owner is None:
+            return sentence
+        share = "" if self.share is None else f" of a share of {' or '.join(map(str, self.share))}"
+        return f"{sentence} ({self.owner!r} has {self.size}{share})"
+
+    def _no_step_sentence(self) -> str:
+        outcome = f"{self.partition} is given to {'nobody' if self.owner is None else repr(self.owner)}"
+        if self.steps:
+            return f"{outcome}, which is not what a fresh leader decides for this group"
+        return f"{outcome}, and the assignor does not tell why"
+
+    def _sentence(self) -> str:
+        returns = self.previous == self.owner
+        holder = self._holder()
+        placed = _PLACED[self.reason].format(
+            partition=self.partition,
+            owner=repr(self.owner),
+            goes="returns" if returns else "goes",
+            moves="returns" if returns else "moves",
+            few="the fewest" if self.share is None else "too few",
+            holder="the member that had it" if holder is None else repr(holder),
+            claimants=self._claimants(),
+        )
+        if self.reason is Reason.HELD_BACK:
+            return placed
+        lost = [_LOST[step.reason].format(member=repr(step.member)) for step in self._losses()]
+        return "; ".join(dict.fromkeys([placed, *lost]))
+
+    def _losses(self) -> list[Step]:
+        """Return the steps that took it from a member, if it did not return there in the end.
+
+        These are contests that a claim of a later generation won, and an earlier claim of its owner.
+        """
+        won = self.previous is not None
+        void = {(Reason.OUTDATED, self.owner)}
+        return [
+            step
+            for step in self.steps
+            if step.reason in _LOST and step not in void and not (won and step.reason is Reason.CONTESTED)
+        ]
+
+    def _holder(self) -> str | None:
+        """Return who had it when its owner got it."""
+        before = [step.member for step in self.steps if step.reason in _PLACED and step.member != self.owner]
+        return before[-1] if before else None
+
+    def _claimants(self) -> str:
+        """Return who has to give it up before its owner gets it."""
+        if any(step.reason is Reason.CONTESTED for step in self.steps):
+            return "everybody who claims it"
+        claims = {Reason.KEPT, *_FREED}
+        members = [step.member for step in self.steps if step.reason in claims and step.member != self.owner]
+        return " and ".join(map(repr, dict.fromkeys(members))) or "the member that has it"
+
+
+def explain(
+    group: Group,
+    assignment: Assignment,
+    partition: TopicPartition | tuple[str, int],
+    *,
+    assignor: str | Assignor,
+) -> Explanation:
+    """Explain why a partition is where it is; to ask about many partitions use an `Explainer`.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> print(explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range"))
+    orders-3 lies in the range of its topic that goes to 'b' ('b' has 2 of a share of 2)
+
+    Raises:
+        UnknownStrategyError: no assignor of that name.
+        AssignorError: the assignor cannot assign this group.
+    """
+    return Explainer(group, assignment, assignor=assignor).explain(partition)
+
+
+class Explainer:
+    """Explains one assignment: the assignor decides once more, telling its steps, when first asked.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> explainer = Explainer(group, get_assignor("range").assign(group), assignor="range")
+    >>> [explainer.explain(("orders", number)).owner for number in range(4)]
+    ['a', 'a', 'b', 'b']
+
+    Args:
+        group: the group it was made for.
+        assignment: what the assignor gave.
+        assignor: who decides once more: a name, which stands for a fresh leader, or an assignor.
+        follow_ups: the most rebalances that may follow the first before the group has this assignment, each
+            because the one before it held partitions back.
+    """
+
+    def __init__(
+        self, group: Group, assignment: Assignment, *, assignor: str | Assignor, follow_ups: int = 0
+    ) -> None:
+        self._group = group
+        self._assignment = assignment
+        self._assignor = assignor
+        self._follow_ups = follow_ups
+
+    def explain(self, partition: TopicPartition | tuple[str, int]) -> Explanation:
+        """Explain why a partition is where it is.
+
+        Raises:
+            UnknownStrategyError: no assignor of that name.
+            AssignorError: the assignor cannot assign this group.
+        """
+        partition = TopicPartition(*partition)
+        owner = self._assignment.owner_of(partition)
+        receiver = self._assignment.transferring.get(partition)
+        if owner is None and receiver is None and not self._is_subscribed(partition):
+            return Explanation(partition, Reason.NOBODY, None, None, 0, None)
+        if self._decision is None:
+            return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, ())
+        decided, steps_of = self._decision
+        steps = tuple(steps_of.get(partition, ()))
+        fresh_receiver = decided.transferring.get(partition)
+        # Lists read back from a live group do not say who waits for what.
+        if decided.owner_of(partition) != owner or receiver not in {None, fresh_receiver}:
+            return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, steps)
+        owner = fresh_receiver or owner
+        placed = [step.reason for step in steps if step.reason in _PLACED and step.member == owner]
+        if not placed or (placed[-1] is Reason.HELD_BACK) != (fresh_receiver is not None):
+            return self._explanation(partition, Reason.NOT_TOLD, owner, ())
+        return self._explanation(partition, placed[-1], owner, steps)
+
+    def _explanation(
+        self, partition: TopicPartition, reason: Reason, owner: str | None, steps: tuple[Step, ...]
+    ) -> Explanation:
+        size = 0 if owner is None else len(self._assignment.get(owner, ()))
+        return Explanation(partition, reason, owner, _previous(steps), size, self._share, steps)
+
+    @cached_property
+    def _decision(self) -> tuple[Assignment, dict[TopicPartition, list[Step]]] | None:
+        """The assignor's answer and the steps that it recorded; None if it does not record."""
+        leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
+        if not isinstance(leader, RecordingAssignor):
+            return None
+        steps_of: dict[TopicPartition, list[Step]] = {}
+
+        def decide(group: Group) -> Assignment:
+            recorded: defaultdict[TopicPartition, list[Step]] = defaultdict(list)
+
+            def record(partition: TopicPartition, reason: Reason, member: str) -> None:
+                recorded[partition].append(Step(reason, member))
+
+            assignment = call_plug_in(f"assignor {leader.name!r}", leader.assign_recorded, group, record)
+            for partition, steps in recorded.items():
+                before = steps_of.get(partition)
+                steps_of[partition] = steps if before is None else _continued(before, steps)
+            return assignment
+
+        _, assignment = settle(decide, self._group, self._follow_ups)
+        return assignment, steps_of
+
+    def _is_subscribed(self, partition: TopicPartition) -> bool:
+        return 0 <= partition.partition < self._counts.get(partition.topic, 0)
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        """Topic -> number of partitions, for each topic with a subscriber."""
+        subscribed = {topic for member in self._group.members for topic in member.topics}
+        return {topic.name: topic.partitions for topic in self._group.topics if topic.name in subscribed}
+
+    @cached_property
+    def _share(self) -> tuple[int, ...] | None:
+        members = self._group.members
+        if not members:
+            return None
+        topics = set(members[0].topics)
+        if any(set(member.topics) != topics for member in members):
+            return None
+        least, extras = divmod(sum(self._counts.values()), len(members))
+        return (least, least + 1) if extras else (least,)
+
+
+def _continued(before: list[Step], after: list[Step]) -> list[Step]:
+    """Return the steps of two rounds as one story.
+
+    A round that leaves a partition with its member, or hands it over as promised, adds nothing; what went
+    before is what brought it there.
+    """
+    moved = [step for step in before if step.reason is not Reason.HELD_BACK]
+    as_promised = _last_placed(before) == _last_placed(after) and after[-1].reason is not Reason.HELD_BACK
+    return moved if as_promised else moved + after
+
+
+def _last_placed(steps: Sequence[Step]) -> str | None:
+    return next((step.member for step in reversed(steps) if step.reason in _PLACED), None)
+
+
+def _previous(steps: Sequence[Step]) -> str | None:
+    """Return the member whose claim counted; a claim that follows a contest won it."""
+    previous = None
+    for reason, member in steps:
+        if reason is Reason.CONTESTED:
+            previous = None
+        elif previous is None and (reason is Reason.KEPT or reason in _FREED):
+            previous = member
+    return previous

@@ -1,0 +1,1 @@
+"""Streams groups (KIP-1071), and Kafka Streams in classic groups: which member runs which task."""

@@ -1,0 +1,144 @@
+"""Kafka Streams applications in classic groups, as the strategies of kafka-streams 4.3.1 see them."""
+
+import re
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from assignors.partition_list import PartitionList
+from assignors.streams.sticky import StreamsGroup, members_in_turn
+from partitioning.errors import InvalidGroupError
+from partitioning.java.hash_codes import rank, spread_hash
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet, HashTable
+from partitioning.topic_partition import TopicPartition
+
+RUNNING = -2
+"""The offset sum of a task that runs: `Task.LATEST_OFFSET`."""
+_NUMBER = "0|[1-9][0-9]{0,8}"
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+class ProcessAssignment(NamedTuple):
+    """Says which process runs, stands by for, or warms up which tasks, in order.
+
+    >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
+    >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
+    >>> answer: ProcessAssignment = StreamsHighAvailabilityAssignor().assign(application)
+    >>> answer.active[process], answer.probing_rebalance
+    (PartitionList([('0', 0), ('0', 1)]), False)
+    """
+
+    active: Mapping[str, PartitionList]
+    standby: Mapping[str, PartitionList]
+    probing_rebalance: bool
+    """True if the group rebalances again after `probing.rebalance.interval.ms`, to move more."""
+
+
+@dataclass(slots=True)
+class Process:
+    """A process and its tasks (`ClientState`)."""
+
+    id: uuid.UUID
+    tags: Mapping[str, str]
+    racks: list[str | None] = field(default_factory=list)
+    """Of each thread, in the order in which the leader meets them."""
+    active: set[int] = field(default_factory=set)
+    standby: set[int] = field(default_factory=set)
+    offsets: dict[int, int] = field(default_factory=dict)
+    """By task, `RUNNING` where it runs, what its members report."""
+
+    @property
+    def threads(self) -> int:
+        """The number of its members."""
+        return len(self.racks)
+
+    def load(self, more: int = 0) -> float:
+        """Return tasks per thread, with so many more."""
+        return (len(self.active) + len(self.standby) + more) / self.threads
+
+    def has(self, task: int) -> bool:
+        """Return whether it runs the task or stands by for it."""
+        return task in self.active or task in self.standby
+
+    def should_give_to(self, other: "Process") -> bool:
+        """Return whether a task less here and one more there makes loads more even."""
+        skew = self.load() - other.load()
+        return skew > 0 and 0 <= self.load(-1) - other.load(1) < skew
+
+
+class Application:
+    """Tasks and processes are numbers here, in Java's order of both.
+
+    Raises:
+        InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs.
+    """
+
+    def __init__(self, group: StreamsGroup) -> None:
+        for subtopology in group.subtopologies:
+            if not re.fullmatch(_NUMBER, subtopology.id):
+                raise InvalidGroupError(f"subtopology {subtopology.id!r}: give a number, such as '0'")
+        for member in group.members:
+            if not re.fullmatch(_UUID, member.process_id):
+                raise InvalidGroupError(f"process {member.process_id!r}: give a UUID in small letters")
+        self.subtopologies = sorted(group.subtopologies, key=lambda subtopology: int(subtopology.id))
+        self.tasks = [
+            TopicPartition(subtopology.id, number)
+            for subtopology in self.subtopologies
+            for number in range(subtopology.tasks)
+        ]
+        numbers = {task: number for number, task in enumerate(self.tasks)}
+        stateful = {subtopology.id for subtopology in self.subtopologies if subtopology.stateful}
+        self.stateful = {task: number for task, number in numbers.items() if task.topic in stateful}
+        self.stateless = [number for task, number in numbers.items() if task.topic not in stateful]
+        in_turn: dict[uuid.UUID, Process] = {}
+        for member in members_in_turn(group.members).values():
+            key = uuid.UUID(member.process_id)
+            process = in_turn.setdefault(key, Process(key, member.tags))
+            process.racks.append(member.rack or None)
+            offsets = {**member.offsets, **dict.fromkeys(member.active, RUNNING)}
+            # Quirk: of two members that report a task the later one counts.
+            process.offsets |= {numbers[task]: offsets[task] for task in offsets.keys() & numbers.keys()}
+        self.processes = sorted(in_turn.values(), key=lambda process: rank(process.id))
+        places = {process.id: place for place, process in enumerate(self.processes)}
+        self.in_turn = tuple(places[key] for key in in_turn)
+        """The places of processes in the order in which the leader meets them."""
+
+    def task_set(self, tasks: Iterable[int], capacity: int = DEFAULT_LENGTH) -> HashTable[int]:
+        """Return these in a HashSet, or as the keys of a HashMap."""
+        # `TaskId.hashCode` is that of two integers and null.
+        codes = [31 * (31 * (31 + int(task.topic)) + task.partition) for task in self.tasks]
+        table: HashTable[int] = HashTable(
+            capacity, lambda task: spread_hash(codes[task]), lambda task: (task,)
+        )
+        for task in tasks:
+            table.add(task)
+        return table
+
+    def answer(self, *, probing_rebalance: bool = False) -> ProcessAssignment:
+        """Return what the processes have now."""
+        return ProcessAssignment(
+            {str(process.id): self._list_of(process.active) for process in self.processes},
+            {str(process.id): self._list_of(process.standby) for process in self.processes},
+            probing_rebalance=probing_rebalance,
+        )
+
+    def _list_of(self, tasks: Collection[int]) -> PartitionList:
+        return PartitionList.of([self.tasks[task] for task in sorted(tasks)])
+
+
+def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
+    """Return the order of a HashMap or HashSet that some processes were put into, one after the other."""
+
+    @lru_cache(maxsize=1 << 12)
+    def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> tuple[int, ...]:
+        place_of = {processes[place].id: place for place in some}
+        return tuple(place_of[process] for process in HashSet(place_of, capacity=capacity))
+
+    return order_of
+
+
+def name_of(task: TopicPartition) -> str:
+    """As Kafka Streams writes it, such as "0_3"."""
+    return f"{task.topic}_{task.partition}"

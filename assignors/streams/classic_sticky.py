@@ -1,0 +1,206 @@
+"""Kafka Streams' other strategy in classic groups: `assignors.StickyTaskAssignor` of kafka-streams 4.3.1.
+
+`task.assignor.class` names it. It does not see how much state a process has, only whether it has some.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from assignors.streams.application import RUNNING, ProcessAssignment, hash_order
+from assignors.streams.racks import STATELESS, Costs, RackAwareApplication, RackAwareAssignor
+from assignors.streams.sticky import StreamsGroup
+from partitioning.errors import AssignorError, InvalidGroupError
+from partitioning.java import hash_set_capacity
+from partitioning.java.hash_map import DEFAULT_LENGTH, HashSet, HashTable
+from partitioning.topic_partition import TopicPartition
+
+
+class StreamsClassicStickyAssignor(RackAwareAssignor):
+    """A Kafka Streams application's `StickyTaskAssignor`: tasks stay where they run or have state.
+
+    Offsets do not count, only whether a process reports one; nor do tags. Racks count as `RackAwareAssignor`
+    says; quirk: only if both costs are configured.
+
+    >>> process = "9e3c9a52-7f0e-4d3b-8a52-0f6a1c5f2b11"
+    >>> application = StreamsGroup([Subtopology("0", 2)], [StreamsMember("a", process)])
+    >>> StreamsClassicStickyAssignor().assign(application).active[process]
+    PartitionList([('0', 0), ('0', 1)])
+    """
+
+    name: ClassVar[str] = "streams-classic-sticky"
+
+    def assign(
+        self, group: StreamsGroup, *, standby_order: Sequence[TopicPartition] | None = None
+    ) -> ProcessAssignment:
+        """Decide who gets which tasks; every process is in both maps, in the order of their ids.
+
+        A process has the offsets and active tasks of all its members, which are its threads. Tasks that the
+        application does not have are passed over.
+
+        Args:
+            group: the application, of which `end_offsets` do not count.
+            standby_order: all stateful tasks in the order in which they get standby tasks. Java's is that of
+                `System.identityHashCode`, which every run of a JVM has anew: without it an answer is one
+                that a JVM may give.
+
+        Raises:
+            AssignorError: no members, or so many tasks that their pairs overflow, where the JVM throws.
+            InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs; an order of other
+                tasks; racks count, but not all topics are given.
+        """
+        plan = _Plan(group, self._strategy, self._costs)
+        plan.assign_active()
+        plan.exchange_active()
+        if group.standby_replicas:
+            order = plan.stateful if standby_order is None else standby_order
+            if len(order) != len(plan.stateful) or plan.stateful.keys() != set(order):
+                raise InvalidGroupError(
+                    f"standby_order: give each of the {len(plan.stateful)} stateful tasks once"
+                )
+            plan.assign_standby(group.standby_replicas, order)
+            plan.exchange_standby()
+        return plan.answer()
+
+
+class _Plan(RackAwareApplication):
+    def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
+        super().__init__(group, strategy, costs)
+        count = len(self.tasks)
+        # The size of a HashSet of all pairs, a 32-bit integer.
+        if count * (count - 1) & 1 << 31:
+            raise AssignorError(
+                f"there are more pairs of {count:,} tasks than Java counts",
+                jvm_exception="IllegalArgumentException",
+            )
+        if not group.members:
+            raise AssignorError("the group has no members", jvm_exception="ArithmeticException")
+        self._order = hash_order(self.processes)
+        self._loads = [0.0] * len(self.processes)
+        self._holders: list[list[int]] = [[] for _ in self.tasks]
+        # Processes are put into one HashMap after the other.
+        self.order = self._order(self._order(self.in_turn))
+        self._before: list[set[int]] = []
+        owned = {(member.process_id, task) for member in group.members for task in member.active}
+        self._previous_active: dict[int, int] = {}
+        previous_state: dict[int, list[int]] = defaultdict(list)
+        for process in self.order:
+            client = self.processes[process]
+            for task, offset in sorted(client.offsets.items()):
+                if offset == RUNNING or (str(client.id), self.tasks[task]) in owned:
+                    # Quirk: of two processes that run a task the later one counts.
+                    self._previous_active[task] = process
+                else:
+                    previous_state[task].append(process)
+        self._previous_state = {task: self._order(tuple(some)) for task, some in previous_state.items()}
+
+    def assign_active(self) -> None:
+        per_thread = len(self.tasks) // sum(process.threads for process in self.processes)
+        # 1. A task goes back to the process that ran it, as long as that has no more than its share.
+        unassigned = self._all_tasks()
+        for task in self.task_set(self._previous_active):
+            if self._give_if_room(task, [self._previous_active[task]], per_thread):
+                unassigned.discard(task)
+
+        # 2. Then to one that has state of it, within its share too.
+        rest = [
+            task
+            for task in unassigned
+            if not self._give_if_room(task, self._previous_state.get(task, ()), per_thread)
+        ]
+
+        # 3. The others go where they were, or have state, if that is not loaded more than others.
+        everybody = self._order(self.order)
+        for task in sorted(rest):
+            self._give(task, self._best(task, everybody))
+
+    def exchange_active(self) -> None:
+        """Stateful tasks, then stateless ones; changelogs count here too."""
+        self._before = [set(process.active) for process in self.processes]
+        crossings = self.crossings(
+            lambda subtopology: (*subtopology.source_topics, *subtopology.changelog_topics)
+        )
+        self.exchange_tasks(list(self.stateful.values()), crossings, self.costs)
+        self.exchange_tasks(self.stateless, crossings, STATELESS)
+        for process, client in enumerate(self.processes):
+            for task in client.active:
+                self._holders[task] = [process]
+
+    def exchange_standby(self) -> None:
+        """Return True whatever the tags are: Kafka Streams compares a process's tags with themselves."""
+        crossings = self.crossings(lambda subtopology: subtopology.changelog_topics)
+        self.exchange_standby_tasks(self.strategy, crossings)
+
+    def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
+        """4. Standby tasks as active ones in step 3, among the processes without the task."""
+        for task in map(self.stateful.__getitem__, order):
+            for _ in range(replicas):
+                others = tuple(process for process in self.order if process not in self._holders[task])
+                if not others:
+                    break
+                self._give(task, self._best(task, self._order(others)), is_standby=True)
+
+    def _all_tasks(self) -> HashTable[int]:
+        """Return all tasks as a HashSet, whose order follows from that of the maps before it."""
+        # A subtopology is where an integer would be that is its hash code.
+        codes = [31 * (31 + int(task.topic)) for task in self.tasks]
+        place_of = {code: place for place, code in enumerate(HashSet(codes, capacity=DEFAULT_LENGTH))}
+        tasks = sorted(range(len(codes)), key=lambda task: place_of[codes[task]])
+        mapped = self.task_set(self.task_set(tasks))
+        return self.task_set(mapped, hash_set_capacity(len(mapped)))
+
+    def _give_if_room(self, task: int, processes: Iterable[int], per_thread: int) -> bool:
+        for process in processes:
+            client = self.processes[process]
+            if len(client.active) < client.threads * per_thread:
+                self._give(task, process)
+                return True
+        return False
+
+    def _give(self, task: int, process: int, *, is_standby: bool = False) -> None:
+        client = self.processes[process]
+        (client.standby if is_standby else client.active).add(task)
+        self._holders[task].append(process)
+        self._loads[process] = client.load()
+
+    def _best(self, task: int, candidates: Sequence[int]) -> int:
+        """Among all processes without the task (`findBestClientForTask`)."""
+        holders = self._holders[task]
+        previous = self._previous_state.get(task, ())
+        copied = self._order(previous, hash_set_capacity(len(previous)))
+        with_state = self._least_loaded(task, [process for process in copied if process not in holders])
+        for process in (self._previous_active.get(task), with_state):
+            if process is None or process in holders:
+                continue
+            load = self._loads[process]
+            if load < 1 or min(self._loads) == load:
+                return process
+        best = self._least_loaded(task, candidates)
+        assert best is not None
+        return best
+
+    def _least_loaded(self, task: int, processes: Sequence[int]) -> int | None:
+        """Return the first one if it has nothing, else one whose tasks did not all meet this task already."""
+        load_of = self._loads.__getitem__
+        best = min(processes, key=load_of, default=None)
+        if best is None or not load_of(best) or self._is_new_pair(task, best):
+            return best
+        return min(
+            (process for process in processes if self._is_new_pair(task, process)), key=load_of, default=best
+        )
+
+    def _is_new_pair(self, task: int, process: int) -> bool:
+        """Return whether it has a task that was nowhere together with this one when the later of both came.
+
+        Quirk: whom racks brought together, or parted, does not count.
+        """
+        holders = [self.processes[holder] for holder in self._holders[task]]
+        met = set[int]().union(
+            *(some for some in self._before if task in some),
+            *(
+                holder.standby if task in holder.active else holder.active | holder.standby
+                for holder in holders
+            ),
+        )
+        client = self.processes[process]
+        return not met >= client.active | client.standby

@@ -1,0 +1,24 @@
+"""The names that the package has for everybody."""
+
+from copartition.assignment_diff.changes import MATCH_RULES as MATCH_RULES
+from copartition.assignment_diff.changes import Action as Action
+from copartition.assignment_diff.changes import Change as Change
+from copartition.assignment_diff.changes import Conflict as Conflict
+from copartition.assignment_diff.changes import Flow as Flow
+from copartition.assignment_diff.changes import Matching as Matching
+from copartition.assignment_diff.changes import MemberChange as MemberChange
+from copartition.assignment_diff.changes import Presence as Presence
+from copartition.assignment_diff.changes import Rename as Rename
+from copartition.assignment_diff.compare import AssignmentDiff as AssignmentDiff
+from copartition.assignment_diff.compare import diff as diff
+from copartition.assignment_diff.planned_members import Joiner as Joiner
+from copartition.assignment_diff.planned_members import WhatIf as WhatIf
+from copartition.assignment_diff.planner import plan as plan
+from copartition.assignment_diff.stops import Stop as Stop
+from copartition.assignment_diff.summary import Check as Check
+from copartition.assignment_diff.summary import Summary as Summary
+from copartition.assignment_diff.summary import parse_check as parse_check
+from copartition.groups.source import Pair as Pair
+from copartition.groups.source import given_weights as given_weights
+from copartition.groups.source import read_pair as read_pair
+from partitioning.errors import DiffError as DiffError

@@ -1,0 +1,287 @@
+"""`copartition diff`, which is `assignment-diff`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help, write
+from copartition.shell.options import (
+    build_lazily,
+    check_option,
+    group_option,
+    grow_option,
+    html_option,
+    members_option,
+    one_argument,
+    output_options,
+    repeated_option,
+    schema_option,
+    set_option,
+    split_topics,
+    weights_option,
+)
+from partitioning.errors import SourceError
+from partitioning.kit.limits import MAX_GROUP_MEMBERS
+
+if TYPE_CHECKING:
+    from copartition.assignment_diff.compare import AssignmentDiff
+    from copartition.assignment_diff.planned_members import WhatIf
+    from copartition.assignment_diff.report.model import View
+    from copartition.assignment_diff.summary import Check
+    from copartition.simulation.inputs.settings import Settings
+
+CHECKS = (
+    "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
+    "moved, moved_least, moved_most, moved_pct, "
+    "assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
+    "avoidable_moves, fullest, needed_fullest, topic_fullest, needed_topic_fullest, peak, needed_peak, "
+    "spread_before, spread_after, stickiness, lag_moved, lag_unowned"
+)
+"""What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
+
+_CONFLICTS = 10
+"""Conflicts that the error stream names; the report has them all."""
+
+HELP_END = end_of_help(__package__, CHECKS=CHECKS)
+
+
+def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:
+    if text is None:
+        return None
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise click.BadParameter(f"{text!r} is no regular expression: {error}", ctx, option) from None
+
+
+view_options = one_argument(
+    "view",
+    build_lazily("copartition.assignment_diff.report.model", "View"),
+    click.option(
+        "--by", type=click.Choice(["member", "topic", "partition"]), help="What a row of the report is."
+    ),
+    click.option(
+        "--only-topic", "topic", callback=_pattern, metavar="REGEX", help="Show only topics that match."
+    ),
+    click.option(
+        "--only-member", "member", callback=_pattern, metavar="REGEX", help="Show only members that match."
+    ),
+    click.option(
+        "--all",
+        "every",
+        is_flag=True,
+        help="Show all rows, not the 40 largest changes, and what did not change.",
+    ),
+    click.option("--reasons", is_flag=True, help="plan: show why the assignor moves each partition."),
+    parameters=("by", "topic", "member", "every", "reasons"),
+)
+"""What of a diff to show."""
+
+
+def _subscription(text: str, option: str) -> tuple[str, tuple[str, ...]]:
+    member, _, topics = text.rpartition("=")
+    if not member:
+        raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint=option)
+    return member, split_topics(topics, text, option)
+
+
+planning_options = one_argument(
+    "what_if",
+    build_lazily("copartition.assignment_diff.planned_members", "WhatIf"),
+    click.option(
+        "--add-members",
+        type=click.IntRange(0, MAX_GROUP_MEMBERS),
+        default=0,
+        metavar="N",
+        help="plan: members that join.",
+    ),
+    members_option(
+        "--add-member",
+        "joining",
+        id_="CLIENT",
+        text="plan: a member that joins under this client id; repeatable.",
+    ),
+    click.option(
+        "--remove-member",
+        "remove_members",
+        multiple=True,
+        metavar="ID",
+        help="plan: a member that leaves; repeatable.",
+    ),
+    click.option(
+        "--deploy",
+        type=click.Choice(["rolling", "surge"]),
+        help="plan: every member is replaced, one after the other: gone before it is back (rolling), or only "
+        "when the new one has joined (surge).",
+    ),
+    repeated_option(
+        "--subscribe",
+        read=_subscription,
+        build=dict,
+        metavar="MEMBER=TOPIC,..",
+        text="A member subscribes to these topics; * is all other members, new ones too; repeatable.",
+    ),
+    grow_option("plan: a topic that grows to N partitions; repeatable.", "partitions"),
+    parameters=("add_members", "joining", "remove_members", "deploy", "subscribe", "partitions"),
+)
+"""What a plan changes in its group."""
+
+
+@command(epilog=HELP_END)
+@click.argument("before")
+@click.argument("after", required=False)
+@output_options("text", "stat", "json", "ndjson", "csv", "markdown", file=True)
+@html_option
+@click.option("-q", "--quiet", is_flag=True, help="Print no report, only set the exit code.")
+@view_options
+@click.option(
+    "--match",
+    type=click.Choice(["auto", "instance-id", "client-id", "host", "member-id", "overlap"]),
+    default="auto",
+    show_default=True,
+    help="How a member of BEFORE is recognised in AFTER.",
+)
+@check_option("moved_pct<=10")
+@click.option("--strict", is_flag=True, help="Fail (2) if the answer relies on any assumption.")
+@group_option
+@planning_options
+@weights_option("for plan:weighted, and for the peak of any change.")
+@set_option("A timeout for the predicted stop: session.timeout.ms=10000")
+@client_options("The cluster of live:GROUP.")
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    help="File for a snapshot of the plan, the live group or AFTER.",
+)
+@schema_option("copartition.assignment_diff.report.json", "diff_schema")
+@click.version_option(package_name="copartition")
+@click.pass_context
+def diff(
+    ctx: click.Context,
+    /,
+    before: str,
+    after: str | None,
+    *,
+    output: Output,
+    html: str | None,
+    quiet: bool,
+    view: View,
+    match: str,
+    checks: tuple[str, ...],
+    strict: bool,
+    group: str | None,
+    what_if: WhatIf,
+    weights: str | None,
+    changes: dict[str, str],
+    config: dict[str, str],
+    save: str | None,
+) -> None:
+    """What changes in a consumer group from BEFORE to AFTER.
+
+    Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
+    without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, the other side as that assignor
+    would assign it; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
+    copartition watch has recorded. One source is enough where it holds two states: a scenario or a record
+    (first and last step), or a KIP-848 group on its way to its target. Of any other source alone the report
+    says how even it is.
+    """
+    _check_rows(output.form, view.by)
+    # Help and completion do without these.
+    from dataclasses import replace  # noqa: PLC0415
+
+    from copartition.assignment_diff.compare import diff as compare  # noqa: PLC0415
+    from copartition.assignment_diff.summary import parse_check  # noqa: PLC0415
+    from copartition.groups import snapshot_bytes  # noqa: PLC0415
+    from copartition.groups.source import read_pair  # noqa: PLC0415
+
+    limits = [parse_check(text) for text in checks]
+    timing = _timing(changes) if changes else None
+    pair = read_pair(
+        before,
+        after,
+        config=config,
+        what_if=what_if,
+        group=group,
+        weights=weights,
+    )
+    if view.reasons and pair.after.explainer is None:
+        raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
+    rule = "member-id" if pair.planned and match == "auto" else match
+    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=pair.weights)
+    change = replace(change, alone=pair.alone)
+    if not len(change.action):
+        raise SourceError("nothing to compare: neither side shows a partition of the group")
+    if strict and change.assumed:
+        complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")
+        ctx.exit(COULD_NOT)
+    failed = [limit for limit in limits if not limit.passes(change.summary)]
+    if save is not None:
+        write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
+    # The text report, and Markdown, name them all.
+    silent = quiet or output.form not in {"text", "markdown"}
+    for conflict in change.conflicts[: _CONFLICTS * silent]:
+        complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
+    if html is not None:
+        from copartition.assignment_diff.page import diff_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(diff_html(change, reasons=view.reasons), html)
+    if not quiet:
+        _report(change, view, limits, output)
+    for limit in failed:
+        complain(ctx, f"check failed: {limit}, it is {limit.describe(change.summary)}")
+    ctx.exit(bool(failed) if limits else _found_something(change))
+
+
+def _found_something(change: AssignmentDiff) -> bool:
+    """Return whether anything differs or stops.
+
+    Of one state, whether it is uneven or a partition has no reader.
+    """
+    if change.alone:
+        from copartition.assignment_diff.needed import is_even  # noqa: PLC0415 - help and completion do without
+
+        even = change.balance
+        return even is None or not is_even(even) or change.summary.unowned > 0
+    stays = change.same and not change.summary.moved_most  # a plan under other ids may move partitions
+    return not stays or change.new_strategy or change.consumption is not None
+
+
+def _timing(changes: Mapping[str, str]) -> Settings:
+    """Return the timeouts that --set changes, as `copartition simulate` reads them."""
+    from copartition.simulation import Scenario  # noqa: PLC0415 - needs msgspec
+
+    settings = {
+        key: int(value) if value.isdecimal() and len(value) < 19 else value for key, value in changes.items()
+    }
+    return Scenario.from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
+
+
+def _check_rows(form: str, by: str | None) -> None:
+    """Refuse rows that a format does not have, rather than leave them out without a word."""
+    if by is not None and form == "json":
+        raise click.UsageError("-o json has members, topics and partitions; leave --by out")
+    if by == "partition" and form == "stat":
+        raise click.UsageError("-o stat counts partitions; --by is member or topic")
+
+
+def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
+    if output.form in {"text", "stat"}:
+        from copartition.assignment_diff.report.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
+
+        output.paint(partial(print_diff if output.form == "text" else print_stat, change, view=view))
+        return
+    from copartition.assignment_diff.report.json import diff_csv, diff_json, diff_lines  # noqa: PLC0415 - one of several
+    from copartition.assignment_diff.report.markdown import diff_markdown  # noqa: PLC0415 - as above
+
+    if output.form == "json":
+        output.write(diff_json(change, view, limits))
+    elif output.form == "ndjson":
+        output.write("".join(diff_lines(change, view)))
+    else:
+        output.write((diff_csv if output.form == "csv" else diff_markdown)(change, view))

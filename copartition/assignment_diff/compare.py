@@ -1,0 +1,482 @@
+"""Compare two states of a group."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.group import Assignment
+from assignors.interface import Reason
+from assignors.optimal.quality import AssignmentQuality
+from assignors.partition_list import PartitionList
+from assignors.state import UNKNOWN_LAG, GroupState
+from assignors.weighted.weights import GivenWeights, weights_of
+from copartition.assignment_diff.changes import (
+    Action,
+    Change,
+    Conflict,
+    Flow,
+    Identity,
+    Matching,
+    MemberChange,
+    Presence,
+    match_members,
+    order_members,
+)
+from copartition.assignment_diff.needed import (
+    CO_PARTITIONED,
+    Columns,
+    Needed,
+    balance_of,
+    certificate_of,
+    find_needed,
+)
+from copartition.assignment_diff.stops import (
+    Consumption,
+    Event,
+    Stop,
+    find_consumption,
+    find_events,
+    find_protocols,
+    find_stops,
+)
+from copartition.assignment_diff.summary import Summary, summarize
+from copartition.kit.words import first_of
+from copartition.simulation.inputs.settings import Settings
+from partitioning.topic_partition import TopicPartition
+
+State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
+
+
+_BY_CHANCE = {"roundrobin", "sticky", "cooperative-sticky", "uniform"}
+"""Kafka's strategies under which topics are read together by number only by chance."""
+
+_LISTED = 5
+"""So many members or topics are named where a remark concerns them."""
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentDiff:
+    """Two states of a group compared, one row a partition, sorted by topic and partition.
+
+    >>> change = diff({"a": [("orders", 0), ("orders", 1)]}, {"a": [("orders", 0)], "b": [("orders", 1)]})
+    >>> [member.name for member in change.members], change.source.tolist(), change.target.tolist()
+    (['a', 'b'], [0, 0], [0, 1])
+
+    Attributes:
+        before: the first state.
+        after: the second state.
+        matching: how members were paired.
+        members: every member of either side, in natural order of their names.
+        topics: topic names, sorted.
+        topic: index into `topics` of each row.
+        partition: partition number of each row.
+        action: an `Action` of each row.
+        source: index into `members` of the owner before, -1 for nobody.
+        target: index into `members` of the owner after, -1 for nobody.
+        lag: records waiting, `UNKNOWN_LAG` where unknown; None if no side knows any.
+        conflicts: partitions with two owners.
+        summary: the diff in numbers.
+        timing: the timeouts that `stops` depends on; None for Kafka's defaults.
+        alone: whether both sides are one state, of which only the balance is asked for.
+    """
+
+    before: GroupState
+    after: GroupState
+    matching: Matching
+    members: tuple[MemberChange, ...]
+    topics: tuple[str, ...]
+    topic: NDArray[np.int32]
+    partition: NDArray[np.int32]
+    action: NDArray[np.int8]
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    lag: NDArray[np.int64] | None
+    conflicts: tuple[Conflict, ...]
+    summary: Summary
+    timing: Settings | None = None
+    alone: bool = False
+
+    @cached_property
+    def balance(self) -> AssignmentQuality | None:
+        """How even a state that stands alone is; None if there are two, or partitions have two owners."""
+        return balance_of(self.after) if self.alone else None
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing changed; a member under a new id is the same member, but not by overlap alone."""
+        came_or_went = any(member.presence in {Presence.JOINED, Presence.LEFT} for member in self.members)
+        return not (came_or_went or self.matching.renames or self.action.any())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before believing the numbers; what a plan's way was is past when it is compared."""
+        before = () if self.before.status == "planned" else self.before.warnings
+        return tuple(dict.fromkeys((*before, *self.after.warnings)))
+
+    @cached_property
+    def separated(self) -> tuple[tuple[str, ...], ...]:
+        """Topics of which one member had each number before and no longer has after; groups of names.
+
+        Empty if the strategy before is one of Kafka's that does not look after this: then it was by chance.
+        """
+        if self.before.strategy in _BY_CHANCE:
+            return ()
+        after = self._owners_by_topic(self.target, Action.REMOVED)
+        return tuple(
+            tuple(self.topics[topic] for topic in topics)
+            for topics in self._read_together
+            if len({after[topic].tobytes() for topic in topics}) > 1
+        )
+
+    @property
+    def not_kept(self) -> tuple[tuple[str, ...], ...]:
+        """Topics that are still read together after, by a strategy that does not look after this."""
+        together = {*CO_PARTITIONED.values()}
+        if not self.new_strategy or self.before.strategy not in together or self.after.strategy in together:
+            return ()
+        groups = (tuple(self.topics[topic] for topic in topics) for topics in self._read_together)
+        return tuple(names for names in groups if names not in self.separated)
+
+    @cached_property
+    def _read_together(self) -> list[list[int]]:
+        """Groups of topics of which one member had each number before, by their places in `topics`.
+
+        A group counts only if two members or more shared topics like that: a lone one has all of each topic.
+        """
+        together: dict[bytes, list[int]] = {}
+        for topic, owners in enumerate(self._owners_by_topic(self.source, Action.ADDED)):
+            if len(np.unique(owners)) > 1 and (owners >= 0).all():
+                together.setdefault(owners.tobytes(), []).append(topic)
+        return [topics for topics in together.values() if len(topics) > 1]
+
+    def _owners_by_topic(self, owner: NDArray[np.int32], missing: Action) -> Sequence[NDArray[np.int32]]:
+        """Return the owners of each topic's partitions in the order of their numbers, on a side."""
+        there = self.action != missing
+        ends = np.searchsorted(self.topic[there], np.arange(1, len(self.topics)))
+        return np.split(owner[there], ends)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What was taken for granted because no source tells."""
+        ids, later = (
+            dict(zip(side.topics, side.topic_ids, strict=False)) for side in (self.before, self.after)
+        )
+        # A topic with another id after is another one under the same name.
+        anew = sorted(name for name, id_ in ids.items() if id_ and later.get(name) not in {None, id_})
+        sentences = []
+        if anew:
+            which = first_of(anew, _LISTED)
+            sentences.append(f"{which} deleted and made anew in between; partitions are compared by number")
+        if self.before.name and self.after.name and self.before.name != self.after.name:
+            sentences.append(
+                f"{self.before.name!r} before and {self.after.name!r} after are taken for one group"
+            )
+        for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
+            names = [member.name for member in self.members if member.presence is presence]
+            if names:
+                sentences.append(
+                    f"not all members {side} are known; {first_of(names, _LISTED)} taken to be there without "
+                    "partitions"
+                )
+        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *sentences)))
+
+    @cached_property
+    def stops(self) -> tuple[Stop, ...]:
+        """What the change costs, by what happens and by protocol; nothing if it stops nobody."""
+        return find_stops(self.before, self.after, self._events, self.timing or Settings())
+
+    @cached_property
+    def _events(self) -> tuple[Event, ...]:
+        rows = Columns(self.topic, self.action, self.source, self.target)
+        return tuple(find_events(self.before, self.members, rows, self.timing or Settings()))
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The rebalance protocols that the group may have: its own where a side names it, else all."""
+        return find_protocols(self.before, self.after)
+
+    @property
+    def own_stops(self) -> tuple[Stop, ...]:
+        """The stops under the group's own protocol; none where a plan has a longer way, see `consumption`."""
+        if self.after.way:
+            return ()
+        protocols = self.protocols
+        return tuple(stop for stop in self.stops if stop.protocol in protocols)
+
+    @cached_property
+    def consumption(self) -> Consumption | None:
+        """What the way to a plan stops, under the group's own protocol; None if nothing, or unknown."""
+        settings = self.timing or Settings()
+        return find_consumption(
+            self.before, self.after, self._events, settings, new_strategy=self.new_strategy
+        )
+
+    @property
+    def new_strategy(self) -> bool:
+        """Whether the plan has another strategy than the group, so that every member has to restart."""
+        own, planned = self.before.strategy, self.after.strategy
+        return self.after.status == "planned" and own is not None and own != planned
+
+    def changes(self, *, every: bool = False) -> Iterator[Change]:
+        """Yield the rows as objects: only changed ones, or all.
+
+        A planned side after gives each its reason; the first row then waits until all reasons are known.
+        """
+        rows = np.arange(len(self.action)) if every else np.flatnonzero(self.action)
+        names = [*(member.name for member in self.members), None]
+        lags = [UNKNOWN_LAG] * len(rows) if self.lag is None else self.lag[rows].tolist()
+        for topic, partition, action, source, target, lag in zip(
+            self.topic[rows].tolist(),
+            self.partition[rows].tolist(),
+            self.action[rows].tolist(),
+            self.source[rows].tolist(),
+            self.target[rows].tolist(),
+            lags,
+            strict=True,
+        ):
+            yield Change(
+                self.topics[topic],
+                partition,
+                Action(action),
+                names[source],
+                names[target],
+                None if lag == UNKNOWN_LAG else lag,
+                self._reason(self.topics[topic], partition),
+            )
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """Partitions that changed owners, by pair of members, in member order; nobody comes last."""
+        rows = np.flatnonzero((self.action != Action.KEEP) & (self.source != self.target))
+        if len(rows) == 0:
+            return ()
+        nobody = len(self.members)
+        source, target = (np.where(side[rows] < 0, nobody, side[rows]) for side in (self.source, self.target))
+        pair = source.astype(np.int64) * (nobody + 1) + target
+        order = np.argsort(pair, kind="stable")
+        pairs, starts = np.unique(pair[order], return_index=True)
+        names = [*(member.name for member in self.members), None]
+        return tuple(
+            Flow(
+                names[int(pair) // (nobody + 1)],
+                names[int(pair) % (nobody + 1)],
+                PartitionList(self.topics, self.topic[chosen], self.partition[chosen]),
+            )
+            for pair, chosen in zip(pairs, np.split(rows[order], starts[1:]), strict=True)
+        )
+
+    @cached_property
+    def flows_by_reason(self) -> tuple[Flow, ...]:
+        """The flows, those of one pair of members apart by what set their partitions in motion."""
+        sentences = []
+        for flow in self.flows:
+            by_reason: dict[Reason | None, list[TopicPartition]] = {}
+            for partition in flow.partitions:
+                by_reason.setdefault(self._reason(*partition), []).append(partition)
+            sentences += [
+                Flow(flow.source, flow.target, PartitionList.of(partitions), reason)
+                for reason, partitions in by_reason.items()
+            ]
+        return tuple(sentences)
+
+    def _reason(self, topic: str, partition: int) -> Reason | None:
+        explainer = self.after.explainer
+        return None if explainer is None else explainer.explain((topic, partition)).cause
+
+
+class _Side(NamedTuple):
+    """A state with one row for each partition of the diff."""
+
+    here: NDArray[np.bool_]
+    owner: NDArray[np.int32]
+    second: NDArray[np.int32]
+    lag: NDArray[np.int64] | None
+
+
+def diff(
+    before: State,
+    after: State,
+    *,
+    match: str = "auto",
+    timing: Settings | None = None,
+    weights: GivenWeights | None = None,
+) -> AssignmentDiff:
+    """Return what changes from one assignment of a group to another; a million partitions take half a second.
+
+    >>> change = diff({"a": [("orders", 0), ("orders", 1)]}, {"a": [("orders", 0)], "b": [("orders", 1)]})
+    >>> change.summary.moved, change.summary.members_joined
+    (1, 1)
+
+    Args:
+        before: an `Assignment`, a mapping from member id to partitions, or a `GroupState`.
+        after: the same, later.
+        match: how members are paired, see `match_members`.
+        timing: the timeouts of the group; None for Kafka's defaults.
+        weights: what partitions weigh, as the assignor "weighted" takes it, for the peak of the summary.
+
+    Raises:
+        DiffError: the members cannot be paired as asked.
+        InvalidConfigError: the weights make no sense.
+    """
+    weighing = None if weights is None else weights_of(weights)
+    old, new = GroupState.of(before), GroupState.of(after)
+    topics = tuple(sorted({*old.topics, *new.topics}))
+    keys = [_keys(state, topics) for state in (old, new)]
+    key, row = np.unique(np.concatenate(keys), return_inverse=True)
+    sides = [
+        _spread(state, rows, len(key))
+        for state, rows in zip((old, new), np.split(row, [len(keys[0])]), strict=True)
+    ]
+    matching = match_members(old.members, new.members, sides[0].owner, sides[1].owner, match)
+    names, identities = order_members(matching.after_of, old.members, new.members)
+    of_old = _places([one for one, _ in identities], len(old.members))
+    of_new = _places([other for _, other in identities], len(new.members))
+    source, target = of_old[sides[0].owner], of_new[sides[1].owner]
+    topic, partition = np.divmod(key, 2**32)
+    action = _actions(sides, source, target, [_listed(state, topics)[topic] for state in (old, new)])
+    rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
+    members = _members(names, identities, matching, rows, (old, new))
+    if (sides[1].second >= 0).any():
+        needed = Needed(None, None, exact=False)
+    else:
+        subscriptions = [
+            new.members[other].topics if other >= 0 else old.members[one].topics for one, other in identities
+        ]
+        needed = find_needed(rows, topics, members, subscriptions, all_known=new.members_complete)
+    lag = sides[0].lag if sides[1].lag is None else sides[1].lag
+    return AssignmentDiff(
+        before=old,
+        after=new,
+        matching=matching,
+        members=members,
+        topics=topics,
+        topic=topic.astype(np.int32),
+        partition=partition.astype(np.int32),
+        action=action,
+        source=source,
+        target=target,
+        lag=lag,
+        conflicts=tuple(
+            Conflict(
+                topics[topic[index]],
+                int(partition[index]),
+                _owners(names, of_old, sides[0], index),
+                _owners(names, of_new, sides[1], index),
+            )
+            for index in np.flatnonzero(action == Action.CONFLICT).tolist()
+        ),
+        summary=summarize(
+            members,
+            rows,
+            needed,
+            lag,
+            None if weighing is None else certificate_of(new, weighing),
+            all_known=all_known,
+            moves=new.moves,
+        ),
+        timing=timing,
+    )
+
+
+def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
+    number = {name: index for index, name in enumerate(topics)}
+    numbers = np.array([number[name] for name in state.topics], np.int64)
+    return numbers[state.topic] * 2**32 + state.partition
+
+
+def _listed(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return topics of which a state lists every partition.
+
+    A topic that it does not name may exist unread.
+    """
+    named = set(state.topics) if state.complete else ()
+    return np.array([name in named for name in topics], np.bool_)
+
+
+def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side:
+    here = np.zeros(partitions, np.bool_)
+    here[rows] = True
+    owned = state.member >= 0
+    nobody = len(state.members)
+    lowest = np.full(partitions, nobody, np.int32)
+    highest = np.full(partitions, -1, np.int32)
+    np.minimum.at(lowest, rows[owned], state.member[owned])
+    np.maximum.at(highest, rows[owned], state.member[owned])
+    owner = np.where(highest < 0, -1, lowest).astype(np.int32)
+    lag = None
+    if state.lag is not None:
+        lag = np.full(partitions, UNKNOWN_LAG, np.int64)
+        np.maximum.at(lag, rows, state.lag)
+    return _Side(here, owner, np.where(highest != owner, highest, -1).astype(np.int32), lag)
+
+
+def _places(numbers: list[int], members: int) -> NDArray[np.int32]:
+    """Return the place in a list of each member of a side, -1 for one that is not in it."""
+    places = np.full(members + 1, -1, np.int32)  # the last element serves index -1, nobody
+    for place, number in enumerate(numbers):
+        if number >= 0:
+            places[number] = place
+    return places
+
+
+def _members(
+    names: list[str],
+    identities: list[Identity],
+    matching: Matching,
+    rows: Columns,
+    states: tuple[GroupState, GroupState],
+) -> tuple[MemberChange, ...]:
+    old, new = states
+    before, after, kept = (
+        np.bincount(column[column >= 0], minlength=len(names)).tolist()
+        for column in (rows.source, rows.target, rows.source[rows.action == Action.KEEP])
+    )
+    return tuple(
+        MemberChange(
+            name,
+            old.members[one].id if one >= 0 else None,
+            new.members[other].id if other >= 0 else None,
+            matching.rule_of[one] if one >= 0 else None,
+            before[place],
+            after[place],
+            kept[place],
+            _presence(one, other, old, new),
+        )
+        for place, (name, (one, other)) in enumerate(zip(names, identities, strict=True))
+    )
+
+
+def _actions(
+    sides: list[_Side], source: NDArray[np.int32], target: NDArray[np.int32], listed: list[NDArray[np.bool_]]
+) -> NDArray[np.int8]:
+    old, new = sides
+    absent = (listed[0] & ~old.here, listed[1] & ~new.here)
+    return np.select(
+        [
+            (old.second >= 0) | (new.second >= 0),
+            absent[0],
+            absent[1],
+            source == target,
+            source < 0,
+            target < 0,
+        ],
+        [Action.CONFLICT, Action.ADDED, Action.REMOVED, Action.KEEP, Action.ASSIGN, Action.UNASSIGN],
+        Action.MOVE,
+    ).astype(np.int8)
+
+
+def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presence:
+    if one >= 0 and other >= 0:
+        return Presence.STAYED
+    if one < 0:
+        return Presence.JOINED if old.members_complete else Presence.UNKNOWN_BEFORE
+    return Presence.LEFT if new.members_complete else Presence.UNKNOWN_AFTER
+
+
+def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: int) -> tuple[str, ...]:
+    owners = (int(side.owner[index]), int(side.second[index]))
+    return tuple(names[place_of[owner]] for owner in owners if owner >= 0)

@@ -1,0 +1,170 @@
+"""How many moves a change needed, how full its fullest member has to be, and how even a state is."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.group import Certificate, Group, Member, Topic
+from assignors.optimal.keeping import most_kept
+from assignors.optimal.levels import find_levels
+from assignors.optimal.quality import AssignmentQuality, certificate, quality
+from assignors.optimal.reading import Readers
+from assignors.state import GroupState
+from assignors.weighted.weights import Weights
+from copartition.assignment_diff.changes import Action, MemberChange, Presence
+from partitioning.errors import InvalidGroupError
+
+CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
+"""The strategy of each protocol that gives equal numbers of equally large topics to one member."""
+
+
+class TopicSpread(NamedTuple):
+    """The topic that is spread worst, compared with its fair share."""
+
+    fullest: int  # the most of its partitions that a member has
+    needed: int  # the most that a member has where it is spread best
+
+
+def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
+    """Return the spread after, of partitions none of which has two owners.
+
+    `subscribers` counts members by topic.
+    """
+    here = rows.action != Action.REMOVED
+    share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
+    owned = here & (rows.target >= 0)
+    topics = max(len(subscribers), 1)
+    pairs, amount = np.unique(
+        rows.target[owned].astype(np.int64) * topics + rows.topic[owned], return_counts=True
+    )
+    if not len(pairs):
+        return TopicSpread(0, 0)
+    needed = share[pairs % topics]
+    worst = int(np.lexsort((amount, amount - needed))[-1])
+    return TopicSpread(int(amount[worst]), int(needed[worst]))
+
+
+class Columns(NamedTuple):
+    """The rows of a diff, see `AssignmentDiff`."""
+
+    topic: NDArray[np.integer]
+    action: NDArray[np.int8]
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+
+
+class Needed(NamedTuple):
+    """The least that a change needs."""
+
+    moves: int | None  # None if no valid assignment is as balanced as the side after
+    # At best loads; None if partitions have two owners or unseen members could take some.
+    fullest: int | None
+    exact: bool  # False: only bounds, as some subscriptions or members are unknown
+    topics: TopicSpread | None = None  # worst spread after; None if partitions have two owners
+
+
+def find_needed(
+    rows: Columns,
+    topics: Sequence[str],
+    members: Sequence[MemberChange],
+    subscriptions: Sequence[tuple[str, ...] | None],
+    *,
+    all_known: bool,
+) -> Needed:
+    """Return what the best valid assignments need; `subscriptions` holds None if a member's are unknown.
+
+    Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
+    whose subscriptions are unknown could read everything, and a member not seen after could still have
+    partitions (not `all_known`), so fewer are impossible whatever the truth is.
+    """
+    there = np.array([member.presence is not Presence.LEFT for member in members], np.bool_)
+    loads = [member.after for member in members if member.after_id is not None]
+    number = {name: index for index, name in enumerate(topics)}
+    staying = [names for names, stays in zip(subscriptions, there.tolist(), strict=True) if stays]
+    of = {
+        names: np.array(sorted({number[name] for name in names if name in number}), np.int64)
+        if names is not None
+        else np.arange(len(topics))
+        for names in set(staying)
+    }
+    exact = all_known and None not in of
+    here = rows.action != Action.REMOVED
+    if not exact:
+        here &= rows.target >= 0
+    held = here & (rows.source >= 0) & (rows.action != Action.CONFLICT)
+    place = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
+    holder = place[np.where(held, rows.source, -1)][here]
+    fewest = min(loads, default=0) if all_known else 0
+    kept = most_kept(
+        rows.topic[here], holder, [of[names] for names in staying], fewest, max(loads, default=0)
+    )
+    read = np.zeros(len(topics), np.bool_)
+    for readable in of.values():
+        read[readable] = True
+    movable = int(np.count_nonzero(held & read[rows.topic]))
+    fullest = None
+    if all_known:
+        readers = Readers.of([of[names] for names in staying], len(topics))
+        size = np.bincount(rows.topic[here & read[rows.topic]], minlength=len(topics))
+        fullest = int(find_levels(size, readers).of_kind.max(initial=0))
+    readers_of = np.zeros(len(topics), np.int64)
+    for names, times in Counter(staying).items():
+        readers_of[of[names]] += times
+    return Needed(
+        None if kept is None else movable - kept, fullest, exact, spread_of_topics(rows, readers_of)
+    )
+
+
+def group_of(state: GroupState) -> Group:
+    """Return a state as assignors see it; members whose subscriptions are unknown read everything.
+
+    Members that the source only counts are added under ids of their own, and read everything too.
+    """
+    members = [
+        Member(member.id, state.topics if member.topics is None else member.topics)
+        for member in state.members
+    ]
+    ids = {member.id for member in members}
+    unused = (name for number in itertools.count() if (name := f"unlisted-{number}") not in ids)
+    members += [Member(name, state.topics) for name in itertools.islice(unused, state.unlisted)]
+    return Group([Topic(*counted) for counted in state.counts_by_topic.items()], members)
+
+
+def balance_of(state: GroupState) -> AssignmentQuality | None:
+    """Return the loads of a group and the best ones.
+
+    None if a partition has two owners, or an owner and no member that subscribes to its topic.
+    """
+    try:
+        return quality(group_of(state), state.assignment)
+    except InvalidGroupError:
+        return None
+
+
+def is_even(balance: AssignmentQuality) -> bool:
+    """Return whether a group with members is balanced: no assignment of its partitions has more even loads.
+
+    A partition without an owner is no balance: an assignment that gives it to somebody has other loads.
+    The commands that judge balance (`assignment-diff`, `doctor`) ask this function and no other.
+    """
+    return bool(balance.loads) and balance.loads == balance.best_loads
+
+
+def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
+    """Return the peak of a state and its lower bound.
+
+    None if members, partitions or owners are not all known.
+
+    Members whose subscriptions are unknown count as reading everything, so the bound holds in any case.
+    """
+    place = state.topic * (np.int64(2**32)) + state.partition
+    one_owner = len(np.unique(place)) == len(place)
+    if not (state.complete and state.members_complete and one_owner):
+        return None
+    return certificate(group_of(state), state.assignment, weights)

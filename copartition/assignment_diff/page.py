@@ -1,0 +1,507 @@
+"""A page with a diff, and its pictures: who owned what before and after, who gave to whom, loads, stops."""
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+from math import ceil, isfinite
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.assignment_diff.changes import Action, MemberChange, Presence
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
+from copartition.assignment_diff.report.model import Shown, View, named_places, presence, reason
+from copartition.assignment_diff.report.verdict import detail_lines, fates, heading, notes, stop_remark
+from copartition.assignment_diff.stops import Stop
+from copartition.kit.page import WIDTH, Tick, Window, number_ticks, render, ticks
+from copartition.kit.words import count, shared_start, visible
+
+FEW = 30
+"""The most members that a picture shows one by one."""
+
+_ROOM = 24
+"""The most letters of a name; so many leave room for a picture on a phone."""
+_FIRST = 14
+"""The most letters of the first name of several."""
+_LEAST = 12
+"""Letters that a name has left beside a word about its member."""
+
+
+class Kind(IntEnum):
+    """Why a partition can have another owner, as far as the members tell."""
+
+    KEPT = 0
+    LEFT = 1
+    JOINED = 2
+    BETWEEN = 3
+    FREE = 4
+    CONFLICT = 5
+
+    @property
+    def style(self) -> str:
+        """The class in the style sheet."""
+        return self.name.lower()
+
+
+_LABELS = {
+    Kind.KEPT: "kept",
+    Kind.LEFT: "from a member that left",
+    Kind.JOINED: "to a member that joined",
+    Kind.BETWEEN: "between members",
+    Kind.FREE: "from or to nobody",
+    Kind.CONFLICT: "with two owners",
+}
+
+
+class Groups(NamedTuple):
+    """Ranges of members, and nobody."""
+
+    names: tuple[str, ...]  # nobody comes last
+    shared: str  # the beginning of all names that "…" stands for; empty if they are whole
+    size: int  # members of the largest
+    of: NDArray[np.int64]  # group of each member, and at index -1 of nobody; 0 for members in none
+
+
+def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
+    """At most so many groups of these members, of the same size but for the last."""
+    size = max(1, ceil(len(which) / max(1, most)))
+    names = [visible(diff.members[index].name) for index in which.tolist()]
+    room = _ROOM if size == 1 else _FIRST
+    shared = _beginning(names) if any(len(name) > room for name in names[::size]) else ""
+    ends = [f"…{name[len(shared) :]}" for name in names] if shared else names
+    if size > 1:
+        labels = [_range(ends[at : at + size]) for at in range(0, len(ends), size)]
+    else:
+        members = (diff.members[index] for index in which.tolist())
+        labels = [_label(name, member) for name, member in zip(ends, members, strict=True)]
+    of = np.zeros(len(diff.members) + 1, np.int64)
+    of[which] = np.arange(len(which)) // size
+    of[-1] = len(labels)
+    return Groups((*labels, "nobody"), shared, size, of)
+
+
+def _label(name: str, member: MemberChange) -> str:
+    status = presence(member)
+    return f"{_cut(name, max(_LEAST, _ROOM - len(status)))} ({status})" if status else _cut(name, _ROOM)
+
+
+def _range(names: Sequence[str]) -> str:
+    """Return the first and the last of several names, what both begin with said once."""
+    first, last = names[0], names[-1]
+    if len(names) == 1:
+        return _cut(first, _ROOM)
+    return f"{_cut(first, _FIRST)} to {_cut(last[len(_beginning([first, last])) :], _ROOM - _FIRST)}"
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """Return what all names begin with, up to a sign that parts words."""
+    if len(names) < 2:
+        return ""
+    words = re.match(r".*[^A-Za-z0-9]", shared_start(names))
+    return words[0] if words else ""
+
+
+def _cut(name: str, room: int) -> str:
+    tail = room // 2
+    return name if len(name) <= room else f"{name[: room - tail - 1]}…{name[-tail:]}"
+
+
+def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many partitions each group has of each other, by kind: an array [kind, before, after].
+
+    Partitions that nobody has on either side are left out.
+    """
+    left, joined = (
+        np.array([*(member.presence is there for member in diff.members), False], np.bool_)
+        for there in (Presence.LEFT, Presence.JOINED)
+    )
+    source, target = diff.source, diff.target
+    kind = np.select(
+        [
+            diff.action == Action.CONFLICT,
+            source == target,
+            (source < 0) | (target < 0),
+            left[source],
+            joined[target],
+        ],
+        [Kind.CONFLICT, Kind.KEPT, Kind.FREE, Kind.LEFT, Kind.JOINED],
+        Kind.BETWEEN,
+    )
+    number = int(of[-1]) + 1
+    owned = (source >= 0) | (target >= 0)
+    place = ((kind * number + of[source]) * number + of[target])[owned]
+    return np.bincount(place, minlength=len(Kind) * number**2).reshape(len(Kind), number, number)
+
+
+_LEAST_ROW = 17.0
+_GAP = 9.0
+_EACH, _LOWEST, _HIGHEST = 34.0, 150.0, 420.0
+"""Height of all partitions together: for each member, at least, at most."""
+_EDGE = 6.0
+
+
+class Row(NamedTuple):
+    """A member, or several; places are in pixels from above."""
+
+    name: str
+    numbers: str
+    y: float
+    before: float
+    after: float
+    middle: float
+
+
+class Ribbon(NamedTuple):
+    """Partitions that went one way, as an SVG path 100 wide."""
+
+    style: str
+    path: str
+
+
+class Ownership(NamedTuple):
+    """The picture, `height` pixels high."""
+
+    height: float
+    rows: tuple[Row, ...]
+    ribbons: tuple[Ribbon, ...]  # what members gave each other, what was kept first
+    shared: str  # what "…" stands for in names
+    keys: tuple[tuple[str, int, str], ...]  # what the colours mean: style, number of partitions, words
+
+
+def ownership(diff: AssignmentDiff) -> Ownership:
+    """Lay the picture out."""
+    grouped = groups(diff, np.arange(len(diff.members)), FEW)
+    went = count_exchanged(diff, grouped.of)
+    before, after = went.sum(axis=(0, 2)), went.sum(axis=(0, 1))
+    widest = np.maximum(before, after)
+    shown = len(widest) if widest[-1] else len(widest) - 1
+    total = min(max(_EACH * shown, _LOWEST), _HIGHEST)
+    unit = total / max(1, int(widest.sum()))
+    heights = np.maximum(widest[:shown] * unit, _LEAST_ROW)
+    tops = _EDGE + np.concatenate([[0.0], np.cumsum(heights + _GAP)])
+    numbers = [
+        f"{one:,}" if one == other else f"{one:,} → {other:,}"
+        for one, other in zip(before[:shown].tolist(), after[:shown].tolist(), strict=True)
+    ]
+    middle = tops[:-1] + heights / 2
+    places = (middle - widest[:shown] * unit / 2, before[:shown] * unit, after[:shown] * unit, middle)
+    rows = tuple(map(Row, grouped.names[:shown], numbers, *(place.tolist() for place in places)))
+    times = went.sum(axis=(1, 2)).tolist()
+    return Ownership(
+        float(tops[-1]),
+        rows,
+        tuple(_ribbons(went, np.array([row.y for row in rows]), unit)),
+        grouped.shared,
+        tuple((kind.style, times[kind], label) for kind, label in _LABELS.items() if times[kind]),
+    )
+
+
+def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) -> list[Ribbon]:
+    """Ribbons leave each row in the order of their ends, and arrive in that of their beginnings."""
+    kind, source, target = np.nonzero(went)
+    thick = (went[kind, source, target] * unit).astype(np.float64)
+    leaves = _stack(np.lexsort((kind, target, source)), source, thick) + tops[source]
+    arrives = _stack(np.lexsort((kind, source, target)), target, thick) + tops[target]
+    # What was kept is the ground for the rest, and the thin lie on the thick.
+    drawn = np.lexsort((-thick, kind != Kind.KEPT))
+    columns = (column[drawn].tolist() for column in (kind, leaves, arrives, thick))
+    return [
+        Ribbon(Kind(one).style, _path(start, end, height))
+        for one, start, end, height in zip(*columns, strict=True)
+    ]
+
+
+def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far below the top of its row each begins, one after the other in this order."""
+    until = np.cumsum(thick[order])
+    begins = until - thick[order]
+    opens = np.concatenate([[True], np.diff(row[order]) != 0])[: len(order)]
+    base = np.maximum.accumulate(np.where(opens, begins, 0.0))
+    place = np.empty(len(order))
+    place[order] = begins - base
+    return place
+
+
+def _path(start: float, end: float, height: float) -> str:
+    height = max(height, 0.6)
+    low, high = end + height, start + height
+    return (
+        f"M0 {start:.1f}C50 {start:.1f} 50 {end:.1f} 100 {end:.1f}"
+        f"V{low:.1f}C50 {low:.1f} 50 {high:.1f} 0 {high:.1f}z"
+    )
+
+
+_HEAT_ROWS, _HEAT_COLUMNS = 40, 30
+"""The most members with a row, with a column each."""
+_RANGES = 20
+"""The rows or columns of more."""
+SHADES = 5
+
+
+class HeatRow(NamedTuple):
+    """What a member, or a range of them, gave to each."""
+
+    name: str
+    cells: tuple[tuple[int, int], ...]  # how many partitions, and how dark that is: 0 for none
+    total: int
+
+
+class Heat(NamedTuple):
+    """The table of who gave partitions (rows) to whom (columns)."""
+
+    columns: tuple[str, ...]
+    rows: tuple[HeatRow, ...]
+    totals: tuple[int, ...]  # what each column got
+    ranges: tuple[int, int]  # how many members share a row, and a column
+    shared: tuple[str, ...]  # what "…" stands for in names
+
+
+def heat(diff: AssignmentDiff) -> Heat:
+    """Return partitions with another owner after, by members before and after."""
+    rows = diff.source != diff.target
+    source, target = diff.source[rows], diff.target[rows]
+    givers, takers = _axis(diff, source, _HEAT_ROWS), _axis(diff, target, _HEAT_COLUMNS)
+    shape = len(givers.names), len(takers.names)
+    place = givers.of[source] * shape[1] + takers.of[target]
+    went = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+    down, across = _order(givers, went.sum(axis=1)), _order(takers, went.sum(axis=0))
+    went = went[np.ix_(down, across)]
+    shades = -(-went * SHADES // max(1, int(went.max(initial=0))))
+    return Heat(
+        tuple(takers.names[column] for column in across),
+        tuple(
+            HeatRow(givers.names[row], tuple(zip(numbers, shade, strict=True)), sum(numbers))
+            for row, numbers, shade in zip(down, went.tolist(), shades.tolist(), strict=True)
+        ),
+        tuple(went.sum(axis=0).tolist()),
+        (givers.size, takers.size),
+        tuple(dict.fromkeys(shared for shared in (givers.shared, takers.shared) if shared)),
+    )
+
+
+def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Groups:
+    used = np.unique(members[members >= 0])
+    return groups(diff, used, len(used) if len(used) <= alone else _RANGES)
+
+
+def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
+    """Return single members by how many partitions, ranges by name.
+
+    Nobody last, where it has to do with any.
+    """
+    everybody = np.arange(len(partitions) - 1)
+    if grouped.size == 1:
+        everybody = np.argsort(-partitions[:-1], kind="stable")
+    return [*everybody.tolist(), *([len(everybody)] if partitions[-1] else [])]
+
+
+HEIGHT = 64.0
+_BINS = 100
+_NARROWEST = 7.0
+"""The fewest partitions from end to end."""
+_THINNEST = 3.0
+
+
+class Share(NamedTuple):
+    """A fair share of the partitions: its floor and its ceiling."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low:,}" if self.low == self.high else f"{self.low:,} or {self.high:,}"
+
+
+class Spread(NamedTuple):
+    """The members of one side: a histogram as an SVG path, what it says, and where the fair share is."""
+
+    side: str
+    facts: str
+    area: str
+    top: int
+    band: tuple[float, float] | None
+
+
+class Load(NamedTuple):
+    """The picture: dots for each of a few members, else a histogram a side."""
+
+    window: Window  # numbers of partitions, from the left
+    members: tuple[tuple[str, MemberChange], ...]  # those with dots, by what they are called
+    spreads: tuple[Spread, ...]  # before and after
+    band: tuple[float, float] | None  # where the fair share after begins, and its width
+    ticks: tuple[Tick, ...]  # numbers of partitions
+    fair: str  # what a fair share is, and what that rests on
+    summary: str  # how many members have it
+
+
+def load(diff: AssignmentDiff) -> Load:
+    """Lay the picture out."""
+    loads = [
+        np.array([member.before for member in diff.members if member.before_id is not None], np.int64),
+        np.array([member.after for member in diff.members if member.after_id is not None], np.int64),
+    ]
+    shares, fair = _shares(diff, loads)
+    every = np.concatenate([*loads, *([*share] for share in shares if share)]).astype(np.float64)
+    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    low = 0.0 if low < high * 0.7 else max(0.0, low - 3)
+    window = Window(low, max(high + 1, low + _NARROWEST))
+    few = len(diff.members) <= FEW
+    spreads = () if few else tuple(map(_spread, ("before", "after"), loads, shares, [window] * 2))
+    inside = [
+        f"{int(np.count_nonzero((load >= share.low) & (load <= share.high))):,} of "
+        f"{count(len(load), 'member')} {verb}"
+        for load, share, verb in zip(loads, shares, ("had it before", "have it after"), strict=True)
+        if share
+    ]
+    names = groups(diff, np.arange(len(diff.members)), FEW).names if few else ()
+    return Load(
+        window,
+        tuple(zip(names, diff.members, strict=False)),
+        spreads,
+        _stretch(shares[1], window),
+        number_ticks(window, least=1),
+        fair,
+        f"{', '.join(inside)}." if inside else "",
+    )
+
+
+def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[Share | None], str]:
+    """Return the fair shares before and after, where all members have the same, and what to know of them."""
+    existing = [int(np.count_nonzero(diff.action != gone)) for gone in (Action.ADDED, Action.REMOVED)]
+    shares = [
+        Share(number // len(load), -(-number // len(load))) if len(load) else None
+        for number, load in zip(existing, loads, strict=True)
+    ]
+    if shares[1] is None:
+        return shares, "Nobody is left to share the partitions."
+    if diff.summary.members_after is None:
+        return [None, None], "Members without partitions may not have been seen, so a fair share is unknown."
+    if diff.summary.members_before is None:
+        shares[0] = None
+    read = {
+        None if member.topics is None else frozenset(diff.topics).intersection(member.topics)
+        for member in diff.after.members
+    }
+    if len(read - {None}) > 1:
+        return [None, None], "Members read different topics, so there is no share that is fair to all."
+    rests = "If every member reads every topic, which is unknown here, a" if None in read else "A"
+    text = f"{rests} fair share is {shares[1]} partitions after"
+    return shares, f"{text}, {shares[0]} before." if shares[0] not in (None, shares[1]) else f"{text}."
+
+
+def _stretch(share: Share | None, window: Window, beyond: float = 0) -> tuple[float, float] | None:
+    """Return where it begins and how wide it is, so many partitions more on both sides."""
+    if share is None:
+        return None
+    start, end = float(window.x(share.low - beyond)), float(window.x(share.high + beyond))
+    return start, end - start
+
+
+def _spread(side: str, loads: NDArray[np.int64], share: Share | None, window: Window) -> Spread:
+    if len(loads) == 0:
+        return Spread(side, "no members", "", 0, None)
+    wide = max(1, round((window.end - window.start) / _BINS))
+    edges = np.arange(window.start - 0.5, window.end + wide, wide)
+    times, _ = np.histogram(loads, edges)
+    places, tops = window.x(edges), HEIGHT * (1 - times / times.max())
+    steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in zip(places[:-1].tolist(), tops.tolist(), strict=True))
+    least, quarter, median, three, most = np.percentile(
+        loads, [0, 25, 50, 75, 100], method="inverted_cdf"
+    ).tolist()
+    facts = f"{least:,} each"
+    if least < most:
+        facts = f"{least:,} to {most:,}, median {median:,}, half of the members from {quarter:,} to {three:,}"
+    if idle := int(np.count_nonzero(loads == 0)):
+        facts += f", {idle:,} idle"
+    return Spread(
+        side,
+        facts,
+        f"M0 {HEIGHT:g}{steps}H{WIDTH:g}V{HEIGHT:g}z",
+        int(times.max()),
+        _stretch(share, window, max(0.5, _THINNEST * window.grain)),
+    )
+
+
+_MARKS = 4
+"""The most marks of the axis: a column of a table has room for few."""
+_EVENTS = {
+    "join": "when members join",
+    "leave": "when members leave",
+    "crash": "when members crash",
+    "growth": "when topics grow",
+    "rebalance": "when the group rebalances",
+}
+
+
+class Timeline(NamedTuple):
+    """Stops by what happens, over one time axis; whether any is unnoticed for a while."""
+
+    window: Window
+    events: dict[str, list[Stop]]
+    ticks: tuple[Tick, ...]
+    unnoticed: bool
+
+
+def timeline(diff: AssignmentDiff) -> Timeline | None:
+    """Lay the stops out; None if nothing stops."""
+    stops = diff.own_stops
+    if not stops:
+        return None
+    longest = (
+        max(
+            (time for stop in stops for time in (stop.longest_mean_ms, stop.new_ms) if isfinite(time)),
+            default=0.0,
+        )
+        or 1_000.0
+    )
+    window = Window(0.0, longest * 1.05)
+    events: dict[str, list[Stop]] = {}
+    for stop in stops:
+        events.setdefault(_EVENTS.get(stop.event, stop.event), []).append(stop)
+    marks = ticks(window)
+    unnoticed = any(stop.detection_ms > 0 for stop in stops)
+    return Timeline(window, events, marks[:: ceil(len(marks) / _MARKS)], unnoticed)
+
+
+ROWS = 100
+"""The most rows of a table."""
+_RIBBONS = 150
+"""More ribbons than this are a tangle."""
+
+
+def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
+    """Return a page with a diff: verdict, assumptions, owners, loads, the stop.
+
+    `reasons` splits flows by cause.
+    """
+    picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
+    if picture is not None and len(picture.ribbons) > _RIBBONS:
+        picture = None
+    shown = Shown(diff, View(reasons=reasons))
+    members = shown.largest_members(ROWS)
+    has_moves = bool((diff.source != diff.target).any())
+    return render(
+        "assignment_diff/page.html.j2",
+        diff=diff,
+        heading=heading(diff),
+        verdict=headline(diff),
+        details=detail_lines(diff),
+        fates=fates(diff),
+        notes=notes(diff),
+        picture=picture,
+        heat=heat(diff) if has_moves and picture is None else None,
+        load=load(diff),
+        timeline=timeline(diff),
+        stop_remark=stop_remark(diff),
+        members=members,
+        more_members=len(shown.members) - len(members),
+        unchanged=shown.unchanged,
+        flows=shown.largest_flows(ROWS),
+        reasons=reasons,
+        reason=reason,
+        presence=presence,
+        named_places=named_places,
+        spread_height=HEIGHT,
+    )

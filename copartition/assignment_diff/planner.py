@@ -1,0 +1,548 @@
+"""Plans: the assignment that a strategy would give to a group as it is, or after a change."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.answers import ask
+from assignors.explanation import Explainer, settle
+from assignors.group import Assignment, Group, Topic
+from assignors.interface import Assignor
+from assignors.registry import check_for_consumers, get_assignor, name_in_group
+from assignors.state import CONNECT, GroupState, TopicRacks
+from assignors.weighted.weights import GivenWeights
+from copartition.assignment_diff.planned_members import (
+    EVERYBODY,
+    Seat,
+    Seats,
+    WhatIf,
+    find_member,
+    leaders_rule,
+    names_of,
+    placeholder,
+    seat_members,
+    unknown_places,
+)
+from copartition.assignment_diff.stops import Event
+from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
+from partitioning.java import scala_set_order
+from partitioning.kit.limits import check_members, check_partitions
+
+_WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
+"""Strategies to which racks are nothing."""
+
+_BY_TOPIC_ID = {"uniform", "broker-range"}
+"""Strategies that depend on the ids of topics."""
+
+
+class PlannedTopics(NamedTuple):
+    """The topics of a planned group, and what no source tells of them."""
+
+    all: list[Topic]
+    assumed: tuple[str, ...]
+    nameless: frozenset[str]  # topics whose unknown ids decide: those in `all` are made from the names
+
+
+def as_complete(state: GroupState) -> GroupState:
+    """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
+
+    Partitions go up to the highest one seen where counts are unknown; members are the ones that are shown.
+    """
+    if not state.complete:
+        guess = "partition counts are unknown; taken from the highest partition seen"
+        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
+    if not state.members_complete:
+        hidden = f"{state.unlisted} are left out" if state.unlisted else "taken for none"
+        guess = f"this source does not show members without partitions; {hidden}"
+        state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
+    return state
+
+
+def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
+    """Return the topics after the change, as the strategy gets them.
+
+    None may shrink or have an unknown count.
+    """
+    counts = _counts(state, what_if, seats)
+    read = {topic for seat in seats for topic in seat.member.topics}
+    assumed = []
+    ids = dict(zip(state.topics, state.topic_ids, strict=True)) if state.topic_ids else {}
+    nameless = sorted(topic for topic in read & counts.keys() if ids.get(topic) is None)
+    if strategy not in _BY_TOPIC_ID or len(read) < 2:
+        nameless = []
+    racks: dict[str, TopicRacks] = {}
+    if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
+        racks, unknown = _racks(state, counts, seats)
+        assumed.extend(unknown)
+    # As a broker lists them to a leader that asks for what its group reads; the others come last.
+    # librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
+    order = dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts])
+    topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in order]
+    return PlannedTopics(topics, tuple(assumed), frozenset(nameless))
+
+
+def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
+    counts = state.counts_by_topic
+    named = {topic for topics in what_if.subscribe.values() for topic in topics}
+    named.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
+    read = {topic for seat in seats for topic in seat.member.topics}
+    for topic, count in what_if.partitions.items():
+        if topic not in counts and topic not in read:
+            names = ", ".join(sorted(counts)) or "no topic"
+            raise SourceError(f"--grow {topic}={count}: the group reads {names}")
+        check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
+        if count < counts.get(topic, 1):
+            has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
+            raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
+        counts[topic] = count
+    if unknown := sorted(named - counts.keys()):
+        raise SourceError(
+            f"a member is to subscribe to {unknown[0]!r}, whose partition count is unknown; "
+            f"add --grow {unknown[0]}=N"
+        )
+    return counts
+
+
+def _racks(
+    state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
+) -> tuple[dict[str, TopicRacks], list[str]]:
+    """Return where the replicas are, as far as that decides anything (KIP-881), and what is unknown of it."""
+    racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
+    read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()
+    unknown = sorted(topic for topic in read if racks_of.get(topic) is None)
+    if unknown:
+        return {}, [
+            f"the racks of the replicas of {', '.join(unknown)} are unknown; racks play no part in this plan"
+        ]
+    racks = {topic: racks_of[topic] or () for topic in read}
+    placed = {names for partitions in racks.values() for names in partitions}
+    everywhere = {rack for names in placed for rack in names}
+    if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
+        return {}, []
+    assumed = []
+    if any(seat.prefix is not None and not seat.member.rack for seat in seats):
+        assumed.append("the racks of joining members are unknown; taken for none")
+    grown = sorted(topic for topic in read if len(racks[topic]) < counts[topic])
+    if grown:
+        assumed.append(f"the racks of the new partitions of {', '.join(grown)} are unknown; taken for none")
+    for topic in grown:
+        racks[topic] = (*racks[topic], *[()] * (counts[topic] - len(racks[topic])))
+    return racks, assumed
+
+
+ROUNDS = 10
+"""Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
+
+CURRENT = "current"
+"""What stands for the strategy that the group uses."""
+
+_WEIGHED = {"weighted", "cooperative-weighted"}
+
+_ON_ITS_WAY = {"Empty", "PreparingRebalance", "CompletingRebalance"}
+"""States in which what members have is not what their assignor gave them."""
+
+
+def plan(
+    state: GroupState,
+    assignor: str,
+    what_if: WhatIf | None = None,
+    *,
+    weights: GivenWeights | None = None,
+) -> GroupState:
+    """Return the group after this assignor has had its way, follow-up rebalances included.
+
+    Members carry what they own now into it, so sticky strategies keep what they can; for a KIP-848 group that
+    is on its way, give its target. What no source tells is in `assumed`. Its `explainer` makes the decisions
+    once more when it is asked why; there is none for a deploy, which is many decisions.
+
+    Args:
+        state: the group.
+        assignor: a strategy by name, or "current" for the one that the group uses.
+        what_if: a change to the group before it is assigned.
+        weights: what partitions weigh, for "weighted" and "cooperative-weighted"; others count them.
+
+    Raises:
+        InvalidConfigError: the weights make no sense.
+        SourceError: no such member or topic, a topic that would shrink, or a group without members.
+        UnknownStrategyError: no strategy of that name.
+        AssignorError: the strategy cannot assign this group.
+    """
+    what_if = what_if or WhatIf()
+    joining = what_if.add_members + len(what_if.joining)
+    check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
+    state = as_complete(state)
+    assignor = state.strategy or "" if assignor == CURRENT else assignor
+    if not assignor:
+        raise SourceError(
+            "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
+        )
+    check_for_consumers([assignor], SourceError)
+    if state.protocol == CONNECT:
+        raise SourceError(
+            f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"
+        )
+    seated = seat_members(state, what_if)
+    seats = seated.all
+    leader = leaders_rule(state, assignor, seats)
+    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    strategy = get_assignor(leader.rule, **settings)
+    if not seats:
+        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
+    topics = plan_topics(state, what_if, seats, leader.rule)
+    assignor = name_in_group(assignor)
+    explained = _start(state, seated, seats, topics.all)
+    outcome = _carry_out(strategy, explained, seats, what_if)
+    explainer: Explainer | None = None
+    if what_if.deploy is None:
+        new_leader = get_assignor(leader.rule, **settings)
+        explainer = Explainer(explained, outcome.assignment, assignor=new_leader, follow_ups=ROUNDS)
+    broker_side = not strategy.protocols
+    unknown = unknown_places(outcome.seats, leader.rule, random_ids=broker_side)
+    moves = None
+    if unknown or topics.nameless:
+        draw = _Draw(state, seated, topics, what_if, random_ids=broker_side)
+        moves = draw.count_moves(partial(get_assignor, leader.rule, **settings))
+    own_warnings, way = _own_decision(state, what_if, assignor)
+    planned = _state(state, outcome.assignment, outcome.seats, topics.all)
+    return replace(
+        planned,
+        name=state.name,
+        status="planned",
+        strategy=assignor,
+        protocol="consumer" if broker_side else "classic",
+        warnings=(*state.warnings, *leader.warnings, *own_warnings, *outcome.warnings),
+        assumed=(
+            *state.assumed,
+            *seated.assumed,
+            *topics.assumed,
+            *leader.assumed,
+            *_unknown_ids(unknown, topics.nameless, leader.rule, moves, broker_side=broker_side),
+            *_switch(state, assignor, broker_side=broker_side),
+            *_unknown_weights(state, assignor, weights),
+        ),
+        explainer=explainer,
+        way=way or outcome.way,
+        moves=moves and moves[:2],
+    )
+
+
+def _start(state: GroupState, seated: Seats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
+    """Return the group as its leader sees it when the members of `seats` that are new have joined."""
+    join = [seat.member for seat in seats if seat.prefix is not None]
+    return Group((), seated.now).next(state.assignment, leave=seated.leaving, join=join, topics=topics)
+
+
+MOST_STEPS = 2**24
+"""Members that are replaced times partitions: each is two rebalances of the whole group."""
+
+
+class Deployed(NamedTuple):
+    """A group after its members were replaced."""
+
+    seats: list[Seat]  # those replaced under their new ids
+    assignment: Assignment
+    warnings: tuple[str, ...]  # what moved on the way
+    way: tuple[Event, ...]  # the rebalances of every replacement
+
+
+def _carry_out(
+    strategy: Assignor,
+    group: Group,
+    seats: list[Seat],
+    what_if: WhatIf,
+    name: Callable[[str, Collection[str]], str] = placeholder,
+) -> Deployed:
+    """Return the group after it has settled, and after the deploy if there is one."""
+    decide = partial(ask, strategy)
+    group, assignment = settle(decide, group, ROUNDS)
+    if what_if.deploy is None:
+        return Deployed(seats, assignment, (), ())
+    return deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge", name=name)
+
+
+_DRAWS = 40
+"""So many times a plan is made again with other ids in the place of those that nobody knows."""
+_FEWEST_DRAWS = 5
+_DRAWN_ROWS = 2**17
+"""Members and partitions of all rebalances of all draws together, which take about half a second."""
+_LEAST_ROWS = 250
+"""A rebalance of fewer members and partitions takes hardly less time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """A plan that is made again and again with ids that clients and brokers could have drawn.
+
+    Attributes:
+        state: the group before the plan.
+        seated: its members after the change.
+        topics: its topics after the change.
+        what_if: the change.
+        random_ids: whether member ids are wholly random (KIP-848).
+    """
+
+    state: GroupState
+    seated: Seats
+    topics: PlannedTopics
+    what_if: WhatIf
+    random_ids: bool
+
+    def count_moves(self, make: Callable[[], Assignor]) -> tuple[int, int, int] | None:
+        """Return the fewest and the most partitions that move over all draws, and the number of draws.
+
+        None if the group is so large that fewer than `_FEWEST_DRAWS` can be made. `make` gives a strategy
+        that remembers nothing of the draw before.
+        """
+        rebalances = 1 + 2 * len(self.seated.all) * (self.what_if.deploy is not None)
+        rows = len(self.seated.all) + sum(topic.partitions for topic in self.topics.all)
+        draws = min(_DRAWS, _DRAWN_ROWS // (max(rows, _LEAST_ROWS) * rebalances))
+        if draws < _FEWEST_DRAWS:
+            return None
+        rng = Random(0)  # noqa: S311 - the same plan says the same each time
+        moves = [self._moves(make(), rng) for _ in range(draws)]
+        return min(moves), max(moves), draws
+
+    def _moves(self, strategy: Assignor, rng: Random) -> int:
+        """Return how many partitions have another owner at the end of one draw."""
+        known = sorted(member.id for member in self.state.members)
+        seats = [
+            seat
+            if seat.prefix is None
+            else seat._replace(member=replace(seat.member, id=self._name(seat, known, rng)))
+            for seat in self.seated.all
+        ]
+        topics = [
+            replace(topic, id=_uuid(rng)) if topic.name in self.topics.nameless else topic
+            for topic in self.topics.all
+        ]
+
+        def name(prefix: str, _: Collection[str]) -> str:
+            return f"{'' if self.random_ids else prefix}{_uuid(rng)}"
+
+        group = _start(self.state, self.seated, seats, topics)
+        outcome = _carry_out(strategy, group, seats, self.what_if, name)
+        place = {member.id: number for number, member in enumerate(self.state.members)}
+        before = owners(topics, self.state.assignment, place)
+        for seat in outcome.seats:
+            place[seat.member.id] = place.setdefault(seat.identity.id, len(place))
+        now = owners(topics, outcome.assignment, place)
+        return int(np.count_nonzero((before >= 0) & (now >= 0) & (before != now)))
+
+    def _name(self, seat: Seat, known: Sequence[str], rng: Random) -> str:
+        """Return an id that this member may have; one of unknown name has any place among the others."""
+        if self.random_ids or seat.identity.client_id is not None or not known:
+            return f"{'' if self.random_ids else seat.prefix}{_uuid(rng)}"
+        after = rng.randrange(len(known) + 1)
+        return f"{known[after - 1]}~{_uuid(rng)}" if after else f"!{_uuid(rng)}"
+
+
+def _uuid(rng: Random) -> UUID:
+    return UUID(int=rng.getrandbits(128), version=4)
+
+
+_BY_SUBSCRIPTION = {"range", "roundrobin"}
+"""Strategies whose answer depends on who subscribes to what alone, and so shows that a guess is wrong."""
+
+
+def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
+    """Return what does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
+
+    The way has the rebalances under the own strategy; it is empty if the plan keeps that strategy.
+
+    Raises:
+        SourceError: what members have shows that they do not all subscribe to the same topics.
+    """
+    own = state.strategy
+    if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
+        return [], ()
+    subscribed = {
+        name: topics
+        for name, topics in what_if.subscribe.items()
+        if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
+    }
+    seats = seat_members(state, WhatIf(subscribe=subscribed)).all
+    rule = leaders_rule(state, own, seats).rule
+    try:
+        strategy = get_assignor(rule)
+    except UnknownStrategyError:
+        return [f"nothing is known here of the group's own assignor, {own!r}"], ()
+    topics = plan_topics(state, WhatIf(), seats, rule).all
+    now = state.assignment
+    group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
+    try:
+        group, again = settle(partial(ask, strategy), group, ROUNDS)
+    except AssignorError as error:
+        return [f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"], ()
+    places = {seat.member.id: number for number, seat in enumerate(seats)}
+    moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
+    guessed = {topic for seat in seats if seat.identity.topics is None for topic in seat.member.topics}
+    if moved and own in _BY_SUBSCRIPTION and len(guessed) > 1:
+        raise SourceError(
+            "the subscriptions of the members are not known, and what they have does not fit one list for "
+            f"all: {own!r} would have put {moved} partitions elsewhere; name the topics of each member with "
+            "--subscribe MEMBER=TOPIC,.. or ask live:GROUP"
+        )
+    disagrees = (
+        f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
+        "assignor decided here, or its members see or subscribe to something else than is known"
+    )
+    bounce: tuple[Event, ...] = ()
+    if own != assignor:
+        with suppress(AssignorError, SourceError):  # too large a group, or a strategy that fails
+            bounce = deploy(partial(ask, strategy), group, again, [*seats], ROUNDS).way
+    return [disagrees] if moved else [], bounce
+
+
+def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
+    if assignor not in _WEIGHED:
+        return []
+    lag = "" if state.lag is None else ", whatever its lag"
+    alike = f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"
+    return [*([alike] if weights is None else []), "every member can carry the same"]
+
+
+def _unknown_ids(
+    unknown: Sequence[Seat],
+    nameless: Collection[str],
+    rule: str,
+    moves: tuple[int, int, int] | None,
+    *,
+    broker_side: bool,
+) -> list[str]:
+    """Say that ids are not known on which the answer depends, and how many partitions move under others."""
+    what = []
+    if unknown:
+        random = " (clients draw them at random)" if broker_side else ""
+        what.append(f"the new member ids of {names_of([seat.identity for seat in unknown])}{random}")
+    if nameless:
+        what.append(f"the topic ids of {', '.join(sorted(nameless))}")
+    if not what:
+        return []
+    if moves is None:
+        found = "the group is too large to try others, so how many partitions move may differ, too"
+    else:
+        least, most, draws = moves
+        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        found = f"in {draws} draws of ids {each} partitions move"
+    unknown_ids = f"{' and '.join(what)} are not known, and {rule!r} depends on them"
+    return [f"{unknown_ids}: {found}; who gets which partition may differ"]
+
+
+def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]:
+    """Return that the members have another strategy or protocol at once."""
+    if state.strategy not in {None, assignor}:
+        how = f"all members go over to {assignor!r} at once, under the ids that they have"
+        return [f"the group uses {state.strategy!r}; {how}"]
+    if state.protocol is not None and (state.protocol == "consumer") is not broker_side:
+        other = "consumer" if broker_side else "classic"
+        return [f"members keep their ids; to go over to the {other} protocol they restart under new ones"]
+    return []
+
+
+def _state(
+    before: GroupState, assignment: Assignment, seats: Sequence[Seat], topics: Sequence[Topic]
+) -> GroupState:
+    counts = {topic.name: topic.partitions for topic in topics}
+    planned = GroupState.of(assignment).completed(counts)
+    of_id = {seat.member.id: seat.identity for seat in seats}
+    ids = {topic.name: topic.id for topic in topics}
+    racks = {
+        name: racks
+        for name, racks in zip(before.topics, before.racks or [None] * len(before.topics), strict=True)
+        if racks is not None and len(racks) == counts[name]
+    }
+    return replace(
+        planned,
+        members=tuple(of_id[member.id] for member in planned.members),
+        topic_ids=tuple(ids.get(name) for name in planned.topics) if any(ids.values()) else (),
+        racks=tuple(racks.get(name) for name in planned.topics) if racks else (),
+    )
+
+
+def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return the place of the member that has each partition of these topics, -1 for nobody."""
+    start = np.cumsum([0, *(topic.partitions for topic in topics)])
+    row = {topic.name: number for number, topic in enumerate(topics)}
+    members, names, member, topic, partition = assignment.to_arrays()
+    column = np.full(int(start[-1]), -1, np.int64)
+    place = np.array([places[name] for name in members], np.int64)
+    column[start[np.array([row[name] for name in names], np.int64)[topic]] + partition] = place[member]
+    return column
+
+
+def deploy(
+    decide: Callable[[Group], Assignment],
+    group: Group,
+    assignment: Assignment,
+    seats: list[Seat],
+    follow_ups: int,
+    *,
+    surge: bool = False,
+    name: Callable[[str, Collection[str]], str] = placeholder,
+) -> Deployed:
+    """Return the group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
+
+    A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
+    group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
+    More work than is accepted raises `SourceError`. `name` makes a new id of how it begins and the ids that
+    are taken.
+    """
+    restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
+    partitions = sum(topic.partitions for topic in group.topics)
+    if len(restarting) * max(partitions, len(seats)) > MOST_STEPS:
+        raise SourceError(
+            f"a deploy of {len(restarting)} members without an instance id and {partitions} "
+            f"partitions are too many to go through one by one; their product may be {MOST_STEPS:,}"
+        )
+    seated = {seat.identity.id: seat for seat in seats}
+    places = {seat.member.id: number for number, seat in enumerate(seats)}
+    ids = {seat.member.id for seat in seats}
+    moved: list[int] = []
+    before = owners(group.topics, assignment, places)
+    static = [number for number, seat in enumerate(seats) if seat.identity.instance_id is not None]
+    way = [_static_restart(len(seats), before, number) for number in static]
+    for seat in restarting:
+        prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
+        again = replace(seat.member, id=name(prefix, ids))
+        ids.add(again.id)
+        place = places[seat.member.id]
+        places[again.id] = len(places) if surge else place
+        seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)
+        leave, join = {"leave": [seat.member.id]}, {"join": [again]}
+        for change in (join, leave) if surge else (leave, join):
+            group = group.next(assignment, **change)
+            assignment = Assignment.of({})
+            if group.members:
+                group, assignment = settle(decide, group, follow_ups)
+            now = owners(group.topics, assignment, places)
+            moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
+            gone = place if change is leave or not surge else -1
+            way.append(_rebalance(len(group.members), before, now, gone))
+            before = now
+    order = "joins before the one that it replaces leaves" if surge else "is gone before it is back"
+    moves = (
+        f"each member {order}; on the way partitions are handed over {sum(moved)} times in "
+        f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
+    )
+    return Deployed([*seated.values()], assignment, (moves,) if restarting else (), tuple(way))
+
+
+def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
+    """Return one rebalance of a deploy: the member leaves, or is back, in which case it has nothing yet."""
+    lost = (before == gone) & (before >= 0)
+    reading = (before >= 0) & ~lost
+    name = "leave" if not (now == gone).any() and lost.any() else "join"
+    return Event.of(name, members, members, before, (lost | (before < 0), reading, reading & (now != before)))
+
+
+def _static_restart(members: int, before: NDArray[np.int64], number: int) -> Event:
+    """Return a static member's restart, which makes no rebalance: what it has waits for it."""
+    mine = before == number
+    return Event.of("restart", members, members, before, (mine, (before >= 0) & ~mine, np.zeros_like(mine)))

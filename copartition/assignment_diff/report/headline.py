@@ -1,0 +1,185 @@
+"""The first line of a diff: one sentence of at most `LONGEST` characters, for somebody who is tired."""
+
+from collections.abc import Iterator, Sequence
+
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.needed import is_even
+from copartition.kit.words import count, duration, number
+
+LONGEST = 160
+
+
+def headline(diff: AssignmentDiff) -> str:
+    """Return the answer in one sentence: what stops, what nobody reads, what moves; the most urgent first."""
+    return _sentences(diff)[0]
+
+
+def left_out(diff: AssignmentDiff) -> list[str]:
+    """Return what did not fit into the headline, a sentence each."""
+    return _sentences(diff)[1:]
+
+
+def _sentences(diff: AssignmentDiff) -> list[str]:
+    """Return the clauses as sentences: the first of as many as fit, then the others one by one."""
+    first, *rest = _of_one_state(diff) if diff.alone else _of_two(diff)
+    others = []
+    for clause in rest:
+        longer = f"{first}; {clause}"
+        if len(longer) < LONGEST:
+            first = longer
+        else:
+            others.append(clause)
+    return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in (first, *others)]
+
+
+def _of_one_state(diff: AssignmentDiff) -> Iterator[str]:
+    """Say what nobody reads, whether a group is balanced, and who is idle."""
+    even, partitions = diff.balance, count(diff.summary.partitions, "partition")
+    if even is None:
+        if diff.conflicts:
+            yield f"{count(len(diff.conflicts), 'partition')} {_has(len(diff.conflicts))} two owners"
+        else:
+            yield "not balanced: partitions have an owner that does not subscribe to their topic"
+        return
+    if not even.loads:
+        yield f"nobody reads: the group has {partitions} and no member"
+        if records := _waiting(diff):
+            yield f"{records} there"
+        return
+    idle = sum(not load for load in even.loads)
+    without = f"{idle:,} of {count(len(even.loads), 'member')} {_has(idle)} none" if idle else ""
+    unread = unread_clause(diff)
+    if unread:
+        yield unread
+    if is_even(even) and idle:
+        yield f"balanced, but {without}: no assignment gives every member a partition"
+    elif is_even(even):
+        more = "" if even.loads[0] == even.loads[-1] else ", and no assignment is more even"
+        yield f"balanced: {_loads(even.loads)}{more}"
+    else:
+        # Partitions without a reader make loads too small: without this condition they would be blamed twice.
+        if not unread or max(even.loads) - min(even.loads) > 1:
+            yield f"not balanced: {_loads(even.loads)}, and {_from_to(even.best_loads)} are possible"
+        if idle:
+            yield without
+
+
+def unread_clause(diff: AssignmentDiff) -> str | None:
+    """Return how many partitions have no reader, and how many records wait there; None if all have one."""
+    numbers = diff.summary
+    if not numbers.unowned:
+        return None
+    of = f"{numbers.unowned:,} of {count(numbers.partitions, 'partition')} {_has(numbers.unowned)} no reader"
+    return f"{of}, where {records}" if (records := _waiting(diff)) else of
+
+
+def _waiting(diff: AssignmentDiff) -> str | None:
+    """Return how many records wait where nobody reads; None if there are none, or nobody knows."""
+    numbers = diff.summary
+    least = "" if numbers.lag_unowned_exact else "at least "
+    if not numbers.lag_unowned:
+        return None
+    return f"{least}{count(numbers.lag_unowned, 'record')} {'waits' if numbers.lag_unowned == 1 else 'wait'}"
+
+
+def _has(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _loads(loads: Sequence[int]) -> str:
+    if min(loads) == max(loads):
+        return f"every member has {count(loads[0], 'partition')}"
+    return f"members have {_from_to(loads)} partitions"
+
+
+def _from_to(loads: Sequence[int]) -> str:
+    most, least = max(loads, default=0), min(loads, default=0)
+    return f"{least:,}" if most == least else f"{least:,} to {most:,}"
+
+
+def _of_two(diff: AssignmentDiff) -> Iterator[str]:
+    """Say what stops on the way, what nobody reads, what has another owner in the end, who came and went."""
+    if diff.conflicts:
+        yield f"{count(len(diff.conflicts), 'partition')} {_has(len(diff.conflicts))} two owners on one side"
+    planned, stops = diff.after.status == "planned", [*_stops(diff)]
+    yield from stops
+    if diff.new_strategy:
+        yield f"every member has to restart to go from {diff.before.strategy} to {diff.after.strategy}"
+    unread = unread_clause(diff)
+    if unread:
+        yield unread
+    # A plan under other ids may move partitions, although this one moves none.
+    if diff.same and not diff.summary.moved_most:
+        yield _sameness(diff, nothing_else=not (stops or diff.new_strategy))
+        return
+    yield _fates(diff, planned=planned)
+    for members, verb in ((diff.summary.members_joined, "joined"), (diff.summary.members_left, "left")):
+        if members and not planned:
+            yield f"{count(members, 'member')} {verb}"
+
+
+def _sameness(diff: AssignmentDiff, *, nothing_else: bool) -> str:
+    kept = count(diff.summary.kept, "partition")
+    if diff.before.status == "planned" and diff.after.status == "planned":
+        return f"both plans are the same: {kept}"
+    if diff.before.status == "planned":
+        return f"the group is as the plan says: {kept} {_has(diff.summary.kept)} the planned owners"
+    if diff.after.status == "planned":
+        return (
+            "no partition has another owner in the end"
+            if not nothing_else
+            else f"nothing would change: {kept} kept"
+        )
+    return f"nothing changed: {kept} kept"
+
+
+def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
+    numbers = diff.summary
+    least, most = numbers.moved_least, numbers.moved_most
+    moved = f"{least:,} to {most:,}" if least < most else f"{most:,}"
+    of = f"{moved} of {count(numbers.partitions, 'partition')}" if most else "no partition"
+    verb = "moved" if not planned else "move" if most > 1 else "moves"
+    others = [
+        f"{number(value)} {words[planned]}"
+        for value, words in (
+            (numbers.assigned, ("got an owner", "would get an owner")),
+            (numbers.unassigned, ("lost the owner", "would lose the owner")),
+            (numbers.added, ("new", "new")),
+            (numbers.removed, ("removed", "removed")),
+        )
+        if value
+    ]
+    return ", ".join([f"{of} {verb}", *others])
+
+
+def _stops(diff: AssignmentDiff) -> Iterator[str]:
+    """Say what is not read for a while on the way to a plan."""
+    stops = diff.consumption
+    if stops is None:
+        return
+    where = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
+    if stops.new_partitions:
+        yield (
+            f"{count(stops.new_partitions, 'new partition')} {_is(stops.new_partitions)} first read after "
+            f"{duration(stops.new_ms)} on average, and auto.offset.reset=latest skips all records before"
+        )
+    mean = f"for {duration(stops.longest_mean_ms)} on average"
+    if stops.all_stopped and stops.rebalances:
+        times = {1: "once", 2: "twice"}.get(stops.all_stopped, f"{stops.all_stopped:,} times")
+        up_to = mean if stops.all_stopped == 1 else mean.replace("for", "for up to", 1)
+        yield f"the whole group stops reading {times}{where}, {up_to}"
+    elif stops.longest_mean_ms:
+        yield (
+            f"up to {stops.stopped_at_once:,} of {count(diff.summary.partitions, 'partition')} stop at once, "
+            f"{mean}, in {count(stops.rebalances, 'rebalance')}{where}"
+        )
+    if stops.static_restarts:
+        whose = count(stops.static_restarts, "static member")
+        yield (
+            f"without a rebalance, what {whose} {_has(stops.static_restarts)} waits while each one restarts"
+            + (f", up to {count(stops.stopped_at_once, 'partition')} at once" if not stops.rebalances else "")
+        )
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"

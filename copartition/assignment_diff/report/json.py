@@ -1,0 +1,270 @@
+"""Diffs for programs: JSON, rows as JSON lines, rows as CSV.
+
+`Document` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds, never
+renames. No clock and no path is in them, so equal inputs give equal bytes. JSON holds names as they are, in
+ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as people are shown them.
+"""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypedDict
+
+from copartition.assignment_diff import changes as diffs
+from copartition.assignment_diff.changes import Conflict, MemberChange, Rename
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
+from copartition.assignment_diff.report.model import Shown, TopicChange, View
+from copartition.assignment_diff.report.verdict import details
+from copartition.assignment_diff.stops import Consumption, Stop
+from copartition.assignment_diff.summary import Check, Summary
+from copartition.kit.evidence import Evidence, Missing  # noqa: F401 - the schema describes both
+from copartition.kit.json import (
+    CheckResult,
+    attributes,
+    check_results,
+    dump,
+    finite,
+    ground_fields,
+    json_schema,
+)
+from copartition.kit.words import visible
+
+DIFF_FORMAT_VERSION = "2.0"
+
+Change = TypedDict(
+    "Change",
+    {
+        "topic": str,
+        "partition": int,
+        "action": str,
+        "from": str | None,
+        "to": str | None,
+        "lag": int | None,
+        "reason": str | None,
+    },
+)
+"""A partition of which something changed: its owners, the records that wait in it, and what set it in motion
+where an assignor planned it."""
+
+Flow = TypedDict("Flow", {"from": str | None, "to": str | None, "partitions": int})
+"""How many partitions went from one member to another; null is nobody."""
+
+
+class Statuses(TypedDict):
+    """The state of the group on each side, such as Stable; null where the source does not say.
+
+    Attributes:
+        before: before.
+        after: after.
+    """
+
+    before: str | None
+    after: str | None
+
+
+class Matching(TypedDict):
+    """How members before were found again after.
+
+    Attributes:
+        rule: the rules that found one.
+        renames: members that were taken for one because of what they have.
+    """
+
+    rule: str
+    renames: list[Rename]
+
+
+class StopCost(TypedDict):
+    """What the change costs when it comes about by one event, under one rebalance protocol.
+
+    Attributes:
+        pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
+        partition_seconds: the sum over all stopped partitions; null: without end.
+        longest_mean_ms: the mean time of those partitions that stop longest, of those that had a reader;
+            null: for ever. A single pause can be longer.
+        new_ms: the mean time until new partitions are read; 0 if there are none.
+    """
+
+    event: str
+    protocol: str
+    members: int
+    partitions: int
+    detection_ms: float | None
+    pause_ms: float | None
+    partition_seconds: float | None
+    longest_mean_ms: float | None
+    new_ms: float | None
+
+
+class Detail(TypedDict):
+    """A sentence below the verdict, and what it stands on.
+
+    Attributes:
+        text: the sentence.
+        evidence: the sources that it was read from.
+        assumed: what it takes for granted because no source shows it.
+        missing: what would have to be known, and the way to get it; null if the sentence says what is known.
+    """
+
+    text: str
+    evidence: list[str]
+    assumed: list[str]
+    missing: Missing | None
+
+
+class Filters(TypedDict):
+    """What is left out of members, topics, flows, changes and conflicts; the rest is of the whole group.
+
+    Attributes:
+        topic: the regular expression that topics match; null for all.
+        member: the regular expression that members match; null for all.
+    """
+
+    topic: str | None
+    member: str | None
+
+
+class Document(TypedDict):
+    """What changes in a consumer group.
+
+    Attributes:
+        format_version: of this document; a minor version adds fields, never renames any.
+        group: its name; null where no source tells.
+        statuses: the state of the group.
+        verdict: the answer in one sentence of at most 160 characters.
+        details: what else there is to say of the whole.
+        consumption: what the way to a plan stops, under the group's own protocol; null where nothing stops or
+            nothing was planned.
+        separated: groups of topics of which one member had each number before and no longer has after, so
+            that they cannot be joined by partition any more.
+        summary: the diff in numbers, each of which can be checked.
+        checks: the limits that were given.
+        assumed: what was taken for granted because no source tells.
+        warnings: what to know before believing the numbers.
+        protocols: the rebalance protocols that the group may use; one where a source tells.
+        stops: what the change costs, under every protocol.
+        matching: how members were paired.
+        filters: what is left out below.
+        members: the members.
+        topics: the topics of which something changed.
+        flows: partitions that went from one member to another.
+        changes: the partitions of which something changed.
+        reasons: how many of these changes each reason set in motion, where an assignor planned them.
+        conflicts: the partitions with two owners.
+    """
+
+    format_version: str
+    group: str | None
+    statuses: Statuses
+    verdict: str
+    details: list[Detail]
+    consumption: Consumption | None
+    separated: list[list[str]]
+    summary: Summary
+    checks: list[CheckResult]
+    assumed: list[str]
+    warnings: list[str]
+    protocols: list[str]
+    stops: list[StopCost]
+    matching: Matching
+    filters: Filters
+    members: list[MemberChange]
+    topics: list[TopicChange]
+    flows: list[Flow]
+    changes: list[Change]
+    reasons: dict[str, int]
+    conflicts: list[Conflict]
+
+
+def diff_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the document, of draft 2020-12."""
+    return json_schema(Document, "assignment-diff", {StopCost: Stop})
+
+
+_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula, in both widths."""
+
+
+def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[Check] = ()) -> str:
+    """Return the whole diff as one object.
+
+    The view can leave out partitions and members, and add those kept.
+    """
+    shown = Shown(diff, view)
+    changes = [_change(change) for change in shown.changes()]
+    document = attributes(
+        Document,
+        diff,
+        format_version=DIFF_FORMAT_VERSION,
+        group=diff.after.name or diff.before.name,
+        statuses={"before": diff.before.status, "after": diff.after.status},
+        verdict=headline(diff),
+        details=[{"text": detail.text, **ground_fields(detail.ground)} for detail in details(diff)],
+        checks=check_results(checks, diff.summary),
+        stops=[finite(stop._asdict()) for stop in diff.stops],
+        matching=attributes(Matching, diff.matching),
+        filters={"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
+        members=shown.chosen_members,
+        topics=shown.topics,
+        flows=[
+            {"from": flow.source, "to": flow.target, "partitions": len(flow.partitions)}
+            for flow in shown.part.flows
+        ],
+        changes=changes,
+        reasons=Counter(change["reason"] for change in changes if change["reason"] is not None),
+        conflicts=shown.part.conflicts,
+    )
+    return dump(document)
+
+
+def diff_lines(diff: AssignmentDiff, view: View | None = None) -> Iterator[str]:
+    """Yield a partition, a member or a topic a line (ndjson)."""
+    for row in _rows(Shown(diff, view))[1]:
+        yield json.dumps(row) + "\n"
+
+
+def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
+    """Return a partition, a member or a topic a row, under a header; an apostrophe precedes a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns, rows = _rows(Shown(diff, view))
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row.values()) for row in rows)
+    return text.getvalue()
+
+
+def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
+    """Return the columns, and what the view wants a row for; partitions unless it says."""
+    if shown.view.by == "member":
+        return [*MemberChange.__annotations__], map(asdict, shown.members)
+    if shown.view.by == "topic":
+        return [*TopicChange.__annotations__], map(asdict, shown.topics)
+    return [*Change.__annotations__], map(_change, shown.changes())
+
+
+def _change(change: diffs.Change) -> Change:
+    return {
+        "topic": change.topic,
+        "partition": change.partition,
+        "action": change.action.label,
+        "from": change.source,
+        "to": change.target,
+        "lag": change.lag,
+        "reason": None if change.reason is None else change.reason.value,
+    }
+
+
+def _pattern(pattern: re.Pattern[str] | None) -> str | None:
+    return None if pattern is None else pattern.pattern
+
+
+def _cell(value: str | int | None) -> str | int | None:
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULAS) else text

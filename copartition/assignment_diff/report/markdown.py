@@ -1,0 +1,117 @@
+"""Diffs for pull requests and tickets."""
+
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
+from copartition.assignment_diff.report.model import FATES, Shown, View, conflicts, presence, reason, renames
+from copartition.assignment_diff.report.verdict import (
+    assumptions,
+    detail_lines,
+    heading,
+    movement,
+    reason_counts,
+    stop_remark,
+    stop_table,
+)
+from copartition.kit.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
+from copartition.kit.words import number, partition_ranges
+
+_RANGE_CHARACTERS = 500
+_ROWS = 2_000
+"""More rows than fit into a report, whatever is in them."""
+
+
+def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
+    """Return a diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
+
+    It fits into a comment: of what is too long, the rest is counted.
+    """
+    shown = Shown(diff, view)
+    page = Page()
+    page.add("**", markdown_text(headline(diff)), "**\n")
+    page.items(detail_lines(diff), "line")
+    page.items([f"assumed: {assumption}" for assumption in assumptions(diff)], "assumption")
+    page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
+    if not diff.same:
+        page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")
+    if shown.filters:
+        page.add("\n", markdown_text(shown.filters, 1_000), "\n")
+    page.items([f"⚠️ {text}" for text in conflicts(shown.part, "→")], "conflict")
+    page.items(diff.warnings, "warning")
+    page.items(renames(diff), "rename")
+    stops = stop_table(diff)
+    if stops.rows:
+        page.add("\n", *(f"{line}\n" for line in markdown_table(stops)))
+    if remark := stop_remark(diff):
+        page.add("\n", markdown_text(remark), "\n")
+    if not diff.same:
+        _TABLES[shown.view.by or "member"](shown, page)
+    return page.finished
+
+
+def _members(shown: Shown, page: Page) -> None:
+    members = shown.largest_members(_ROWS)
+    columns = ("member", "before", "after", "delta", "kept", "")
+    rows = (
+        (
+            member.name,
+            member.before,
+            member.after,
+            f"{member.after - member.before:+d}",
+            member.kept,
+            presence(member),
+        )
+        for member in members
+    )
+    page.table("Members", columns, rows, len(shown.members), "member", share=2)
+    flows, more, _ = shown.largest_flows(_ROWS)
+    because = ["because"] if shown.view.reasons else []
+    page.table(
+        "Flows",
+        ("from", "to", *because, "partitions", "which"),
+        (
+            (
+                flow.source or "nobody",
+                flow.target or "nobody",
+                *([reason(flow)] if because else []),
+                len(flow.partitions),
+                shorten_list(partition_ranges(flow.partitions), _RANGE_CHARACTERS),
+            )
+            for flow in flows
+        ),
+        len(flows) + more,
+        "flow",
+    )
+
+
+def _topics(shown: Shown, page: Page) -> None:
+    titles = ("partitions", *FATES)
+    rows = (
+        (
+            topic.name,
+            *(getattr(topic, title) for title in titles),
+            number(topic.lag_moved),
+        )
+        for topic in shown.largest_topics(_ROWS)
+    )
+    page.table("Topics", ("topic", *titles, "lag moved"), rows, len(shown.topics), "topic")
+
+
+def _partitions(shown: Shown, page: Page) -> None:
+    because = ["because"] if shown.view.reasons else []
+    rows = (
+        (
+            change.topic,
+            change.partition,
+            change.action.label,
+            change.source or "nobody",
+            change.target or "nobody",
+            number(change.lag),
+            *([reason(change)] if because else []),
+        )
+        for change in shown.first_changes(_ROWS)
+    )
+    columns = ("topic", "partition", "change", "from", "to", "lag", *because)
+    page.table("Partitions", columns, rows, shown.partitions, "partition")
+
+
+_TABLES = {"member": _members, "topic": _topics, "partition": _partitions}

@@ -1,0 +1,273 @@
+"""The rows of a diff that a view chooses; what is said of the whole is in `verdict`."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.partition_list import PartitionList
+from assignors.state import UNKNOWN_LAG
+from copartition.assignment_diff.changes import Action, Change, Flow, MemberChange, Presence
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.kit.words import partition_ranges
+
+Row = TypeVar("Row")
+
+SHOWN = 40
+"""Rows of a table that people read; of more, the largest changes are shown."""
+
+
+FATES = ("kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
+"""What becomes of partitions, in the order of `Action`; each is a number of a `TopicChange`."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to show."""
+
+    by: str | None = None  # "member", "topic" or "partition" a row; None for what suits the format
+    topic: re.Pattern[str] | None = None  # only topics whose name has a match
+    member: re.Pattern[str] | None = None  # only such members, and partitions that one of them has or had
+    every: bool = False  # also what did not change, and every row, however many there are
+    reasons: bool = False  # why a plan moves what it moves
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """One topic over both sides, in partitions.
+
+    Attributes:
+        name: its name.
+        partitions: that either side knows.
+        kept: with the same owner, or nobody on both sides.
+        moved: with another owner.
+        assigned: that gained an owner.
+        unassigned: that lost their owner.
+        added: that the topic has grown by.
+        removed: that the topic no longer has.
+        conflicts: with two owners.
+        lag_moved: records waiting in moved partitions; None if the lag of one is unknown.
+    """
+
+    name: str
+    partitions: int
+    kept: int
+    moved: int
+    assigned: int
+    unassigned: int
+    added: int
+    removed: int
+    conflicts: int
+    lag_moved: int | None
+
+    @property
+    def changed(self) -> int:
+        """Partitions of which something is new."""
+        return self.partitions - self.kept
+
+
+class Shown:
+    """A diff through a view."""
+
+    def __init__(self, diff: AssignmentDiff, view: View | None = None) -> None:
+        self.diff = diff  # all of it
+        self.view = view or View()
+        # The chosen partitions; members count those of chosen topics, the summary is of all.
+        self.part = _of_topics(diff, self.view.topic)
+        if self.view.member is not None:
+            chosen = np.array([*map(self._is_chosen, diff.members), False], np.bool_)
+            self.part = _of_rows(self.part, chosen[self.part.source] | chosen[self.part.target])
+
+    @property
+    def filters(self) -> str | None:
+        """What is left out, in words."""
+        patterns = {"topics": self.view.topic, "members": self.view.member}
+        parts = [
+            f"{what} matching {pattern.pattern}" for what, pattern in patterns.items() if pattern is not None
+        ]
+        if not parts:
+            return None
+        return f"only {' and '.join(parts)} are shown; the verdict and the exit code are of the whole group"
+
+    @cached_property
+    def chosen_members(self) -> list[MemberChange]:
+        """Members that no filter leaves out."""
+        return [*filter(self._is_chosen, self.part.members)]
+
+    @cached_property
+    def members(self) -> list[MemberChange]:
+        """Members to list."""
+        return [member for member in self.chosen_members if self.view.every or _member_changed(member)]
+
+    @cached_property
+    def unchanged(self) -> int:
+        """How many of the chosen members did not change."""
+        return sum(not _member_changed(member) for member in self.chosen_members)
+
+    @cached_property
+    def topics(self) -> list[TopicChange]:
+        """Topics to list."""
+        part, kinds = self.part, len(Action)
+        cells = np.bincount(
+            part.topic.astype(np.int64) * kinds + part.action, minlength=len(part.topics) * kinds
+        )
+        counts = cells.reshape(-1, kinds).tolist()
+        lags: list[int | None] = [None] * len(part.topics)
+        if part.lag is not None:
+            moved = part.action == Action.MOVE
+            waiting = np.zeros(len(part.topics), np.int64)
+            np.add.at(waiting, part.topic[moved], part.lag[moved].clip(min=0))
+            lags = [*waiting.tolist()]
+            for topic in np.unique(part.topic[moved & (part.lag == UNKNOWN_LAG)]).tolist():
+                lags[topic] = None
+        rows = (
+            TopicChange(name, sum(row), **dict(zip(FATES, row, strict=True)), lag_moved=lag)
+            for name, row, lag in zip(part.topics, counts, lags, strict=True)
+        )
+        return [row for row in rows if row.changed or (self.view.every and row.partitions)]
+
+    def changes(self) -> Iterator[Change]:
+        """Return partitions to list, each with its reason where it was planned."""
+        return self.part.changes(every=self.view.every)
+
+    @cached_property
+    def partitions(self) -> int:
+        """How many partitions there are to list."""
+        return len(self.part.action) if self.view.every else int(np.count_nonzero(self.part.action))
+
+    def first_changes(self, most: int | None = None) -> list[Change]:
+        """Return the first partitions to list; the reasons of no others are asked for."""
+        most = self._most(most)
+        rows = np.arange(len(self.part.action)) if self.view.every else np.flatnonzero(self.part.action)
+        if most is None or len(rows) <= most:
+            return [*self.changes()]
+        chosen = np.zeros(len(self.part.action), np.bool_)
+        chosen[rows[:most]] = True
+        return [*_of_rows(self.part, chosen).changes(every=True)]
+
+    def largest_members(self, most: int | None = None) -> list[MemberChange]:
+        """Return the members to list, the largest changes first where they are more than are shown."""
+        return largest(self.members, _size, self._most(most))
+
+    def largest_topics(self, most: int | None = None) -> list[TopicChange]:
+        """Return the topics to list, the largest changes first where they are more than are shown."""
+        return largest(self.topics, lambda topic: topic.changed, self._most(most))
+
+    def largest_flows(self, most: int | None = None) -> tuple[list[Flow], int, int]:
+        """Return the largest flows, at most `most`, how many are left out, and how many partitions those have."""
+        most, part = self._most(most), self.part
+        moving = np.flatnonzero((part.action != Action.KEEP) & (part.source != part.target))
+        pair = part.source[moving].astype(np.int64) * (len(part.members) + 1) + part.target[moving]
+        pairs, number, sizes = np.unique(pair, return_inverse=True, return_counts=True)
+        left_out = 0, 0
+        if most is not None and len(pairs) > most:
+            order = np.argsort(-sizes, kind="stable")
+            left_out = len(pairs) - most, int(sizes[order[most:]].sum())
+            chosen = np.zeros(len(part.action), np.bool_)
+            chosen[moving[np.isin(number, order[:most])]] = True
+            part = _of_rows(part, chosen)
+        flows = [*(part.flows_by_reason if self.view.reasons else part.flows)]
+        if left_out[0]:
+            flows.sort(key=lambda flow: -len(flow.partitions))
+        return flows, *left_out
+
+    def _most(self, most: int | None) -> int | None:
+        return None if self.view.every else SHOWN if most is None else most
+
+    def _is_chosen(self, member: MemberChange) -> bool:
+        return self.view.member is None or self.view.member.search(member.name) is not None
+
+
+def largest(rows: list[Row], size: Callable[[Row], int], most: int | None) -> list[Row]:
+    """Return the rows; where they are more than `most`, so many of them, the largest first."""
+    return rows if most is None or len(rows) <= most else sorted(rows, key=size, reverse=True)[:most]
+
+
+def _size(member: MemberChange) -> int:
+    """Return partitions lost and gained; one that came or went without any counts too."""
+    return member.before + member.after - 2 * member.kept
+
+
+def _member_changed(member: MemberChange) -> bool:
+    return member.presence is not Presence.STAYED or _size(member) > 0
+
+
+def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> AssignmentDiff:
+    if pattern is None:
+        return diff
+    matches = np.array([pattern.search(name) is not None for name in diff.topics], np.bool_)
+    part = _of_rows(diff, matches[diff.topic] if len(matches) else np.zeros(0, np.bool_))
+    keeps = part.action == Action.KEEP
+    had, has, kept = (
+        np.bincount(side[side >= 0], minlength=len(diff.members)).tolist()
+        for side in (part.source, part.target, part.source[keeps])
+    )
+    members = tuple(
+        replace(member, before=had[number], after=has[number], kept=kept[number])
+        for number, member in enumerate(diff.members)
+    )
+    return replace(part, members=members)
+
+
+def _of_rows(diff: AssignmentDiff, rows: NDArray[np.bool_]) -> AssignmentDiff:
+    columns = ("topic", "partition", "action", "source", "target")
+    return replace(
+        diff,
+        **{name: getattr(diff, name)[rows] for name in columns},
+        lag=None if diff.lag is None else diff.lag[rows],
+        # They are in the order of their rows.
+        conflicts=tuple(compress(diff.conflicts, rows[diff.action == Action.CONFLICT].tolist())),
+    )
+
+
+_PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
+
+
+def presence(member: MemberChange) -> str:
+    """Return what is special about a member: that it came or went, or has nothing."""
+    if member.presence is Presence.STAYED:
+        return "" if member.after else "idle"
+    return _PRESENCE.get(member.presence, str(member.presence))
+
+
+def reason(what: Flow | Change) -> str:
+    """Return what set a partition, or those of a flow, in motion."""
+    return "unknown" if what.reason is None else what.reason.value
+
+
+def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
+    """Return partitions with two owners: who had them, and who has them now; of one state, who has them."""
+    return [
+        f"{conflict.topic}-{conflict.partition} has two owners: "
+        + (
+            ", ".join(conflict.after)
+            if diff.alone
+            else f"{', '.join(conflict.before) or 'nobody'} {arrow} {', '.join(conflict.after) or 'nobody'}"
+        )
+        for conflict in diff.conflicts
+    ]
+
+
+def renames(diff: AssignmentDiff) -> list[str]:
+    """Return members that were taken for one because of what they have."""
+    return [
+        f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
+        for rename in diff.matching.renames
+    ]
+
+
+_RUNS = 24
+"""The most runs of neighbouring partitions that a row names."""
+
+
+def named_places(partitions: PartitionList) -> tuple[str, int]:
+    """Return which partitions, and how many more than there is room for."""
+    breaks = np.flatnonzero((np.diff(partitions.partitions) != 1) | (np.diff(partitions.topics) != 0)) + 1
+    end = len(partitions) if len(breaks) < _RUNS else int(breaks[_RUNS - 1])
+    first = PartitionList(partitions.names, partitions.topics[:end], partitions.partitions[:end])
+    return partition_ranges(first), len(partitions) - end

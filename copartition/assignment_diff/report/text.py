@@ -1,0 +1,286 @@
+"""Diffs in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from copartition.assignment_diff.changes import MemberChange
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.report.headline import headline
+from copartition.assignment_diff.report.model import (
+    FATES,
+    SHOWN,
+    Shown,
+    View,
+    conflicts,
+    presence,
+    reason,
+    renames,
+)
+from copartition.assignment_diff.report.verdict import (
+    assumptions,
+    detail_lines,
+    heading,
+    movement,
+    reason_counts,
+    stop_remark,
+    stop_table,
+)
+from copartition.kit.grid import Column, Grid, cell
+from copartition.kit.words import CUT, common_prefix, count, number, partition_ranges, visible, without_ids
+from partitioning.kit.packages import needs
+
+with needs("a text report", "cli"):
+    from rich.cells import cell_len
+    from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+BAR = 40
+"""Widest bar, in characters."""
+
+_NARROWEST_BAR = 8
+_BESIDE_BAR = 32
+"""Columns that the numbers of a member take."""
+
+_STATISTICS = 9
+"""Columns that a line of `print_stat` takes beside a name and a bar."""
+
+
+def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
+    """A diff: its verdict, a table of what a row stands for, what the change costs, what was assumed."""
+    shown = Shown(diff, view)
+    _print_answer(diff, console)
+    _fill(console, [*map(visible, heading(diff))], "dim")
+    if not diff.alone or shown.view.every:  # what has two owners is no change of the one state
+        _TABLES[shown.view.by or "member"](shown, console)
+    lines = [f"! {text}" for text in conflicts(shown.part, "->")]
+    _first(console, lines, "conflict", "bold red", full=shown.view.every)
+    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
+    stops = stop_table(diff)
+    if stops.rows:
+        columns = [
+            Column(title.upper(), "number" if place in stops.numbers else "word")
+            for place, title in enumerate(stops.titles)
+        ]
+        _show(console, Grid(columns, stops.rows))
+    if remark := stop_remark(diff):
+        console.print(cell(f"  {remark}", "dim"))
+    if not diff.same:
+        console.print()
+        style = "yellow" if diff.summary.avoidable_moves else ""
+        _fill(console, [*movement(diff), *reason_counts(diff)], style, bold=0)
+    _print_remarks(shown, console)
+
+
+def _print_answer(diff: AssignmentDiff, console: Console) -> None:
+    """The headline, and below it what else there is to say of the whole."""
+    console.print(cell(headline(diff), "bold"))
+    for line in detail_lines(diff):
+        console.print(cell(f"  {line}"))
+
+
+def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
+    """A diff in a line a member, or a topic: how many partitions changed, as `git diff --stat` has it."""
+    shown = Shown(diff, view)
+    _print_answer(diff, console)
+    if shown.view.by == "topic":
+        sizes = [
+            (topic.name, topic.changed - topic.assigned - topic.added, topic.assigned + topic.added)
+            for topic in shown.largest_topics()
+        ]
+        left_out = len(shown.topics) - len(sizes)
+    else:
+        sizes = [
+            (member.name, member.before - member.kept, member.after - member.kept)
+            for member in shown.largest_members()
+        ]
+        left_out = len(shown.members) - len(sizes)
+    widest = max((lost + gained for _, lost, gained in sizes), default=0)
+    digits = len(f"{widest:,}")
+    names = [visible(name) for name, *_ in sizes]
+    longest = max(map(cell_len, names), default=0)
+    room = max(_NARROWEST_BAR, min(BAR, console.width - longest - digits - _STATISTICS))
+    rows = [
+        (name, "|", f"{lost + gained:,}", _bar(0, lost, gained, min(1.0, room / max(widest, 1))))
+        for name, (_, lost, gained) in zip(names, sizes, strict=True)
+    ]
+    columns = [Column("", "name"), Column("", "word"), Column(""), Column("", "bar")]
+    if rows:
+        console.print(Grid(columns, rows), crop=False)
+    _more(console, left_out, shown.view.by or "member")
+    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
+    _print_remarks(shown, console)
+
+
+def _print_remarks(shown: Shown, console: Console) -> None:
+    for assumption in assumptions(shown.diff):
+        console.print(cell(f"assumed: {assumption}", "yellow"))
+    for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):
+        console.print(cell(f"note: {remark}", "dim"))
+
+
+def _print_members(shown: Shown, console: Console) -> None:
+    members = shown.largest_members()
+    flows, more_flows, more_partitions = shown.largest_flows()
+    names = _Names(shown.part.members, console.width)
+    if members:
+        names.tell(console)
+        widest = max(1, *(member.before + member.after - member.kept for member in members))
+        longest = max(cell_len(names.short(member.name)) for member in members)
+        noted = max(len(presence(member)) for member in members)
+        room = min(BAR, console.width - longest - _BESIDE_BAR - (noted and noted + 2))
+        scale = min(1.0, room / widest) if room >= _NARROWEST_BAR else 0.0
+        columns = [Column("MEMBER", "name"), *map(Column, ("BEFORE", "AFTER", "DELTA", "KEPT"))]
+        columns += [Column("", "bar"), Column("", "word", "yellow")]
+        rows = [_member_row(member, names, scale) for member in members]
+        _show(console, Grid(columns, rows))
+    _more(console, len(shown.members) - len(members), "member")
+    if shown.unchanged and not shown.view.every and not shown.diff.same:
+        console.print(f"  [dim]{count(shown.unchanged, 'member')} unchanged[/]")
+    if flows:
+        columns = [Column("FROM", "name"), Column("TO", "name"), Column("BECAUSE", "word"), Column("N")]
+        rows = [
+            (
+                names.short(flow.source),
+                names.short(flow.target),
+                reason(flow) if shown.view.reasons else "",
+                f"{len(flow.partitions):,}",
+                visible(partition_ranges(flow.partitions)),
+            )
+            for flow in flows
+        ]
+        _show(console, Grid([*columns, Column("PARTITIONS", "list")], rows, full=shown.view.every))
+    if more_flows:
+        _more(console, more_flows, "flow", f" of {count(more_partitions, 'partition')}")
+
+
+def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str, ...]:
+    delta = member.after - member.before
+    return (
+        names.short(member.name),
+        f"{member.before:,}",
+        f"{member.after:,}",
+        f"{delta:+,}" if delta else "0",
+        f"{member.kept:,}",
+        _bar(member.kept, member.before - member.kept, member.after - member.kept, scale),
+        presence(member),
+    )
+
+
+def _print_topics(shown: Shown, console: Console) -> None:
+    topics = shown.largest_topics()
+    titles = ("partitions", *FATES)
+    used = [
+        title for title in titles if title in titles[:3] or any(getattr(topic, title) for topic in topics)
+    ]
+    lag = any(topic.lag_moved is not None for topic in topics)
+    columns = [Column(title.upper()) for title in (*used, "lag moved")]
+    rows = [
+        (
+            visible(topic.name),
+            *(f"{getattr(topic, title):,}" for title in used),
+            number(topic.lag_moved) if lag else "",
+        )
+        for topic in topics
+    ]
+    if rows:
+        _show(console, Grid([Column("TOPIC", "name"), *columns], rows))
+    _more(console, len(shown.topics) - len(topics), "topic")
+
+
+def _print_partitions(shown: Shown, console: Console) -> None:
+    changes = shown.first_changes()
+    names = _Names(shown.part.members, console.width)
+    if changes:
+        names.tell(console)
+    columns = [Column("TOPIC", "name"), Column("PARTITION"), Column("CHANGE", "word"), Column("FROM", "name")]
+    columns += [Column("TO", "name"), Column("LAG"), Column("BECAUSE", "word")]
+    rows = [
+        (
+            visible(change.topic),
+            str(change.partition),
+            change.action.label,
+            names.short(change.source),
+            names.short(change.target),
+            "" if shown.part.lag is None else number(change.lag),
+            reason(change) if shown.view.reasons else "",
+        )
+        for change in changes
+    ]
+    if rows:
+        _show(console, Grid(columns, rows))
+    _more(console, shown.partitions - len(changes), "partition")
+
+
+_TABLES: dict[str, Callable[[Shown, Console], None]] = {
+    "member": _print_members,
+    "topic": _print_topics,
+    "partition": _print_partitions,
+}
+
+
+class _Names:
+    """Members as tables call them: without what all their names begin with, and with less of an id."""
+
+    def __init__(self, members: Sequence[MemberChange], width: int) -> None:
+        names = {member.name for member in members}
+        self._prefix = common_prefix(names)
+        rests = {name: name.removeprefix(self._prefix) for name in names}
+        if max(map(len, rests.values()), default=0) > width // 4:
+            rests = without_ids(rests)
+        self._shown = {name: visible(CUT + rest if self._prefix else rest) for name, rest in rests.items()}
+
+    def tell(self, console: Console) -> None:
+        """Say once what is left out."""
+        if self._prefix:
+            console.print()
+            console.print(cell(f"  {CUT} stands for {self._prefix}", "dim"))
+
+    def short(self, name: str | None) -> str:
+        """Return what a cell says."""
+        return "nobody" if name is None else self._shown[name]
+
+
+def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *, full: bool) -> None:
+    """The first lines of many that are alike."""
+    for line in lines if full else lines[:SHOWN]:
+        console.print(cell(line, style))
+    _more(console, 0 if full else len(lines) - SHOWN, noun)
+
+
+def _more(console: Console, left_out: int, noun: str, whose: str = "") -> None:
+    if left_out > 0:
+        nouns = noun if left_out == 1 else f"{noun}s"
+        console.print(f"  [dim]{left_out:,} more {nouns}{whose} (--all shows them)[/]")
+
+
+def _show(console: Console, grid: Grid) -> None:
+    """Print a table below an empty line; what is too wide for the console is not lost."""
+    console.print()
+    console.print(grid, crop=False)
+
+
+def _fill(console: Console, parts: Sequence[str], style: str, *, bold: int = 1) -> None:
+    """Parts of a line, three blanks apart, in as many lines as they need; the first `bold` in this style."""
+    lines: list[list[Text]] = [[]]
+    used = 0
+    for place, part in enumerate(parts):
+        text = cell(part, style if place < bold or not bold else "")
+        if lines[-1] and used + 3 + text.cell_len > console.width:
+            lines.append([])
+        used = text.cell_len if not lines[-1] else used + 3 + text.cell_len
+        lines[-1].append(text)
+    for line in lines:
+        console.print(Text("   ").join(line))
+
+
+def _bar(kept: int, lost: int, gained: int, scale: float) -> str:
+    """Kept, lost and gained partitions as = - +; any is at least one character."""
+    if not scale:
+        return ""
+    sizes = (("=", kept), ("-", lost), ("+", gained))
+    return "".join(sign * max(1, round(size * scale)) for sign, size in sizes if size)

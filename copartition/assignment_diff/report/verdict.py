@@ -1,0 +1,314 @@
+"""What is said of a whole diff below its headline: further sentences, its figures, its costs."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from assignors.interface import Reason
+from assignors.partition_list import PartitionList
+from copartition.assignment_diff.changes import Action
+from copartition.assignment_diff.compare import AssignmentDiff
+from copartition.assignment_diff.needed import CO_PARTITIONED
+from copartition.assignment_diff.report.headline import left_out
+from copartition.assignment_diff.report.model import named_places, renames
+from copartition.groups.offers import offered_lists
+from copartition.kit.evidence import Evidence, Ground, Missing
+from copartition.kit.words import Table, count, duration, list_names, number
+from copartition.simulation.growth import CURE, skipped_records
+from copartition.simulation.inputs.settings import Settings
+
+_TOPICS = 4
+_SEPARATED = 3
+"""So many groups of topics are named that are no longer read together; JSON has all."""
+
+_EXPLAINED = 20_000
+"""Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A sentence below the headline, and what it stands on.
+
+    Attributes:
+        text: the sentence; it begins with "Unknown" if something is missing.
+        ground: where it was read and what it takes for granted, or what is missing.
+    """
+
+    text: str
+    ground: Ground
+
+
+def details(diff: AssignmentDiff) -> list[Detail]:
+    """Return what else there is to say of the whole: what is lost, what the stop costs, what is unknown."""
+    compared = [*left_out(diff), *separated_sentences(diff)]
+    return [
+        *_of_stops(diff),
+        *_migration(diff),
+        *(Detail(text, Evidence(_COMPARED)) for text in compared),
+        *_without_reader(diff),
+        *_of_numbers(diff),
+        *_unknown(diff),
+    ]
+
+
+def detail_lines(diff: AssignmentDiff) -> list[str]:
+    """Return the details as lines."""
+    return [detail.text for detail in details(diff)]
+
+
+def assumptions(diff: AssignmentDiff) -> list[str]:
+    """Return everything that was taken for granted, by the whole diff or by one of its details, each once."""
+    grounds = (detail.ground for detail in details(diff))
+    own = [text for ground in grounds if isinstance(ground, Evidence) for text in ground.assumed]
+    return [*dict.fromkeys([*diff.assumed, *own])]
+
+
+_COMPARED = ("who owns which partition",)
+
+
+def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Say which records are skipped in new partitions, and what a plan's way costs."""
+    stops = diff.consumption
+    if diff.summary.added:
+        # Both of a classic group's rebalance protocols notice growth alike.
+        kinds = {"consumer" if protocol == "consumer" else "classic" for protocol in diff.protocols}
+        text, ground = skipped_records(kinds.pop() if len(kinds) == 1 else None, diff.timing or Settings())
+        yield Detail(f"{text}. To lose none, {CURE}.", ground)
+    if stops is None:
+        return
+    if stops.protocol == "cooperative" and isinstance(offered_lists(diff.before), Missing):
+        what = "whether each member lists cooperative strategies only"
+        otherwise = (
+            "if one also lists an eager one, as amid a migration, every rebalance stops the whole group"
+        )
+        remedy = "look at partition.assignment.strategy of each member"
+        yield Detail(f"Unknown: {what}; {otherwise}. To know, {remedy}.", Missing(what, remedy))
+    when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
+    cost = f", {stops.partition_seconds:,.1f} partition-seconds on average" if stops.partition_seconds else ""
+    unit = " (one is a partition that nobody reads for a second)" if stops.partition_seconds else ""
+    yield Detail(
+        f"On the way{when}: {count(stops.rebalances, 'rebalance')} ({stops.protocol}), at most "
+        f"{count(stops.stopped_at_once, 'partition')} not read at once{cost}{unit}.",
+        stops.ground,
+    )
+
+
+def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
+    if not diff.new_strategy:
+        return
+    from copartition.migrate.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
+
+    before, after = diff.before, diff.after
+    text = migration_verdict(
+        before.strategy or "", after.strategy or "", before.clients, before.group_version
+    )
+    yield Detail(text, Evidence((f"the group's strategy {before.strategy!r}",)))
+
+
+def separated_sentences(diff: AssignmentDiff) -> list[str]:
+    """Return which topics cannot be joined by partition any more, and what would keep that."""
+    planned = diff.after.strategy
+    best = CO_PARTITIONED["consumer" if diff.protocols == ("consumer",) else "classic"]
+    keeps = "" if planned == best else f"; {best} keeps it"
+    ends = [(topics, "ends") for topics in diff.separated]
+    ends += [(topics, f"is nothing that {planned} looks after") for topics in diff.not_kept]
+    return [
+        f"Co-partitioned reading of {list_names(topics, _TOPICS)} {what}{keeps}."
+        for topics, what in ends[:_SEPARATED]
+    ]
+
+
+def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Name the partitions that nobody reads after."""
+    rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
+    if not len(rows) or (diff.alone and diff.balance and not diff.balance.loads):
+        return
+    places, more = named_places(PartitionList(diff.topics, diff.topic[rows], diff.partition[rows]))
+    which = f"{places} and {more:,} more" if more else places
+    yield Detail(f"Without a reader: {which}.", Evidence(_COMPARED))
+
+
+def _of_numbers(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Say what balance hides of a single topic, and what a plan that fits does not show."""
+    if diff.alone and (even := diff.balance) and even.topic_excess and len(diff.topics) > 1:
+        fullest, best = even.topic_fullest, even.best_topic_fullest
+        text = f"Of one topic a member has {fullest:,} partitions, where {best:,} would do."
+        yield Detail(text, Evidence(_COMPARED))
+    if diff.same and diff.before.status == "planned" != diff.after.status:
+        text = (
+            "This does not show whether the plan was carried out: the group may have been like this before."
+        )
+        yield Detail(text, Evidence(_COMPARED))
+
+
+def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Say what cannot be known; of lag the line of numbers tells, as many sources carry none."""
+    numbers = diff.summary
+    sides = {"before": numbers.members_before, "after": numbers.members_after}
+    hidden = [side for side, members in sides.items() if members is None]
+    if hidden:
+        what = f"members without partitions {' and '.join(hidden)}"
+        remedy = "capture them with --describe --members --verbose, or ask live:GROUP"
+        yield Detail(f"Unknown: {what}; {remedy}.", Missing(what, remedy))
+    if numbers.needed_moves is None and not diff.alone:
+        what = "how many moves were needed"
+        remedy = "capture the group when it is stable, with the subscriptions of all members"
+        yield Detail(f"Unknown: {what}; {remedy}.", Missing(what, remedy))
+
+
+def movement(diff: AssignmentDiff) -> list[str]:
+    """Return how good the change is: moves against the fewest there can be, balance, idle members, lag."""
+    numbers = diff.summary
+    fullest = _at_least(numbers.needed_fullest, numbers.needed_fullest_exact)
+    of_topic = []
+    if len(diff.topics) > 1 and numbers.topic_fullest != numbers.needed_topic_fullest:
+        needed = _at_least(numbers.needed_topic_fullest, numbers.needed_topic_fullest_exact)
+        of_topic.append(f"of one topic {number(numbers.topic_fullest)} ({needed} needed)")
+    peak = []  # how much more than the mean the weights put on one member, where there are weights
+    if numbers.peak is not None:
+        peak.append(f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)")
+    return [
+        f"avoidable moves {_avoidable(diff)}",
+        f"fullest {number(numbers.fullest)} ({fullest} needed)",
+        *of_topic,
+        *peak,
+        f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
+        f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
+        f"lag moved {_at_least(numbers.lag_moved, numbers.lag_moved_exact)}",
+    ]
+
+
+def _at_least(value: int | None, exact: bool) -> str:
+    return f"{'' if exact or value is None else 'at least '}{number(value)}"
+
+
+def reason_counts(diff: AssignmentDiff) -> list[str]:
+    """Return how many changes each reason set in motion, where an assignor planned them and can be asked soon."""
+    if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
+        return []
+    reasons = Counter(change.reason for change in diff.changes())
+    parts = [
+        f"{times:,} {reason.value}"
+        for reason, times in reasons.most_common()
+        if reason is not None and reason is not Reason.NOT_TOLD
+    ]
+    return [f"because {', '.join(parts)}"] if parts else []
+
+
+def _avoidable(diff: AssignmentDiff) -> str:
+    numbers = diff.summary
+    if numbers.needed_moves is None:
+        return f"unknown, of {number(numbers.moved)}"
+    most = "" if numbers.needed_moves_exact else "at most "
+    needed = _at_least(numbers.needed_moves, numbers.needed_moves_exact)
+    return f"{most}{number(numbers.avoidable_moves)} of {number(numbers.moved)} ({needed} needed)"
+
+
+def heading(diff: AssignmentDiff) -> list[str]:
+    """Return the group, its members and how they were matched."""
+    numbers = diff.summary
+    parts = [diff.after.name or diff.before.name or "group"]
+    statuses = [status for status in (diff.before.status, diff.after.status) if status]
+    if statuses:
+        parts.append(" -> ".join(dict.fromkeys(statuses)))
+    before = sum(member.before_id is not None for member in diff.members)
+    after = sum(member.after_id is not None for member in diff.members)
+    least = [
+        "at least " if exact is None else "" for exact in (numbers.members_before, numbers.members_after)
+    ]
+    members = f"{least[1]}{count(after, 'member')}"
+    parts.append(members if diff.alone else f"{least[0]}{before:,} -> {members}")
+    parts.append(count(numbers.partitions, "partition"))
+    parts += [] if diff.alone else [f"matched by {diff.matching.rule}"]
+    return parts
+
+
+def stop_table(diff: AssignmentDiff) -> Table:
+    """Return what the change costs, a row for each event and each protocol that the group may have."""
+    titles = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after", "new read after")
+    rows = [
+        (
+            stop.event,
+            stop.protocol,
+            f"{stop.members:,}",
+            f"{stop.partitions:,}",
+            duration(stop.longest_mean_ms) if stop.longest_mean_ms else "",
+            duration(stop.detection_ms) if stop.detection_ms else "",
+            duration(stop.new_ms) if stop.new_ms else "",
+        )
+        for stop in diff.own_stops
+    ]
+    return Table(titles, rows, range(2, 7))
+
+
+def stop_remark(diff: AssignmentDiff) -> str | None:
+    """Return that the rows of `stop_table` are alternatives, where nobody tells the protocol of the group."""
+    if not diff.own_stops or len(diff.protocols) == 1:
+        return None
+    return "one row of each event applies, that of the group's protocol, which --describe --state tells"
+
+
+_NOTES = 12
+"""The most notes of one kind."""
+
+
+class Fate(NamedTuple):
+    """What became of some partitions."""
+
+    style: str
+    number: int
+    label: str
+    percent: float
+
+    @property
+    def share(self) -> str:
+        """Its share in words, none and all only where that is so."""
+        if 0 < self.percent < 0.05:
+            return "< 0.1 %"
+        return "> 99.9 %" if 99.95 <= self.percent < 100 else f"{self.percent:.1f} %"
+
+
+def fates(diff: AssignmentDiff) -> list[Fate]:
+    """Return every partition under one of these; what did not happen is left out."""
+    numbers = diff.summary
+    kinds = [
+        ("kept", numbers.kept, "kept"),
+        ("between", numbers.moved, "moved"),
+        ("joined", numbers.assigned, "gained an owner"),
+        ("left", numbers.unassigned, "lost their owner"),
+        ("added", numbers.added, "added"),
+        ("removed", numbers.removed, "removed"),
+        ("conflict", numbers.conflicts, "with two owners"),
+    ]
+    kinds.append(("free", numbers.partitions - sum(number for _, number, _ in kinds), "owned by nobody"))
+    return [
+        Fate(style, number, label, 100 * number / numbers.partitions)
+        for style, number, label in kinds
+        if number
+    ]
+
+
+def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
+    """Return what was assumed, what is doubtful, and who is taken for whom.
+
+    Each with what kind of thing it is.
+    """
+    conflicts = [
+        f"{conflict.topic}-{conflict.partition} has two owners: "
+        f"before {', '.join(conflict.before) or 'nobody'}, after {', '.join(conflict.after) or 'nobody'}."
+        for conflict in diff.conflicts[:_NOTES]
+    ]
+    return [
+        *_first_notes("Conflict", conflicts, len(diff.conflicts)),
+        *_first_notes("Assumed", (assumed := assumptions(diff)), len(assumed)),
+        *_first_notes("Warning", diff.warnings, len(diff.warnings)),
+        *_first_notes("Matched", renames(diff), len(diff.matching.renames)),
+    ]
+
+
+def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[tuple[str, str]]:
+    more = [f"and {number - _NOTES:,} more."] if number > _NOTES else []
+    return [(kind, text) for text in (*texts[:_NOTES], *more)]

@@ -1,0 +1,302 @@
+"""A diff in numbers, and limits on them such as `moved_pct<=10`."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.group import Certificate
+from assignors.state import UNKNOWN_LAG
+from copartition.assignment_diff.changes import Action, MemberChange, Presence
+from copartition.assignment_diff.needed import Columns, Needed
+from copartition.kit.words import COMPARISON, COMPARISONS
+from partitioning.errors import DiffError
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A diff in numbers; each can be checked by its name.
+
+    Numbers of members are None if that side does not show them all: those without partitions may be
+    missing.
+
+    Attributes:
+        members_before: members before, idle ones too.
+        members_after: members after.
+        members_joined: members only after; None if some may have been there before.
+        members_left: members only before; None if some may be there after.
+        idle_before: members without a partition before.
+        idle_after: members without a partition after.
+        partitions: partitions that either side knows.
+        kept: partitions with the same owner.
+        moved: partitions with another owner.
+        moved_least: the same in the best case, where a plan depends on ids that nobody knows: the fewest over
+            the ids that were tried.
+        moved_most: likewise the most.
+        moved_pct: moved partitions in percent of all.
+        assigned: partitions that gained an owner.
+        unassigned: partitions that lost their owner.
+        added: partitions the topics have grown by.
+        removed: partitions the topics no longer have.
+        conflicts: partitions with two owners.
+        unowned: partitions that nobody has after.
+        needed_moves: the fewest moves to any valid assignment with every load between the fewest and the most
+            of after, under the subscriptions of after; None if there is none, or where partitions have two
+            owners after.
+        needed_moves_exact: whether that is exact; else subscriptions or members are unknown, and at least so
+            many were needed. Where no more than these moved, it is.
+        avoidable_moves: moved - needed_moves; at most so many where that is not exact.
+        fullest: most partitions of a member after.
+        needed_fullest: the same where the greatest load is the least there is, under the subscriptions of
+            after; None if partitions have two owners after, or not all members are known.
+        needed_fullest_exact: whether that is exact; else subscriptions are unknown, and the fullest has at
+            least so many. Where it has no more than these, it is.
+        topic_fullest: most partitions of one topic on one member after, of the topic where that is furthest
+            above its fair share; None if partitions have two owners after.
+        needed_topic_fullest: the same where that topic is spread evenly over its subscribers; likewise.
+        needed_topic_fullest_exact: whether that is exact; else subscriptions or members are unknown, and at
+            least so many are needed.
+        peak: by weights: the largest load of a member after, in multiples of the mean; None without weights,
+            or where members, partitions or owners of after are unknown.
+        needed_peak: no assignment has a lower one; likewise.
+        spread_before: most partitions of a member minus fewest, before.
+        spread_after: the same after.
+        stickiness: kept partitions as a share of those with an owner on both sides; 1 if there are none.
+        lag_moved: records waiting in moved partitions, which a cold owner will read; one with a lag below
+            zero has none. None if no lag of them is known.
+        lag_moved_exact: whether that is exact; else the lag of some moved partitions is unknown, and at least
+            so many are waiting.
+        lag_unowned: records waiting in partitions that nobody reads after; None if no lag of them is known.
+        lag_unowned_exact: as `lag_moved_exact`.
+    """
+
+    members_before: int | None
+    members_after: int | None
+    members_joined: int | None
+    members_left: int | None
+    idle_before: int | None
+    idle_after: int | None
+    partitions: int
+    kept: int
+    moved: int
+    moved_least: int
+    moved_most: int
+    moved_pct: float
+    assigned: int
+    unassigned: int
+    added: int
+    removed: int
+    conflicts: int
+    unowned: int
+    needed_moves: int | None
+    needed_moves_exact: bool
+    avoidable_moves: int | None
+    fullest: int
+    needed_fullest: int | None
+    needed_fullest_exact: bool
+    topic_fullest: int | None
+    needed_topic_fullest: int | None
+    needed_topic_fullest_exact: bool
+    peak: float | None
+    needed_peak: float | None
+    spread_before: int | None
+    spread_after: int | None
+    stickiness: float
+    lag_moved: int | None
+    lag_moved_exact: bool
+    lag_unowned: int | None
+    lag_unowned_exact: bool
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """Return the least and the most that a number can be which is not None."""
+        value = float(getattr(self, name))
+        if self.moved_least < self.moved_most and name in _OF_MOVES:
+            ends = [_OF_MOVES[name](self, moved) for moved in (self.moved_least, self.moved_most)]
+            return min(*ends, value), max(*ends, value)
+        bounds = {
+            "needed_moves": (self.needed_moves_exact, value, float(self.moved)),
+            "needed_fullest": (self.needed_fullest_exact, value, float(self.fullest)),
+            "needed_topic_fullest": (
+                self.needed_topic_fullest_exact,
+                value,
+                float(self.topic_fullest or value),
+            ),
+            "avoidable_moves": (self.needed_moves_exact, 0.0, value),
+            "lag_moved": (self.lag_moved_exact, value, math.inf),
+            "lag_unowned": (self.lag_unowned_exact, value, math.inf),
+        }
+        exact, least, most = bounds.get(name, (True, value, value))
+        return (value, value) if exact else (least, most)
+
+
+_OF_MOVES: dict[str, Callable[[Summary, int], float]] = {
+    "moved": lambda _, moved: float(moved),
+    "moved_pct": lambda numbers, moved: 100 * moved / max(1, numbers.partitions),
+    "kept": lambda numbers, moved: float(numbers.kept + numbers.moved - moved),
+    "stickiness": lambda numbers, moved: 1 - moved / max(1, numbers.kept + numbers.moved),
+    "avoidable_moves": lambda numbers, moved: float(max(0, moved - (numbers.needed_moves or 0))),
+}
+"""What numbers of a summary would be if so many partitions moved."""
+
+
+def summarize(
+    members: tuple[MemberChange, ...],
+    rows: Columns,
+    needed: Needed,
+    lag: NDArray[np.int64] | None,
+    certificate: Certificate | None,
+    *,
+    all_known: tuple[bool, bool],
+    moves: tuple[int, int] | None = None,
+) -> Summary:
+    """Return a diff in numbers; `all_known` says of each side whether it shows all its members.
+
+    `lag` has the records waiting in each partition, `UNKNOWN_LAG` where unknown; None if no side knows
+    any. `moves` is `GroupState.moves` of the side after.
+    """
+    times = np.bincount(rows.action, minlength=len(Action)).tolist()
+    before = [member.before for member in members if member.before_id is not None]
+    after = [member.after for member in members if member.after_id is not None]
+    presence = Counter(member.presence for member in members)
+    fullest = max(after, default=0)
+    moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
+    topics = needed.topics
+    waiting, exact = lag_of(lag, rows.action == Action.MOVE)
+    unowned = (rows.target < 0) & (rows.action != Action.REMOVED)
+    unread, unread_exact = lag_of(lag, unowned)
+    return Summary(
+        members_before=len(before) if all_known[0] else None,
+        members_after=len(after) if all_known[1] else None,
+        members_joined=None if presence[Presence.UNKNOWN_BEFORE] else presence[Presence.JOINED],
+        members_left=None if presence[Presence.UNKNOWN_AFTER] else presence[Presence.LEFT],
+        idle_before=before.count(0) if all_known[0] else None,
+        idle_after=after.count(0) if all_known[1] else None,
+        partitions=len(rows.action),
+        kept=kept,
+        moved=moved,
+        moved_least=min(moved, *(moves or (moved,))),
+        moved_most=max(moved, *(moves or (moved,))),
+        moved_pct=100 * moved / max(1, len(rows.action)),
+        assigned=times[Action.ASSIGN],
+        unassigned=times[Action.UNASSIGN],
+        added=times[Action.ADDED],
+        removed=times[Action.REMOVED],
+        conflicts=times[Action.CONFLICT],
+        unowned=int(np.count_nonzero(unowned)),
+        needed_moves=needed.moves,
+        needed_moves_exact=needed.exact or needed.moves == moved,
+        avoidable_moves=None if needed.moves is None else max(0, moved - needed.moves),
+        fullest=fullest,
+        needed_fullest=needed.fullest,
+        needed_fullest_exact=needed.exact or needed.fullest == fullest,
+        topic_fullest=topics and topics.fullest,
+        needed_topic_fullest=topics and topics.needed,
+        needed_topic_fullest_exact=needed.exact or (topics is not None and topics.fullest == topics.needed),
+        peak=None if certificate is None else certificate.peak,
+        needed_peak=None if certificate is None else certificate.bound,
+        spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,
+        spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
+        stickiness=1 - moved / max(1, kept + moved),
+        lag_moved=waiting,
+        lag_moved_exact=exact,
+        lag_unowned=unread,
+        lag_unowned_exact=unread_exact,
+    )
+
+
+def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int | None, bool]:
+    """Return records waiting in these rows as far as known, None if nothing is; and whether those are all."""
+    if lag is None:
+        return None, False
+    waiting = lag[rows]
+    counted = waiting[waiting != UNKNOWN_LAG]
+    if len(waiting) and not len(counted):
+        return None, False
+    return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
+
+
+_CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
+
+
+class Numbers(Protocol):
+    """A dataclass of numbers that can be checked; one that is None is unknown."""
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """Return the least and the most that a number can be, where only a bound is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A number of the summary, a comparison and a limit."""
+
+    name: str
+    comparison: str
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.comparison}{self.limit:g}"
+
+    def value(self, summary: Numbers) -> float:
+        """Return the number it looks at.
+
+        Raises:
+            DiffError: the number is unknown for this diff.
+        """
+        value = getattr(summary, self.name)
+        if value is None:
+            raise DiffError(f"check {self}: {self.name} is unknown, because the inputs do not contain it")
+        return float(value)
+
+    def describe(self, summary: Numbers) -> str:
+        """Return the number, and whether it is only a bound.
+
+        Raises:
+            DiffError: the number is unknown for this diff.
+        """
+        value = self.value(summary)
+        least, most = summary.range_of(self.name)
+        bound = "" if least == most else "at least " if value == least else "at most "
+        return f"{bound}{value:g}"
+
+    def passes(self, summary: Numbers) -> bool:
+        """Return whether the number is within the limit.
+
+        Raises:
+            DiffError: the number is unknown for this diff, or not known well enough to tell.
+        """
+        description = self.describe(summary)
+        least, most = summary.range_of(self.name)
+        nearest = min(max(self.limit, least), most)
+        answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
+        if len(answers) > 1:
+            raise DiffError(f"check {self}: {self.name} is {description}, the inputs do not show it exactly")
+        return answers.pop()
+
+
+def parse_check(text: str, numbers: type = Summary) -> Check:
+    """Return a check from its text, the name of a number, one of <= >= == != < >, and a number.
+
+    Args:
+        text: the text.
+        numbers: the dataclass whose fields are the names.
+
+    Raises:
+        DiffError: the text is no such thing, or the name is unknown (close ones are listed).
+    """
+    names = [field.name for field in fields(numbers)]
+    match = _CHECK.fullmatch(text)
+    if match is None:
+        raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
+    name, comparison, limit = match.groups()
+    if name not in names:
+        close = get_close_matches(name, names) or names
+        raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
+    if not math.isfinite(float(limit)):
+        raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")
+    return Check(name, comparison, float(limit))

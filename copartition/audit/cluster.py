@@ -1,0 +1,66 @@
+"""A topic of a cluster, read once and audited."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from copartition.audit.conclusion import conclude
+from copartition.audit.forms import FormCounts
+from copartition.audit.hottest import HotKeys
+from copartition.audit.reader import Reading
+from copartition.audit.tally import Tally
+from copartition.audit.topic_audit import LogicalKey, Records, Selection, TopicAudit
+
+ALL_FORMS = 1 << 18
+"""So many records are looked at for the forms of their keys, and of all further ones, one batch in eight."""
+
+_ONE_IN = 8
+
+
+def audit_topic(
+    topic: str,
+    config: Mapping[str, Any],
+    selection: Selection | None = None,
+    *,
+    also: Callable[[Records], object] | None = None,
+    decode: Callable[[bytes, str], LogicalKey] | None = None,
+) -> TopicAudit:
+    """Return who wrote a topic, as far as the selected records show.
+
+    Joins no group, commits nothing, creates nothing; memory is bounded whatever the topic's size.
+
+    Args:
+        topic: its name.
+        config: librdkafka settings; `bootstrap.servers` at least.
+        selection: which records; a sample by default.
+        also: what else to do with each batch of records.
+        decode: what a key of a form says, such as a `decoder.KeyDecoder`; by default what its bytes show.
+
+    Raises:
+        TopicChangedError: the topic was deleted or made anew while it was read.
+        CopartitionError: the topic cannot be read, as in `Reading`.
+    """
+    with Reading(topic, config, selection) as reading:
+        tally, hot, forms, read = Tally(reading.num_partitions), HotKeys(), FormCounts(), 0
+
+        def count(records: Records, *, with_forms: bool) -> None:
+            hot.add(records, tally.add(records).get("murmur2"))
+            if also is not None:
+                also(records)
+            if with_forms:
+                forms.add(records.keys)
+
+        # NumPy counts a batch without the interpreter's lock, so meanwhile the next one is read.
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            counted: Future[None] | None = None
+            for number, records in enumerate(reading):
+                if counted is not None:
+                    counted.result()
+                read += len(records.offset)
+                with_forms = read <= ALL_FORMS or number % _ONE_IN == 0
+                counted = thread.submit(count, records, with_forms=with_forms)
+            if counted is not None:
+                counted.result()
+        audit = conclude(topic, tally, reading.coverage, forms.forms(decode), compacted=reading.compacted)
+        return replace(audit, hottest=hot.hottest(), hottest_error=hot.error)

@@ -1,0 +1,113 @@
+"""Keys decoded by confluent-kafka's deserializers, to say what they say where their bytes alone do not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka.serialization import (
+    DoubleDeserializer,
+    IntegerDeserializer,
+    MessageField,
+    SerializationContext,
+    StringDeserializer,
+)
+
+from copartition.audit.logical import logical_value
+from copartition.audit.topic_audit import LogicalKey
+from partitioning.errors import InvalidConfigError, MissingDependencyError, RegistryError
+
+if TYPE_CHECKING:
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
+PLAIN = {"string": StringDeserializer, "integer": IntegerDeserializer, "double": DoubleDeserializer}
+"""Formats that need no schema."""
+
+KEY_FORMATS = (*PLAIN, "avro", "json-schema")
+"""What `KeyDecoder` takes. Protobuf needs classes made from the schema, which no registry has."""
+
+_PATIENCE = {"timeout": 5, "max.retries": 1}
+
+_NOT_FOUND = 404
+
+
+def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
+    """Return a client of a schema registry with these settings, `url` at least.
+
+    Raises:
+        MissingDependencyError: confluent-kafka is there without what its registry client needs.
+        InvalidConfigError: a setting that the client refuses.
+    """
+    with _needing("keys with a schema registry"):
+        from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415 - optional
+    try:
+        return SchemaRegistryClient.new_client({**_PATIENCE, **config})
+    except (TypeError, ValueError) as error:
+        raise InvalidConfigError(f"the schema registry's client refuses its settings: {error}") from error
+
+
+class KeyDecoder:
+    """What keys of a topic say, by one deserializer of `KEY_FORMATS`; takes the place of `logical_key`.
+
+    "avro" and "json-schema" need a `registry`, from `registry_client`; else `InvalidConfigError`. Where
+    confluent-kafka lacks what the deserializer needs, `MissingDependencyError` says so.
+    """
+
+    def __init__(self, key_format: str, topic: str, registry: SchemaRegistryClient | None = None) -> None:
+        if key_format not in KEY_FORMATS:
+            raise InvalidConfigError(f"key format {key_format!r}: give one of {', '.join(KEY_FORMATS)}")
+        if key_format not in PLAIN and registry is None:
+            raise InvalidConfigError(
+                f"keys in the format {key_format} are decoded with a schema registry's URL"
+            )
+        self._format = key_format
+        self._context = SerializationContext(topic, MessageField.KEY)
+        self._decode = PLAIN[key_format]() if key_format in PLAIN else _deserializer(key_format, registry)
+        # Why keys could not be decoded, and how many; they say just their bytes.
+        self.undecoded: Counter[str] = Counter()
+
+    def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known
+        """Return what a key says; `RegistryError` where the registry does not answer, or refuses us."""
+        try:
+            return logical_value(self._decode(key, self._context))
+        except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind
+            _raise_if_of_registry(error)
+            self.undecoded[f"{self._format}: {str(error) or type(error).__name__}"] += 1
+            return LogicalKey("bytes", key.hex())
+
+
+def _deserializer(key_format: str, registry: Any) -> Any:
+    with _needing(f"{key_format} keys"):
+        if key_format == "avro":
+            from confluent_kafka.schema_registry.avro import AvroDeserializer  # noqa: PLC0415 - optional
+
+            return AvroDeserializer(registry)
+        from confluent_kafka.schema_registry.json_schema import JSONDeserializer  # noqa: PLC0415 - optional
+
+        return JSONDeserializer(None, schema_registry_client=registry)
+
+
+@contextmanager
+def _needing(what: str) -> Iterator[None]:
+    """MissingDependencyError if an import fails that decoding such keys needs."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"decoding {what} needs {error.name or error}: "
+            "pip install 'confluent-kafka[schemaregistry,avro,json]'"
+        ) from error
+
+
+def _raise_if_of_registry(error: Exception) -> None:
+    """Raise where the registry fails, not the key."""
+    status = getattr(error, "http_status_code", None)
+    package = type(error).__module__.partition(".")[0]  # its HTTP client has one of two names
+    unreachable = isinstance(error, OSError) or package in {"httpx", "httpx2"}
+    if unreachable or (status is not None and status != _NOT_FOUND):
+        what = "does not answer" if unreachable else "refuses"
+        raise RegistryError(
+            f"the schema registry {what}: {error}; check its URL and credentials, or leave the key format out"
+        ) from error

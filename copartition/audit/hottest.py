@@ -1,0 +1,120 @@
+"""The keys with the most records, counted batch by batch in bounded memory.
+
+Counts are exact while all keys fit. Beyond that they are those of Misra and Gries (1982), for a batch at a
+time (Agarwal et al., Mergeable Summaries, 2012): what exceeds the room is paid for by taking the same number
+off every count, and the sum of these numbers is how much too low a count may be. A key is identified by 64
+bits of hashes and its partition.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.audit.topic_audit import HotKey, Records, concatenate, key_hashes, pick_records
+from partitioning.hashing.murmur2 import murmur2_column
+from partitioning.kit.columns import locate, runs
+
+MOST = 1 << 14
+"""Keys that are counted at a time, one in two partitions twice."""
+
+OF_TOPIC = 10
+OF_PARTITION = 3
+"""How many of the hottest keys an audit has, of the topic and of each partition."""
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_ROWS = 1 << 17
+_NONE, _ROW_BITS, _LENGTH_AT, _HALF, _LENGTH, _ROW = map(np.uint64, (0, 17, 25, 32, 0x7F, _ROWS - 1))
+
+
+class _Counts(NamedTuple):
+    """Keys by ascending hash, with how many records each has and one of them."""
+
+    hashes: NDArray[np.uint64]
+    rows: NDArray[np.int64]
+    examples: Records
+
+
+class HotKeys:
+    """Counts the records of each key of a topic, of the hottest ones where there are more keys than room."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.error = 0  # so many records more than its count a key may have; 0: all counts are exact
+        self._most = most
+        self._counts: _Counts | None = None
+
+    def add(self, records: Records, murmur2: NDArray[np.int32] | None = None) -> None:
+        """Count these records; those without a key, or with an empty one, are not.
+
+        `murmur2` are the hashes of their keys, where these are known.
+        """
+        count, (offsets, data) = len(records.offset), (records.keys.offsets, records.keys.data)
+        if count > _ROWS:
+            for rows in np.array_split(np.arange(count), -(-count // _ROWS)):
+                self.add(pick_records(records, rows))
+            return
+        # A hash of key and partition, the length and the last byte above, the row below: one sort of these
+        # brings equal keys together.
+        marks = (murmur2_column(offsets, data) if murmur2 is None else murmur2).view(np.uint32)
+        marks = (marks ^ records.partition.view(np.uint32) * _SPREAD) << _HALF
+        marks |= (np.diff(offsets).astype(np.uint64) & _LENGTH) << _LENGTH_AT
+        marks |= data[offsets[1:] - 1].astype(np.uint64) << _ROW_BITS if len(data) else _NONE
+        marks |= np.arange(count, dtype=np.uint64)
+        marks = marks[~records.keys.empty]
+        marks.sort()
+        starts, sizes = runs(marks >> _ROW_BITS)
+        rows = self._cut(sizes)
+        kept = np.flatnonzero(rows > 0)
+        examples = pick_records(records, (marks[starts[kept]] & _ROW).astype(np.intp))
+        hashes = key_hashes(examples.keys) ^ examples.partition.view(np.uint32) * _SPREAD
+        order = np.argsort(hashes)
+        fresh = _Counts(hashes[order], rows[kept[order]], pick_records(examples, order))
+        self._counts = fresh if self._counts is None else self._merged(self._counts, fresh)
+
+    def _cut(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the counts, less what leaves no more of them than there is room for; 0 or less has none."""
+        if len(rows) <= self._most:
+            return rows
+        # Where a cut is beyond the last of these, none is needed: so many rows have so many keys at most.
+        above = len(rows) - np.cumsum(np.bincount(np.minimum(rows, _ROWS)))
+        cut = int(np.argmax(above <= self._most))
+        self.error += cut
+        return rows - cut
+
+    def _merged(self, old: _Counts, fresh: _Counts) -> _Counts:
+        at, present = locate(old.hashes, fresh.hashes)
+        old.rows[at[present]] += fresh.rows[present]
+        new = np.flatnonzero(~present)
+        total = self._cut(np.concatenate([old.rows, fresh.rows[new]]))
+        kept = np.flatnonzero(total > 0)
+        hashes = np.concatenate([old.hashes, fresh.hashes[new]])
+        order = kept[np.argsort(hashes[kept])]
+        examples = old.examples
+        if len(new) or len(kept) < len(total):
+            both = concatenate([old.examples, pick_records(fresh.examples, new)])
+            examples = pick_records(both, order)
+        return _Counts(hashes[order], total[order], examples)
+
+    def hottest(self) -> tuple[HotKey, ...]:
+        """Return the hottest keys of the topic and of each partition, most records first.
+
+        A key of one record, and one whose count is not above `error`, is none of them.
+        """
+        if self._counts is None:
+            return ()
+        _, rows, (partition, _, _, keys) = self._counts
+        counted = (
+            HotKey(key or b"", place, count)
+            for key, place, count in zip(keys, partition.tolist(), rows.tolist(), strict=True)
+            if count > max(self.error, 1)
+        )
+        hottest: list[HotKey] = []
+        of_partition: Counter[int] = Counter()
+        for key_count in sorted(
+            counted, key=lambda key_count: (-key_count.rows, key_count.partition, key_count.key)
+        ):
+            if len(hottest) < OF_TOPIC or of_partition[key_count.partition] < OF_PARTITION:
+                hottest.append(key_count)
+                of_partition[key_count.partition] += 1
+        return tuple(hottest)

@@ -1,0 +1,155 @@
+"""The options of commands that read topics: which records to read, and how keys are decoded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from copartition.shell.options import one_argument
+
+if TYPE_CHECKING:
+    from copartition.audit.decoder import KeyDecoder
+    from copartition.audit.topic_audit import Selection
+
+
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_MOST = 1_000_000
+
+
+def _choose_records(
+    *, full: bool, last: int | None, since: int | None, partitions: tuple[int, ...] | None, isolation: str
+) -> Selection:
+    if full + (last is not None) + (since is not None) > 1:
+        raise click.UsageError("--full, --last and --since exclude each other; give one")
+    from copartition.audit.topic_audit import Selection  # noqa: PLC0415 - help and completion do without
+
+    return Selection(full, last, since, partitions, isolation == "read-committed")
+
+
+def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if last < first or last > _MOST:
+            raise click.BadParameter(f"{part!r} is no partition and no range such as 3-5", ctx, option)
+        numbers.extend(range(first, last + 1))
+    return tuple(numbers)
+
+
+def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    """Return a time as milliseconds since 1970; one without a zone is UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no time such as 2026-01-31T12:00", ctx, option) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+PLAIN = ("string", "integer", "double")
+WITH_REGISTRY = ("avro", "json-schema")
+
+
+class KeyFormat:
+    """Called with a topic, it gives the decoder of its keys; None if their bytes are compared."""
+
+    def __init__(self, key_format: str | None, registry: dict[str, str]) -> None:
+        if registry and key_format not in WITH_REGISTRY:
+            raise click.UsageError(f"--registry is for --key-format {' or '.join(WITH_REGISTRY)}")
+        if key_format in WITH_REGISTRY and "url" not in registry:
+            raise click.UsageError(f"--key-format {key_format} needs the schema registry: --registry URL")
+        self.name = key_format
+        self._settings = registry
+        self._client: Any = None
+        self._decoders: dict[str, KeyDecoder] = {}
+
+    def __call__(self, topic: str) -> KeyDecoder | None:
+        """Return the decoder of a topic's keys."""
+        if self.name is None:
+            return None
+        from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
+
+        with needs("--key-format", "kafka"):
+            from copartition.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415
+        if self._settings and self._client is None:
+            self._client = registry_client(self._settings)
+        return self._decoders.setdefault(topic, KeyDecoder(self.name, topic, self._client))
+
+    def undecoded(self) -> Iterator[str]:
+        """Yield a line for each topic some of whose keys could not be decoded."""
+        for topic, decoder in self._decoders.items():
+            if decoder.undecoded:
+                why, _ = decoder.undecoded.most_common(1)[0]
+                yield f"{decoder.undecoded.total()} sampled keys of {topic} are compared as bytes: {why}"
+
+
+def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for text in values:
+        if "://" in text.partition("=")[0]:
+            settings["url"] = text
+            continue
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is neither a URL nor KEY=VALUE", ctx, option)
+        settings[name] = value
+    return settings
+
+
+reading_options = one_argument(
+    "selection",
+    _choose_records,
+    click.option("--full", is_flag=True, help="Read every record, not a sample."),
+    click.option(
+        "--last", type=click.IntRange(1), metavar="N", help="Read the last N offsets of each partition."
+    ),
+    click.option(
+        "--since",
+        callback=_since,
+        metavar="TIME",
+        help="Read what was written since, 2026-01-31T12:00 in UTC.",
+    ),
+    click.option(
+        "--only-partitions",
+        "partitions",
+        callback=_partitions,
+        metavar="0,3-5",
+        help="Read these partitions only.",
+    ),
+    click.option(
+        "--isolation",
+        type=click.Choice(["read-uncommitted", "read-committed"]),
+        default="read-uncommitted",
+        show_default=True,
+        help="Whether records of open and aborted transactions count.",
+    ),
+)
+"""Which records to read, got as one argument, `selection`."""
+
+key_format_options = one_argument(
+    "keys",
+    KeyFormat,
+    click.option(
+        "--key-format",
+        type=click.Choice([*PLAIN, *WITH_REGISTRY]),
+        help="Decode sampled keys, to find equal keys with different bytes.",
+    ),
+    click.option(
+        "--registry",
+        callback=_registry,
+        multiple=True,
+        metavar="URL|KEY=VALUE",
+        help="The schema registry, and settings of confluent-kafka's client of it; repeatable.",
+    ),
+)
+"""How keys are decoded, got as one argument, `keys`."""

@@ -1,0 +1,275 @@
+"""The counting and cutting behind `audit`: NumPy only, without Spark.
+
+Rows of a partition are counted in blocks of offsets, once under every candidate: a rule over a count. Blocks
+are as small as a bounded number of them allows, whatever the size of the topic. Then each partition is cut
+into the few ranges of offsets that single candidates explain best.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.audit.topic_audit import Records
+
+SWITCH = 12
+"""A further range must explain this many rows more than the ranges beside it would."""
+
+VAGUE = 0.25
+"""What a row costs that half the possible count explains, where a missed row costs 1. The count of
+a doubled topic explains every other row of before by chance, so a run of rows that it explains is telling."""
+
+WELL_EXPLAINED = 0.9
+"""Share of its keyed rows from which on a range counts as explained; below it, clients of several kinds wrote
+at the same time, and cutting further would cut noise."""
+
+EXAMPLES = 10
+
+NEVER = np.iinfo(np.int64).max
+"""An offset, or a time, that no row has."""
+
+
+class Blocks(NamedTuple):
+    """Counts of b blocks under c candidates, by partition and offset; all columns int64.
+
+    A block is the rows of one partition whose `offset >> shift` is the same; the shift is kept beside this.
+    """
+
+    partition: NDArray[np.int64]
+    first: NDArray[np.int64]  # lowest offset
+    last: NDArray[np.int64]  # highest offset
+    rows: NDArray[np.int64]
+    keyless: NDArray[np.int64]  # rows without a key, or with an empty one, which no rule places
+    explained: NDArray[np.int64]  # keyed rows that are where the candidate puts them; shape (b, c)
+    first_missed: NDArray[np.int64]  # lowest offset of a keyed row that is elsewhere; shape (b, c)
+    last_missed: NDArray[np.int64]  # highest offset of such a row, -1 if none is; shape (b, c)
+    first_ms: NDArray[np.int64]  # lowest timestamp, `NEVER` where no row has one
+    last_ms: NDArray[np.int64]  # highest timestamp, -1 if no row has one
+
+    @property
+    def missed(self) -> NDArray[np.int64]:
+        """Keyed rows that are not where the candidate puts them; shape (b, c)."""
+        missed: NDArray[np.int64] = (self.rows - self.keyless)[:, None] - self.explained
+        return missed
+
+
+_COMBINE = (
+    np.minimum, np.minimum, np.maximum, np.add, np.add, np.add, np.minimum, np.maximum,
+    np.minimum, np.maximum,
+)  # fmt: skip
+"""How two blocks become one, column by column."""
+
+
+class Range(NamedTuple):
+    """Offsets of one partition and the candidate that explains them best; counts as in `Blocks`."""
+
+    partition: int
+    first: int
+    last: int
+    rows: int
+    keyless: int
+    explained: int
+    candidate: int
+    missed: list[int]
+    first_ms: int
+    last_ms: int
+
+
+def count_hits(records: Records, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
+    """Return some records, in any order, as blocks.
+
+    Neighbours of one partition with the same `offset >> shift`.
+
+    `hits` says whether each candidate explains each record, False without a key; its shape is (n, c).
+    """
+    place, at, written_ms = records.partition.astype(np.int64), records.offset, records.timestamp_ms
+    number = at >> shift
+    starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
+    keyless = records.keys.empty
+    missed = ~keyless[:, None] & ~hits
+    some = missed.any()
+    shape = (len(starts), hits.shape[1])
+
+    def added(column: NDArray[np.bool_]) -> NDArray[np.int64]:
+        total: NDArray[np.int64] = np.add.reduceat(column, starts, axis=0, dtype=np.int64)
+        return total
+
+    return Blocks(
+        partition=place[starts],
+        first=np.minimum.reduceat(at, starts),
+        last=np.maximum.reduceat(at, starts),
+        rows=np.diff(np.append(starts, len(at))),
+        keyless=added(keyless),
+        explained=added(hits) if shape[1] else np.zeros(shape, np.int64),
+        first_missed=np.minimum.reduceat(np.where(missed, at[:, None], NEVER), starts, axis=0)
+        if some
+        else np.full(shape, NEVER),
+        last_missed=np.maximum.reduceat(np.where(missed, at[:, None], -1), starts, axis=0)
+        if some
+        else np.full(shape, -1),
+        first_ms=np.minimum.reduceat(np.where(written_ms < 0, NEVER, written_ms), starts),
+        last_ms=np.maximum.reduceat(written_ms, starts),
+    )
+
+
+def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
+    """Return the blocks of all parts, at most `limit` of them, and their shift: the given one or a greater.
+
+    No part has a greater shift than the given one. `limit` is at least the number of partitions; beyond it,
+    blocks stay as they are when they cover all offsets.
+    """
+    blocks = Blocks(*map(np.concatenate, zip(*parts, strict=True)))
+    while len(blocks.rows):
+        order = np.lexsort((blocks.first, blocks.partition))
+        blocks = Blocks(*(column[order] for column in blocks))
+        number = blocks.first >> shift
+        starts = np.flatnonzero(np.append(True, (np.diff(blocks.partition) != 0) | (np.diff(number) != 0)))
+        blocks = Blocks(*(how.reduceat(column, starts) for how, column in zip(_COMBINE, blocks, strict=True)))
+        if len(starts) <= limit or shift >= 62:
+            break
+        shift += 1
+    return blocks, shift
+
+
+def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
+    """Return the blocks under more candidates, which explain nothing there; `numbers` renumbers their own."""
+    where = [*numbers]
+    shape = (len(blocks.rows), width)
+    keyed = (blocks.rows > blocks.keyless)[:, None]
+    explained = np.zeros(shape, np.int64)
+    first = np.broadcast_to(np.where(keyed, blocks.first[:, None], NEVER), shape).copy()
+    last = np.broadcast_to(np.where(keyed, blocks.last[:, None], -1), shape).copy()
+    explained[:, where] = blocks.explained
+    first[:, where] = blocks.first_missed
+    last[:, where] = blocks.last_missed
+    return blocks._replace(explained=explained, first_missed=first, last_missed=last)
+
+
+def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
+    """Yield the ranges of every partition, in order; `counts` are the candidates' partition counts."""
+    # Where candidates explain a partition equally well, the one that explains more of the topic is right.
+    total = blocks.explained.sum(axis=0)
+    bias = (total.max() - total) / (total.max() + 1) / 2
+    bounds = np.flatnonzero(np.diff(blocks.partition)) + 1
+    # A count explains the low partitions of its multiples too, and a common divisor those before and after a
+    # growth. High partitions know better, so they come first: what none of them needed must spare more than
+    # cuts between what they did need, and a smaller count than theirs says less about a row.
+    size = np.log2(counts)
+    explained = np.zeros(len(total), np.bool_)
+    turned: list[list[Range]] = []
+    for rows in reversed(np.split(np.arange(len(blocks.rows)), bounds)):
+        own = Blocks(*(column[rows] for column in blocks))
+        vague = VAGUE * np.maximum(max(size[explained], default=0) - size, 0)
+        pieces = _cut(own, bias + np.where(explained, 0, SWITCH * explained.sum()), vague)
+        if any(piece.explained < WELL_EXPLAINED * (piece.rows - piece.keyless) for piece in pieces):
+            best = int(np.argmin(own.missed.sum(axis=0) + bias))
+            pieces = [_range(own, 0, len(own.rows), best)]
+        explained[[piece.candidate for piece in pieces if piece.explained]] = True
+        turned.append(pieces)
+    for pieces in reversed(turned):
+        yield from pieces
+
+
+def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[Range]:
+    """Return the cheapest ranges of one partition: a missed row costs 1, a further range `SWITCH`.
+
+    A range by each candidate costs its `bias` besides, and a row that the candidate explains `vague`; shape
+    (c,).
+    """
+    missed = blocks.missed + vague * blocks.explained
+    alone = np.add.accumulate(np.vstack([missed[0] + bias, missed[1:]]))[-1]
+    if alone.min() + 1e-6 < missed.min(axis=1).sum() + 2 * bias.min() + SWITCH:  # cheaper than any two ranges
+        return [_range(blocks, 0, len(missed), int(np.argmin(alone)))]
+    # For a few candidates lists are faster than columns.
+    cost, further = (missed[0] + bias).tolist(), bias.tolist()
+    came_from = [[*range(len(cost))]]
+    for row in missed[1:].tolist():
+        cheapest = cost.index(min(cost))
+        switched = [cost[cheapest] + SWITCH + more for more in further]
+        came_from.append([cheapest if switched[at] < cost[at] else at for at in range(len(cost))])
+        cost = [*map(add, map(min, switched, cost), row)]
+    candidate, end, cuts = int(np.argmin(cost)), len(missed), []
+    for turn in range(len(missed) - 1, -1, -1):
+        before = came_from[turn][candidate]
+        if turn == 0 or before != candidate:
+            cuts.append((turn, end, candidate))
+            candidate, end = before, turn
+    cuts.reverse()
+    for number in range(1, len(cuts)):
+        cuts[number - 1 : number + 1] = _parted(blocks.missed, missed, *cuts[number - 1 : number + 1])
+    whole = [_range(blocks, *cut) for cut in cuts]
+    for number, ((_, middle, old), (_, _, new)) in enumerate(pairwise(cuts)):
+        whole[number : number + 2] = _meet(blocks, middle, old, new, *whole[number : number + 2])
+    return whole
+
+
+def _parted(
+    missed: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    before: tuple[int, int, int],
+    after: tuple[int, int, int],
+) -> list[tuple[int, int, int]]:
+    """Return two ranges with the boundary between them where both together miss the fewest rows.
+
+    What a vague row costs decides how many ranges there are, and where two boundaries miss as many rows. It
+    must not make rows strays that the range before explains.
+    """
+    (begin, _, old), (_, end, new) = before, after
+
+    def at_each(counts: NDArray[Any]) -> NDArray[Any]:
+        return np.cumsum(counts[begin : end - 1, old] - counts[begin : end - 1, new])
+
+    cut = begin + 1 + int(np.lexsort((at_each(cost), at_each(missed)))[0])
+    return [(begin, cut, old), (cut, end, new)]
+
+
+def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
+    where = np.flatnonzero(blocks.missed[begin:end, candidate]) + begin
+    missed = np.union1d(blocks.first_missed[where, candidate], blocks.last_missed[where, candidate])
+    return Range(
+        partition=int(blocks.partition[begin]),
+        first=int(blocks.first[begin]),
+        last=int(blocks.last[end - 1]),
+        rows=int(blocks.rows[begin:end].sum()),
+        keyless=int(blocks.keyless[begin:end].sum()),
+        explained=int(blocks.explained[begin:end, candidate].sum()),
+        candidate=candidate,
+        missed=missed[:EXAMPLES].tolist(),
+        first_ms=int(blocks.first_ms[begin:end].min()),
+        last_ms=int(blocks.last_ms[begin:end].max()),
+    )
+
+
+def _meet(
+    blocks: Blocks, middle: int, old: int, new: int, before: Range, after: Range
+) -> tuple[Range, Range]:
+    """Return the two ranges around block `middle`, their boundary moved into a block that holds rows of both."""
+    for block, own in ((middle, new), (middle - 1, old)):
+        last_old = int(blocks.last_missed[block, new])
+        first_new = int(blocks.first_missed[block, old])
+        missed = int(blocks.missed[block, own])
+        if not missed or last_old >= first_new:
+            continue
+        boundary = last_old if block == middle else first_new - 1
+        first, last, rows = int(blocks.first[block]), int(blocks.last[block]), int(blocks.rows[block])
+        moving = boundary - first + 1 if block == middle else last - boundary
+        if rows != last - first + 1 or blocks.keyless[block]:
+            moving = missed  # there are gaps, so nothing shows which the others are: they stay
+        both = moving - missed  # rows that both explain
+        if block == middle:
+            before, after = _moved(before, moving, moving), _moved(after, -moving, -both)
+        else:
+            before, after = _moved(before, -moving, -both), _moved(after, moving, moving)
+        strays = [[at for at in side.missed if not first <= at <= last] for side in (before, after)]
+        return (
+            before._replace(last=boundary, missed=strays[0]),
+            after._replace(first=boundary + 1, missed=strays[1]),
+        )
+    return before, after
+
+
+def _moved(range_: Range, rows: int, explained: int) -> Range:
+    return range_._replace(rows=range_.rows + rows, explained=range_.explained + explained)

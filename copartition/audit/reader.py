@@ -1,0 +1,356 @@
+"""Reading a topic's records: which offsets, and messages as columns of keys, with few calls for each."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from numpy.typing import NDArray
+
+from copartition.audit.topic_audit import Coverage, Records, Selection, concatenate, pick_records
+from copartition.audit.topic_state import NO_RIGHT, UNKNOWN_TOPIC, TopicState
+from copartition.kit.words import count
+from partitioning.clients.contact import quiet_client
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    TopicChangedError,
+    UnknownTopicError,
+)
+from partitioning.keys import KeyColumn, key_column
+from partitioning.kit.columns import bounds as edges
+
+_MOST_MESSAGES = 10_000
+_FIRST_MESSAGES = 200
+_MOST_BYTES = 1 << 24
+"""Of the messages that are asked for at a time, as far as those before tell."""
+
+_TIMES = 64
+"""Of so many records the time of one is looked at, besides that of the first and the last of a run."""
+
+
+class Messages:
+    """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep."""
+
+    def __init__(self, ends: NDArray[np.int64]) -> None:
+        self._ends = ends
+        self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
+
+    def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[KafkaError]]:
+        """Of some messages the records before the ends, the partitions at their end, and their errors."""
+        keys: list[Any] = list(map(Message.key, messages))
+        faults: list[Any] = []
+        try:
+            column = _column(keys)
+        except TypeError:  # some are None, as that of an error is
+            faults = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
+            column = key_column([message.key() for message in messages])
+        errors = [fault.error() for fault in faults if fault.error().code() != KafkaError._PARTITION_EOF]
+        ends = [fault for fault in faults if fault.error().code() == KafkaError._PARTITION_EOF]
+        finished = {end.partition() for end in ends if end.offset() >= self._ends[end.partition()]}
+        count = len(messages)
+        partition = np.fromiter(map(Message.partition, messages), np.int32, count)
+        bounds = np.append(np.flatnonzero(partition[1:] != partition[:-1]), count - 1)[: count or 0]
+        offset = _offsets(messages, bounds)
+        finished.update(partition[bounds][offset[bounds] >= self._ends[partition[bounds]] - 1].tolist())
+        timestamp_ms = np.full(count, -1, np.int64)
+        for row in {*range(0, count, _TIMES), *bounds.tolist(), *(bounds[:-1] + 1).tolist()}:
+            kind, written_ms = messages[row].timestamp()
+            timestamp_ms[row] = written_ms if kind else -1
+        self._adapt(messages)
+        records = Records(partition, offset, timestamp_ms, column)
+        kept = offset < self._ends[partition]
+        if not kept.all():
+            records = pick_records(records, np.flatnonzero(kept))
+        return records, finished, errors
+
+    def _adapt(self, messages: Sequence[Message]) -> None:
+        """Ask for no more at a time than memory holds, values included."""
+        few = messages[:: max(1, len(messages) // 50)]
+        if few:
+            mean = sum(len(message) + len(message.key() or b"") for message in few) / len(few)
+            most = int(_MOST_BYTES / max(mean, 1))
+            self.next_count = max(1, min(_MOST_MESSAGES, most, 4 * self.next_count))
+
+
+def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the offset of each message.
+
+    Asked only of the ends of runs where a partition leaves out no offset.
+
+    `bounds` are the last messages of each run of messages of one partition.
+    """
+    offset = np.empty(len(messages), np.int64)
+    begin = 0
+    for end in bounds.tolist():
+        first, last = (messages[row].offset() or 0 for row in (begin, end))
+        if last - first == end - begin:
+            offset[begin : end + 1] = np.arange(first, last + 1)
+        else:
+            run = messages[begin : end + 1]
+            offset[begin : end + 1] = np.fromiter(map(Message.offset, run), np.int64, len(run))
+        begin = end + 1
+    return offset
+
+
+def _column(keys: Sequence[bytes]) -> KeyColumn:
+    """Return a column of keys none of which is null."""
+    sizes = np.fromiter(map(len, keys), np.int64, len(keys))
+    return KeyColumn(edges(sizes), np.frombuffer(b"".join(keys), np.uint8), None)
+
+
+SAMPLE_S = 5.0
+"""How long a sample is read at most, but for a spot that was begun."""
+
+SAMPLE_ALL = 180_000
+"""A topic of no more offsets than this is read as a whole."""
+
+SPOTS = (1.0, 0.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875)
+"""Where in each partition a sample looks, from its start, 0, to its end, the most telling spots first."""
+
+SAMPLE_ROWS = 20_000
+"""So many offsets a sample reads at each spot, of all partitions together."""
+
+FEWEST_AT_SPOT = 20
+
+FETCHING = {"queued.max.messages.kbytes": 32_768, "fetch.queue.backoff.ms": 20}
+"""Little memory, and no second of waiting, as by default, whenever the queue is full."""
+
+_BATCH_ROWS = 1 << 16
+_BATCH_BYTES = 1 << 24
+_POLL_S = 0.1
+_ASK_AFTER_S = 2.0
+_SILENCE_S = 20.0
+
+Bounds = dict[int, tuple[int, int]]
+"""Of each partition, the first offset to read and the one after the last."""
+
+
+class Reading:
+    """A topic that is being read; iterate once, then ask for `coverage`. A context manager.
+
+    Keys, places and timestamps are read, values are dropped at once. Timestamps are taken of a part of the
+    records, some of each run of a partition; the others have -1. `selection` is a sample by default.
+
+    Raises:
+        UnknownTopicError: there is no such topic; the message proposes near names.
+        TopicAccessError: we may not read or describe it; the message names the missing ACL.
+        BrokerUnreachableError: no broker answers, and why.
+        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
+    """
+
+    def __init__(self, topic: str, config: Mapping[str, Any], selection: Selection | None = None) -> None:
+        self.topic = topic
+        self._selection = selection or Selection()
+        committed = self._selection.committed
+        self._state = TopicState(topic, config)
+        self.num_partitions = self._state.num_partitions  # when reading began
+        self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None if unknown
+        self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
+        self._partitions = self._chosen()
+        self._whole = self._state.ends(self._partitions, committed=committed)
+        self._bounds = self._selected()
+        self._read = 0
+        self._left_out = 0
+        self._errors: list[KafkaError] = []
+        settings: dict[str, Any] = {
+            "group.id": "copartition-audit",  # librdkafka wants one, and asks nobody about it
+            **FETCHING,
+            **config,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "allow.auto.create.topics": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+        }
+        if self._sampled:
+            # What a spot needs and little more, and no long wait for what nobody asks for any longer.
+            settings |= {"fetch.message.max.bytes": 1 << 16, "fetch.wait.max.ms": 20}
+        self._consumer: Consumer = quiet_client(Consumer, settings, self._errors)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def __iter__(self) -> Iterator[Records]:
+        """Yield the selected records in batches, in the order in which they arrive.
+
+        Raises:
+            TopicChangedError: the topic was deleted or made anew while it was read.
+            TopicAccessError: we may not read it.
+            BrokerUnreachableError: the cluster no longer answers.
+        """
+        begun = time.monotonic()
+        spots = self._spots() if self._sampled else [self._bounds]
+        for number, bounds in enumerate(spots):
+            if number and time.monotonic() - begun > SAMPLE_S:
+                self._left_out = len(spots) - number
+                break
+            yield from self._batches(bounds, until=begun + SAMPLE_S if number else math.inf)
+        self._look_again()
+
+    @property
+    def coverage(self) -> Coverage:
+        """What has been read so far."""
+        present = sum(end - start for start, end in self._whole.values())
+        return Coverage(self._kind, self._read, present, tuple(self._partitions), self._text())
+
+    @property
+    def _sampled(self) -> bool:
+        selection = self._selection
+        whole = selection.full or selection.last is not None or selection.since_ms is not None
+        return not whole and sum(end - start for start, end in self._bounds.values()) > SAMPLE_ALL
+
+    @property
+    def _kind(self) -> Literal["full", "last", "since", "sample", "partitions"]:
+        if self._sampled:
+            return "sample"
+        if self._bounds != self._whole:
+            return "since" if self._selection.last is None else "last"
+        # New partitions of a topic that grew meanwhile were not read.
+        every = len(self._partitions) == self.num_partitions and not self.remarks
+        return "full" if every else "partitions"
+
+    def _text(self) -> str:
+        where = count(self.num_partitions, "partition")
+        if (some := len(self._partitions)) < self.num_partitions:
+            where = f"{some:,} of {self.num_partitions:,} partitions"
+        if self._sampled:
+            spots = len(SPOTS) - self._left_out
+            what = (
+                f"a sample: {self._read:,} records at up to {spots} spots of each of {where}; a writer that "
+                "was at work between them only is not seen"
+            )
+        elif self._kind == "last":
+            what = f"the last {self._selection.last:,} offsets of each of {where}"
+        elif self._kind == "since":
+            what = f"the records since {self._selection.since_ms} ms in {where}"
+        else:
+            what = f"every record in {where}"
+        left_out = ["what open and aborted transactions wrote is left out"] * self._selection.committed
+        return "; ".join([what, *left_out, *self.remarks])
+
+    def _chosen(self) -> list[int]:
+        if self._selection.partitions is None:
+            return [*range(self.num_partitions)]
+        for partition in self._selection.partitions:
+            if not 0 <= partition < self.num_partitions:
+                raise InvalidConfigError(
+                    f"topic {self.topic!r} has no partition {partition}: "
+                    f"it has 0 to {self.num_partitions - 1}"
+                )
+        if not self._selection.partitions:
+            raise InvalidConfigError(f"topic {self.topic!r}: no partitions are selected; give one at least")
+        return sorted({*self._selection.partitions})
+
+    def _selected(self) -> Bounds:
+        if (last := self._selection.last) is not None:
+            return {
+                partition: (max(start, end - last), end) for partition, (start, end) in self._whole.items()
+            }
+        if (since_ms := self._selection.since_ms) is not None:
+            committed = self._selection.committed
+            bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
+            # What came since the ends were asked for is none of ours.
+            return {
+                partition: (
+                    min(max(start, self._whole[partition][0]), self._whole[partition][1]),
+                    self._whole[partition][1],
+                )
+                for partition, (start, _) in bounds.items()
+            }
+        return self._whole
+
+    def _spots(self) -> list[Bounds]:
+        """Return a few offsets of each partition a spot.
+
+        Spots of a short partition meet and do not overlap.
+        """
+        size = max(SAMPLE_ROWS // len(self._bounds), FEWEST_AT_SPOT)
+        spots: list[Bounds] = [{} for _ in SPOTS]
+        for partition, (start, end) in self._bounds.items():
+            room = max(end - start - size, 0)
+            begin = {share: start + int(share * room) for share in SPOTS}
+            after = dict(zip(sorted(SPOTS), [*sorted(begin.values())[1:], end], strict=True))
+            for spot, share in zip(spots, SPOTS, strict=True):
+                spot[partition] = (begin[share], min(begin[share] + size, after[share]))
+        return spots
+
+    def _batches(self, bounds: Bounds, *, until: float) -> Iterator[Records]:
+        """Yield all records within the bounds, or as many as come until then."""
+        left = {partition: end for partition, (start, end) in bounds.items() if start < end}
+        ends = np.zeros(self.num_partitions, np.int64)
+        ends[[*left]] = [*left.values()]
+        places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
+        self._consumer.assign(places)
+        self._consumer.resume(places)  # partitions that came to their end before are paused still
+        messages = Messages(ends)
+        held: list[Records] = []
+        rows = size = 0
+        answered = time.monotonic()
+        while left and time.monotonic() < until:
+            got = self._consumer.consume(messages.next_count, _POLL_S)
+            if got:
+                answered = time.monotonic()
+                records, finished, errors = messages.columns(got)
+                for error in errors:
+                    self._refused(error)
+                if done := left.keys() & finished:
+                    self._consumer.pause([TopicPartition(self.topic, partition) for partition in done])
+                    for partition in done:
+                        del left[partition]
+                if len(records.offset):
+                    held.append(records)
+                    rows += len(records.offset)
+                    size += len(records.keys.data)
+            elif time.monotonic() - answered > _ASK_AFTER_S:
+                self._ask_why(left, time.monotonic() - answered)
+            if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
+                self._read += rows
+                yield concatenate(held)
+                held, rows, size = [], 0, 0
+        if held:
+            self._read += rows
+            yield concatenate(held)
+        self._consumer.unassign()
+
+    def _refused(self, error: KafkaError) -> None:
+        """An error that comes instead of records; librdkafka mends some of them itself."""
+        if error.name() == NO_RIGHT:
+            raise self._state.error_of(error, "READ")
+        if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
+            self._look_again()
+
+    def _ask_why(self, left: Mapping[int, int], silent_s: float) -> None:
+        """Nothing came for a while: is the topic still there, and does anybody answer?"""
+        self._look_again()
+        if silent_s > _SILENCE_S:
+            few = ", ".join(map(str, [*left][:3]))
+            raise BrokerUnreachableError(
+                f"topic {self.topic!r}: no record came for {silent_s:.0f} s although {len(left)} partitions "
+                f"have more ({few}{' ...' * (len(left) > 3)}); do their leaders answer?"
+            )
+
+    def _look_again(self) -> None:
+        """Note that the topic has grown; raise where it is another one now."""
+        try:
+            count = self._state.count()
+        except UnknownTopicError as error:
+            raise TopicChangedError(
+                f"topic {self.topic!r} was deleted while it was read, so nothing is known of its records"
+            ) from error
+        if not self._state.same() or count < self.num_partitions:
+            raise TopicChangedError(f"topic {self.topic!r} was recreated while it was read: read it again")
+        if count > self.num_partitions:
+            grown = (
+                f"the topic grew from {self.num_partitions:,} to {count:,} partitions meanwhile, and what is "
+                "in the new ones was not read"
+            )
+            if grown not in self.remarks:
+                self.remarks.append(grown)

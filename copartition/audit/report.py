@@ -1,0 +1,349 @@
+"""Who wrote a topic: the answer in sentences and rows, on a terminal, in Markdown and as JSON.
+
+Keys of the JSON are stable: a minor version adds, never renames.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from copartition.audit.hottest import OF_TOPIC
+from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
+from copartition.kit.json import attributes, dump, json_schema
+from copartition.kit.markdown import markdown_table, markdown_text
+from copartition.kit.words import Table, first_of, key_text, ranges
+from partitioning.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+_SHOWN = 5
+
+
+def is_settled(audit: TopicAudit) -> bool:
+    """Return whether one writer over the topic's own count explains what was read, but for strays."""
+    return (
+        audit.certainty in {"sure", "likely"}
+        and {writer.num_partitions for writer in _writers_in_turn(audit)} == {audit.num_partitions}
+        and len(_writers_in_turn(audit)) == 1
+    )
+
+
+def exit_code(audits: Sequence[TopicAudit]) -> int:
+    """0 if every topic is settled; else 1 if writers differ, 2 if only too little is known."""
+    open_ones = [audit for audit in audits if not is_settled(audit)]
+    if not open_ones:
+        return 0
+    return 2 if all(audit.certainty == "unknown" for audit in open_ones) else 1
+
+
+def verdict(audit: TopicAudit) -> str:
+    """Return the answer in a sentence."""
+    keyed = _keyed(audit)
+    writers = _writers_in_turn(audit)
+    if not keyed:
+        missing = f"keys in {audit.coverage.read:,} records" if audit.coverage.read else "records"
+        return f"no {missing}: nothing can be said"
+    if audit.certainty == "unknown":
+        return _why_unknown(audit)
+    if audit.certainty == "mixed":
+        return _several_writers(audit)
+    if audit.certainty == "none":
+        return (
+            "no rule that was tried explains the records: partitions were chosen by hand, or by a client "
+            "with a rule of its own"
+        )
+    if audit.num_partitions == 1:
+        return "one partition, where every client puts every key"
+    grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
+    parts = ", then ".join(map(writer_name, writers))
+    adverb = "written" if audit.certainty == "sure" else "most likely written"
+    late = f", although the topic has {audit.num_partitions:,}" if grown and len(writers) == 1 else ""
+    return f"{adverb} by {parts}{late}"
+
+
+def remarks(audit: TopicAudit) -> list[str]:
+    """Return what to know beside the answer, in sentences."""
+    coverage, keyed = audit.coverage, _keyed(audit)
+    keyless = sum(span.keyless for span in audit.spans)
+    lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.text}"]
+    for writer in _writers_in_turn(audit):
+        others = [name for name in writer.same_rule if name != writer.profile]
+        if others and audit.num_partitions > 1:
+            lines.append(
+                f"{writer.profile} is {PROFILES[writer.profile].client}; the same for keyed records: "
+                f"{', '.join(others)}"
+            )
+    if len(_writers_in_turn(audit)) > 1 and audit.certainty in {"sure", "likely"}:
+        lines.append("records of one key from before and after such a change are in different partitions")
+    if keyless:
+        lines.append(f"{keyless:,} of {coverage.read:,} records have no key, or an empty one")
+    explained = sum(span.explained for span in audit.spans)
+    strays = [f"{span.partition}@{offset}" for span in audit.spans for offset in span.missed][:_SHOWN]
+    if audit.certainty in {"likely", "mixed"} and strays:
+        where = ", ".join(strays)
+        lines.append(
+            f"{keyed - explained:,} of {keyed:,} keyed records are elsewhere than the writer of their range "
+            f"puts them, for example (partition@offset) {where}"
+        )
+    if error := audit.hottest_error:
+        none = f"none has more than {2 * error:,} records"
+        more = f"each of the hottest may have {error:,} records more than its count"
+        lines.append(f"too many keys to count all: {more if audit.hottest else none}")
+    lines.extend(_form_sentence(form, audit.forms) for form in audit.forms)
+    if audit.compacted:
+        lines.append("the topic is compacted: what was deleted may have had other writers")
+    return lines
+
+
+def writer_name(writer: Writer) -> str:
+    """Return a writer in a few words."""
+    return f"{writer.profile} over {writer.num_partitions:,}"
+
+
+def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
+    """Return a row for each span, or for partitions of one and the same writer, up to `most`.
+
+    How many are left.
+    """
+    titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
+    turns = Counter(span.partition for span in spans)
+    alike: dict[tuple[Writer | None, int], list[Span]] = {}
+    for number, span in enumerate(spans):
+        alike.setdefault((span.writer, -1 if turns[span.partition] == 1 else number), []).append(span)
+    rows = [_row(group) for group in alike.values()]
+    return Table(titles, rows[:most], range(5, 8)), len(rows) - len(rows[:most])
+
+
+def hottest_table(audit: TopicAudit, most: int | None = None) -> tuple[Table, int]:
+    """Return a row for each of the hottest keys, up to `most`; how many are left."""
+    of_partition = Counter[int]()
+    for span in audit.spans:
+        of_partition[span.partition] += span.rows
+    rows = [
+        (key_text(key), str(partition), f"{count:,}", f"{count / of_partition[partition]:.1%}")
+        for key, partition, count in audit.hottest or ()
+    ]
+    titles = ("hottest keys", "partition", "records", "of the partition")
+    return Table(titles, rows[:most], range(1, 4)), len(rows) - len(rows[:most])
+
+
+def _row(spans: Sequence[Span]) -> tuple[str, ...]:
+    writer = spans[0].writer
+    starts = [span.first_ms for span in spans if span.first_ms is not None]
+    ends = [span.last_ms for span in spans if span.last_ms is not None]
+    keyed = sum(span.rows - span.keyless for span in spans)
+    return (
+        ranges(np.array([span.partition for span in spans])),
+        f"{spans[0].first}-{spans[0].last}" if len(spans) == 1 else "all read",
+        _time(min(starts, default=None)),
+        _time(max(ends, default=None)),
+        "?" if writer is None else writer_name(writer),
+        f"{keyed:,}",
+        f"{sum(span.explained for span in spans):,}",
+        f"{sum(span.keyless for span in spans):,}",
+    )
+
+
+def _time(ms: int | None) -> str:
+    if ms is None:
+        return "-"
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # a client may write any number
+        return f"{ms} ms"
+
+
+def _keyed(audit: TopicAudit) -> int:
+    return sum(span.rows - span.keyless for span in audit.spans)
+
+
+def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
+    """Return the writers of the spans, in the order in which partitions met them."""
+    place: dict[Writer, int] = {}
+    turn: dict[int, int] = {}
+    for span in audit.spans:
+        turn[span.partition] = turn.get(span.partition, -1) + 1
+        if span.writer is not None:
+            place[span.writer] = max(turn[span.partition], place.get(span.writer, 0))
+    return sorted(place, key=lambda writer: (place[writer], writer.num_partitions))
+
+
+def _why_unknown(audit: TopicAudit) -> str:
+    rivals = {rival for span in audit.spans for rival in span.rivals}
+    if rivals:
+        first = [writer_name(writer) for writer in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
+        return f"cannot tell: the keys fit {first_of(first, _SHOWN)} alike"
+    guess = _writers_in_turn(audit)
+    return "cannot tell: too few different keys" + (
+        f"; they would fit {writer_name(guess[0])}, which may be chance" if guess else ""
+    )
+
+
+def _several_writers(audit: TopicAudit) -> str:
+    keyed = _keyed(audit)
+    parts = [f"{writer_name(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
+    rest = keyed - sum(share.rows for share in audit.shares)
+    if rest:
+        parts.append(f"{rest:,} records that no rule explains")
+    return f"several clients at once: {', '.join(parts)}"
+
+
+def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
+    total = sum(key_form.rows for key_form in forms)
+    ids = ""
+    if form.schema_ids:
+        ids = f", schema id{'s' * (len(form.schema_ids) > 1)} {', '.join(map(str, form.schema_ids))}"
+    if len(form.schema_ids) > 1:
+        ids += ": the id is hashed, so one logical key under two ids is two keys"
+    maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
+    example = repr(form.example)
+    if form.meanings:
+        example = f"{form.sample[0]!r}, the {form.meanings[0].kind} {form.meanings[0].value}"
+    return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
+
+
+MOST_ROWS = 40
+
+
+def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
+    """Return its ranges and its hottest keys, and what is left of each."""
+    spans, hottest = (None, None) if every else (MOST_ROWS, OF_TOPIC)
+    shown = (
+        (*span_table(audit.spans, spans), "ranges"),
+        (*hottest_table(audit, hottest), "hottest keys of partitions"),
+    )
+    return [
+        (table, f"and {more:,} more {what}; --all shows them" if more else "")
+        for table, more, what in shown
+        if table.rows
+    ]
+
+
+def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
+    """The verdict of each topic, its ranges, and what else is to be known."""
+    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
+
+    for number, audit in enumerate(audits):
+        if number:
+            console.print()
+        console.print(cell(f"{audit.topic}: {verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True)
+        for shown, more in _tables(audit, every=every):
+            print_table(shown, console)
+            if more:
+                console.print(note(more))
+        for remark in remarks(audit):
+            console.print(note(remark), soft_wrap=True)
+
+
+def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
+    """Audits as GitHub Markdown: the verdicts in bold, small tables."""
+    lines: list[str] = []
+    for audit in audits:
+        sentence = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
+        lines += [f"**{sentence}**", ""]
+        for shown, more in _tables(audit, every=every):
+            lines += [*markdown_table(shown), ""]
+            if more:
+                lines += [more, ""]
+        lines += [f"- {markdown_text(remark)}" for remark in remarks(audit)]
+        lines += [""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+AUDIT_FORMAT_VERSION = "1.0"
+
+
+class FormData(TypedDict):
+    """One form of keys.
+
+    Attributes:
+        example: one such key in hexadecimal; of a long one, its first bytes.
+    """
+
+    name: str
+    rows: int
+    schema_ids: list[int]
+    maybe: list[str]
+    example: str
+
+
+class HotKeyData(TypedDict):
+    """A key with many records.
+
+    Attributes:
+        key: its bytes in hexadecimal.
+        partition: where these records are; the same key elsewhere is another entry.
+        rows: how many there are, at least.
+    """
+
+    key: str
+    partition: int
+    rows: int
+
+
+class AuditData(TypedDict):
+    """Who wrote a topic.
+
+    Attributes:
+        settled: whether one writer over the topic's own count explains what was read, but for strays.
+        verdict: the answer in a sentence.
+        remarks: what to know beside the answer, in sentences.
+        tried: how many writers were tried.
+    """
+
+    topic: str
+    num_partitions: int
+    certainty: str
+    settled: bool
+    verdict: str
+    remarks: list[str]
+    compacted: bool | None
+    coverage: Coverage
+    shares: tuple[Share, ...]
+    spans: tuple[Span, ...]
+    forms: list[FormData]
+    hottest: list[HotKeyData] | None
+    hottest_error: int
+    tried: int
+
+
+class Document(TypedDict):
+    """Who wrote some topics.
+
+    Attributes:
+        format_version: of this document; a minor version adds fields, never renames any.
+        topics: an audit of each, in the order in which they were named.
+    """
+
+    format_version: str
+    topics: list[AuditData]
+
+
+def audit_json(audits: Sequence[TopicAudit]) -> str:
+    """Audits as JSON."""
+    topics = [
+        attributes(
+            AuditData,
+            audit,
+            settled=is_settled(audit),
+            verdict=verdict(audit),
+            remarks=remarks(audit),
+            forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
+            hottest=audit.hottest
+            and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
+        )
+        for audit in audits
+    ]
+    return dump(Document(format_version=AUDIT_FORMAT_VERSION, topics=topics))
+
+
+def audit_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the document, of draft 2020-12."""
+    return json_schema(Document, "copartition audit", {AuditData: TopicAudit, FormData: KeyForm})

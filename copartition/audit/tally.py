@@ -1,0 +1,377 @@
+"""Counting a topic's records under the writers that explain them, which are found while counting."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.audit.ranges import Blocks, count_hits, merge_blocks, widened
+from copartition.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
+from copartition.audit.topic_audit import Records, Writer, concatenate, pick_records
+from partitioning.hashing import HASHES, HashName
+from partitioning.hashing.modulo import partitions_of
+from partitioning.keys import KeyColumn
+
+MOST_BLOCKS = 1 << 14
+
+MOST_PENDING = 1 << 12
+MOST_PENDING_BYTES = 1 << 24
+"""What is kept of records that nothing explains, while too few of them say anything."""
+
+FIRST_TRY = 32
+"""So many unexplained records are looked at; if in vain, then twice as many."""
+
+MOST_WRITERS = 48
+
+BEHIND = 0.9
+"""A rival that explains less than this share of what the best one does is one no more."""
+
+RECENT = 1 << 12
+RECENT_BYTES = 1 << 24
+"""The last records, so many or so many bytes of keys, are counted only when later ones have been looked at:
+where a writer begins, others explain some of its records by chance, and it is found after a while."""
+
+_PROOF = 64
+"""Distinct keys that are remembered as evidence for a group of writers: more than are ever needed."""
+
+
+@dataclass
+class Group:
+    """Writers that were found together: the best one and its rivals."""
+
+    writers: list[int]  # positions of the writers
+    from_records: bool = True  # False: counted for the case that it wrote, too
+    rows: int = 0  # keyed rows that a writer of it explains, and no group before
+    proof: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+class _Batch(NamedTuple):
+    """Records: which writer explains which, and hashes of the keys."""
+
+    records: Records
+    hits: NDArray[np.bool_]  # none of a record without a key
+    hashes: dict[HashName, NDArray[np.int32]]
+
+    @property
+    def unexplained(self) -> NDArray[np.bool_]:
+        """Which records have a key and no writer that explains them."""
+        return ~(self.records.keys.empty | self.hits.any(axis=1))
+
+    def take(self, rows: NDArray[np.intp]) -> _Batch:
+        """Return some of them."""
+        hashes = {name: column[rows] for name, column in self.hashes.items()}
+        return _Batch(pick_records(self.records, rows), self.hits[rows], hashes)
+
+
+class Tally:
+    """What the records of one topic say so far, in bounded memory; it can be dumped, loaded and merged.
+
+    The writers that explain the records are found on the way: whenever records turn up that none of those
+    known explains, another one is looked for. Where parts of a topic are counted apart, as by tasks of a
+    cluster, a growth to a multiple is best seen when each starts with the `writers` found in a sample of all
+    partitions, since the low partitions alone do not show it. Arguments are those of `Trials`.
+    """
+
+    def __init__(
+        self,
+        num_partitions: int,
+        *,
+        profiles: Iterable[str] | None = None,
+        counts: Iterable[int] | None = None,
+    ) -> None:
+        self.trials = Trials(num_partitions, profiles, counts)
+        self.writers: list[Writer] = []
+        self.groups: list[Group] = []  # writers found together, in the order in which they were found
+        none, empty = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+        # The counts by ranges of offsets.
+        self.blocks = Blocks(none, none, none, none, none, empty, empty, empty, none, none)
+        self._shift = 0
+        self._recent: list[_Batch] = []
+        self._pending: list[Records] = []
+        self._unexplained = 0
+        self._next_try = FIRST_TRY
+        self.in_vain = 0  # distinct keys for which a writer was looked for without success, at most
+
+    @property
+    def num_partitions(self) -> int:
+        """The topic's partition count."""
+        return self.trials.num_partitions
+
+    @property
+    def highest_partition(self) -> int:
+        """The highest partition of which a record was added; 0 without any."""
+        waiting = [int(records.partition.max()) for records in self._uncounted()]
+        return max([int(self.blocks.partition.max(initial=0)), *waiting])
+
+    def add(self, records: Records) -> Mapping[HashName, NDArray[np.int32]]:
+        """Count these records; the more at a time, the faster. Hashes of their keys that it took, by name."""
+        if not len(records.offset):
+            return {}
+        batch = self._batch(records)
+        self._recent.append(batch)
+        self._unexplained += int(np.count_nonzero(batch.unexplained))
+        while self._unexplained >= self._next_try and self._look():
+            pass
+        while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
+            self._pass(self._recent.pop(0))
+        self._forget()
+        return batch.hashes
+
+    def merge(self, other: Tally) -> None:
+        """Count what the other one has counted: other records of the same topic."""
+        numbers = [self.writers.index(writer) if writer in self.writers else -1 for writer in other.writers]
+        for group in other.groups:
+            shared = [numbers[writer] for writer in group.writers if numbers[writer] >= 0]
+            new = [writer for writer in group.writers if numbers[writer] < 0]
+            mine = next((group for group in self.groups if {*shared} & {*group.writers}), None)
+            if mine is None:
+                mine = Group([], group.from_records)
+                self.groups.append(mine)
+            for number in new:
+                numbers[number] = len(self.writers)
+                self.writers.append(other.writers[number])
+                mine.writers.append(numbers[number])
+            mine.from_records |= group.from_records
+            mine.rows += group.rows
+            mine.proof = np.unique(np.concatenate([mine.proof, group.proof]))[:_PROOF]
+        width = len(self.writers)
+        own = widened(self.blocks, range(self.blocks.explained.shape[1]), width)
+        theirs = widened(other.blocks, numbers, width)
+        self.blocks, self._shift = merge_blocks([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
+        self.in_vain = max(self.in_vain, other.in_vain)
+        self._next_try = min(self._next_try, other._next_try)
+        # Each may know what explains the other's.
+        held = [*self._uncounted(), *other._uncounted()]
+        self._recent, self._pending, self._unexplained = [], [], 0
+        for records in held:
+            self.add(records)
+
+    def emptied(self) -> Tally:
+        """Return one that knows the same writers and has counted nothing.
+
+        What a part of the topic starts with.
+        """
+        tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
+        tally.writers = [*self.writers]
+        tally.groups = [Group([*group.writers], group.from_records) for group in self.groups]
+        tally.blocks = widened(tally.blocks, (), len(self.writers))
+        return tally
+
+    def shrink(self, most_blocks: int = MOST_BLOCKS) -> None:
+        """Hold no records but those nothing explains, and no more blocks than these, but one a partition."""
+        while self._recent:
+            self._pass(self._recent.pop(0))
+        self.blocks, self._shift = merge_blocks([self.blocks], self._shift, most_blocks)
+
+    def settle(self) -> None:
+        """Look for a writer of the last records that nothing explains yet, and count them."""
+        self.shrink()
+        while self._pending and self._look(vaguely=not self.groups, last=True):
+            pass
+        if self._pending:
+            self._give_up()
+
+    @property
+    def explained(self) -> list[int]:
+        """How many records each writer explains."""
+        total: list[int] = self.blocks.explained.sum(axis=0).tolist()
+        return total
+
+    def best(self, group: Group) -> int:
+        """Return the position of the writer of a group that chance explains least."""
+        total, rows = self.explained, max(group.rows, 1)
+        if self.num_partitions == 1:
+            return group.writers[0]
+        return max(
+            group.writers,
+            key=lambda writer: surprise(min(total[writer], rows), rows, self._chance(self.writers[writer])),
+        )
+
+    def _chance(self, writer: Writer) -> float:
+        """Return how likely a random key is where this writer puts it."""
+        return 1 / (writer.num_partitions if writer.num_partitions > 1 else self.num_partitions)
+
+    @property
+    def vain(self) -> bool:
+        """Whether a writer was looked for among keys enough to find it, in vain."""
+        needed = keys_needed(1 / self.num_partitions, len(self.trials))
+        return needed is not None and self.in_vain >= needed
+
+    def enough(self, keys: int, writer: Writer) -> bool:
+        """Return whether so many distinct keys are too many to be where a writer puts them by chance."""
+        if self.num_partitions == 1:  # every writer is the same
+            return keys > 0
+        needed = keys_needed(self._chance(writer), len(self.trials))
+        return needed is not None and keys >= min(needed, _PROOF)
+
+    def dump(self) -> bytes:
+        """Return all of it, for another process."""
+        kept = {f"blocks_{name}": column for name, column in self.blocks._asdict().items()}
+        for number, group in enumerate(self.groups):
+            kept[f"proof_{number}"] = group.proof
+        if held := self._uncounted():
+            partition, offset, timestamp_ms, keys = concatenate(held)
+            kept |= {"partition": partition, "offset": offset, "timestamp_ms": timestamp_ms}
+            kept |= {"ends": keys.offsets, "data": keys.data}
+        file = io.BytesIO()
+        np.savez(file, allow_pickle=False, **kept)
+        plain = {
+            "num_partitions": self.num_partitions,
+            "profiles": self.trials.profiles,
+            "counts": [*self.trials.counts],
+            # dataclasses.astuple knows no field of a class that PySpark 3.5 pickled by value.
+            "writers": [(writer.profile, writer.same_rule, writer.num_partitions) for writer in self.writers],
+            "groups": [(group.writers, group.from_records, group.rows) for group in self.groups],
+            "tries": (self._shift, self._next_try, self.in_vain),
+        }
+        return json.dumps(plain).encode() + b"\n" + file.getvalue()
+
+    @classmethod
+    def load(cls, dumped: bytes) -> Tally:
+        """Return what `dump` gave."""
+        head, _, body = dumped.partition(b"\n")
+        plain = json.loads(head)
+        tally = cls(plain["num_partitions"], profiles=plain["profiles"], counts=plain["counts"])
+        tally.writers = [Writer(first, tuple(names), count) for first, names, count in plain["writers"]]
+        tally._shift, tally._next_try, tally.in_vain = plain["tries"]
+        with np.load(io.BytesIO(body), allow_pickle=False) as kept:
+            tally.blocks = Blocks(*(kept[f"blocks_{name}"] for name in Blocks._fields))
+            tally.groups = [
+                Group(writers, asked_for, rows, kept[f"proof_{number}"])
+                for number, (writers, asked_for, rows) in enumerate(plain["groups"])
+            ]
+            if "ends" in kept:
+                keys = KeyColumn(kept["ends"], kept["data"], None)
+                tally.add(Records(kept["partition"], kept["offset"], kept["timestamp_ms"], keys))
+        return tally
+
+    def _batch(self, records: Records) -> _Batch:
+        keyed = ~records.keys.empty
+        hits = np.zeros((len(keyed), len(self.writers)), np.bool_)
+        hashes: dict[HashName, NDArray[np.int32]] = {}
+        for number, writer in enumerate(self.writers):
+            name, sign = rule_of(writer)
+            if name not in hashes:
+                try:
+                    hashes[name] = HASHES[name].column(records.keys.offsets, records.keys.data)
+                except ValueError:  # it hashes text, and these keys are not all text
+                    continue
+            places = partitions_of(hashes[name], writer.num_partitions, sign)
+            np.equal(places, records.partition, out=hits[:, number])
+        hits &= keyed[:, None]
+        return _Batch(records, hits, hashes)
+
+    def _uncounted(self) -> list[Records]:
+        """Return records that have not been counted yet."""
+        return [*self._pending, *(batch.records for batch in self._recent)]
+
+    def _pass(self, batch: _Batch) -> None:
+        """Count what is explained; the rest waits."""
+        unexplained = batch.unexplained
+        if not unexplained.any():
+            self._count(batch)
+            return
+        self._pending.append(pick_records(batch.records, np.flatnonzero(unexplained)))
+        if not unexplained.all():
+            self._count(batch.take(np.flatnonzero(~unexplained)))
+        if _many(self._pending, MOST_PENDING, MOST_PENDING_BYTES) and (
+            self.groups or not self._look(vaguely=True)
+        ):
+            self._give_up()
+
+    def _count(self, batch: _Batch) -> None:
+        counted = np.zeros(len(batch.hits), np.bool_)
+        for group in self.groups:
+            own = batch.hits[:, group.writers].any(axis=1) & ~counted
+            counted |= own
+            group.rows += int(np.count_nonzero(own))
+            hashes = batch.hashes.get(rule_of(self.writers[group.writers[0]]).hash)
+            if len(group.proof) < _PROOF and hashes is not None:
+                group.proof = np.unique(np.concatenate([group.proof, hashes[own]]))[:_PROOF]
+        part = count_hits(batch.records, batch.hits, self._shift)
+        self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
+
+    def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:
+        """Return whether a writer is found of what nothing explains; `last`.
+
+        Records of all parts have been added.
+
+        With `vaguely` a writer will do that explains all of it, although by chance: a topic of three keys
+        never says more.
+        """
+        recent = [pick_records(batch.records, np.flatnonzero(batch.unexplained)) for batch in self._recent]
+        unexplained = concatenate([*self._pending, *recent])
+        elsewhere = self.blocks.partition.any() or any(
+            batch.records.partition.any() for batch in self._recent
+        )
+        search = find_writer(
+            unexplained.keys, unexplained.partition, self.trials, alone=last or bool(elsewhere)
+        )
+        if not search.writers or (search.by_chance and not (vaguely and search.explained == search.keys)):
+            self.in_vain = max(self.in_vain, search.keys)
+            self._next_try = 2 * self._unexplained
+            return False
+        self._learn(search.writers)
+        pending, self._pending = self._pending, []
+        self._recent = [self._batch(batch.records) for batch in self._recent]
+        for records in pending:
+            self._pass(self._batch(records))
+        self._unexplained = sum(len(records.offset) for records in self._pending) + sum(
+            int(np.count_nonzero(batch.unexplained)) for batch in self._recent
+        )
+        self._next_try = FIRST_TRY
+        return True
+
+    def _give_up(self) -> None:
+        """Count what is pending as explained by nobody."""
+        batch = self._batch(concatenate(self._pending))
+        self._pending = []
+        self._count(batch)
+
+    def _forget(self) -> None:
+        """Drop rivals that have fallen behind."""
+        if len(self.writers) == len(self.groups):
+            return
+        total = self.explained
+        for group in self.groups:
+            best = self.best(group)
+            least = BEHIND * total[best] - FIRST_TRY
+            group.writers = [writer for writer in group.writers if total[writer] >= least]
+        kept = sorted(writer for group in self.groups for writer in group.writers)
+        if len(kept) < len(self.writers):
+            self._recent = [batch._replace(hits=batch.hits[:, kept]) for batch in self._recent]
+            self.writers = [self.writers[number] for number in kept]
+            for group in self.groups:
+                group.writers = [kept.index(writer) for writer in group.writers]
+            explained, first, last = (
+                column[:, kept]
+                for column in (self.blocks.explained, self.blocks.first_missed, self.blocks.last_missed)
+            )
+            self.blocks = self.blocks._replace(explained=explained, first_missed=first, last_missed=last)
+
+    def _learn(self, writers: Sequence[Writer]) -> None:
+        """Count these writers from now on, and the best one's rule over the topic's own count."""
+        own = self.trials.writer(rule_of(writers[0]), self.num_partitions)
+        new = [writer for writer in writers if writer not in self.writers]
+        if len(self.writers) + len(new) >= MOST_WRITERS:
+            new = new[:1]
+        self._grow_groups(new, from_records=True)
+        if own not in self.writers and self.num_partitions in self.trials.counts:
+            self._grow_groups([own], from_records=False)
+        self.blocks = widened(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
+
+    def _grow_groups(self, new: Sequence[Writer], *, from_records: bool) -> None:
+        if new:
+            self.groups.append(Group([*range(len(self.writers), len(self.writers) + len(new))], from_records))
+            self.writers.extend(new)
+
+
+def _many(parts: Sequence[Records], rows: int, size: int) -> bool:
+    """Return whether these are more records, or more bytes of keys, than that."""
+    return sum(len(part.offset) for part in parts) > rows or sum(len(part.keys.data) for part in parts) > size

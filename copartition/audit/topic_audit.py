@@ -1,0 +1,236 @@
+"""Which records of a topic an audit reads, and what it finds out from them: small values and columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioning.errors import InvalidConfigError
+from partitioning.hashing.murmur2 import murmur2_column
+from partitioning.hashing.murmur3 import murmur3_column
+from partitioning.keys import KeyColumn, concatenate_columns
+from partitioning.kit.columns import bounds, ranges
+
+
+class LogicalKey(NamedTuple):
+    """What a key says, whatever its bytes."""
+
+    kind: str  # "number", "uuid", "text", "json", or "bytes"
+    value: str  # decimal, lower-case UUID, text, JSON with sorted names and no spaces, or hexadecimal
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
+
+    More than one of them, or a number that selects nothing, raises `InvalidConfigError`.
+    """
+
+    full: bool = False  # every record there is when reading begins
+    last: int | None = None  # so many offsets at the end of each partition
+    since_ms: int | None = None  # records from this time on, milliseconds since 1970
+    partitions: tuple[int, ...] | None = None  # these only; None for all
+    committed: bool = False  # leave out records of transactions that are open or were aborted
+
+    def __post_init__(self) -> None:
+        if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
+            raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
+        if self.last is not None and self.last < 1:
+            raise InvalidConfigError(f"last is {self.last}: give at least 1 offset of each partition")
+        if self.since_ms is not None and self.since_ms < 0:
+            raise InvalidConfigError(f"since_ms is {self.since_ms}: give milliseconds since 1970")
+
+
+class Records(NamedTuple):
+    """Columns of n records of one topic, in the order in which they were read; shape (n,)."""
+
+    partition: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    timestamp_ms: NDArray[np.int64]  # Kafka's, -1 if the record has none
+    keys: KeyColumn  # as they are in the topic; null and empty are different
+
+
+@dataclass(frozen=True, order=True)
+class Writer:
+    """A rule over a partition count: what a record's place says about the client that wrote it.
+
+    Attributes:
+        profile: the first profile with this rule, a name in `partitioning.profiles.PROFILES`.
+        same_rule: every profile that places keyed records by this rule.
+        num_partitions: the partition count.
+    """
+
+    profile: str
+    same_rule: tuple[str, ...]
+    num_partitions: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """Offsets of one partition and the writer that explains them best.
+
+    Attributes:
+        partition: the partition.
+        first: lowest offset that was read.
+        last: highest offset that was read.
+        first_ms: lowest timestamp of the span, None if no record has one.
+        last_ms: highest timestamp of the span, None if no record has one.
+        writer: the best explanation; None if the span has no keyed record.
+        rows: records read.
+        keyless: of them without a key or with an empty one, which is no evidence.
+        explained: keyed records that are where the writer puts them.
+        missed: offsets of a few keyed records that are elsewhere.
+        rivals: writers of another rule or count that explain as many records: nothing shows which it was.
+    """
+
+    partition: int
+    first: int
+    last: int
+    first_ms: int | None
+    last_ms: int | None
+    writer: Writer | None
+    rows: int
+    keyless: int
+    explained: int
+    missed: tuple[int, ...] = ()
+    rivals: tuple[Writer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a writer explains of a topic, wherever it is.
+
+    Attributes:
+        writer: the writer.
+        rows: keyed records that it explains, and none that was found before it does.
+    """
+
+    writer: Writer
+    rows: int
+
+
+class HotKey(NamedTuple):
+    """A key with many rows."""
+
+    key: bytes
+    partition: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class KeyForm:
+    """One form of keys that a topic holds.
+
+    Attributes:
+        name: "registry" (a schema registry's frame), "json", "text", "int32", "int64", "uuid", "uuid-text",
+            "decimal" (digits as text), or "bytes" where none of these fits all.
+        rows: keyed records of this form.
+        schema_ids: schema ids seen in registry frames, ascending; empty for other forms.
+        example: one such key; of a long one, its first bytes.
+        maybe: forms that fit these keys as well: nothing shows what they are.
+        sample: a few hundred of the keys, chosen by what they say, for `logical.respelled`.
+        meanings: what each of these says where they were decoded; else `logical.logical_key` tells it.
+    """
+
+    name: str
+    rows: int
+    schema_ids: tuple[int, ...]
+    example: bytes
+    maybe: tuple[str, ...] = ()
+    sample: tuple[bytes, ...] = ()
+    meanings: tuple[LogicalKey, ...] = ()
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a topic was read.
+
+    Attributes:
+        kind: "full": every record there was when reading began; "last", "since": the end of each partition;
+            "sample": parts of each partition; "partitions": not all partitions.
+        read: records read.
+        present: records between the first and the last offset of all partitions when reading began, an upper
+            bound where the topic is compacted or has transaction markers.
+        partitions: partitions that were read, ascending.
+        text: what was left out, in words, for example "the last 10,000 offsets of each of 12 partitions".
+    """
+
+    kind: Literal["full", "last", "since", "sample", "partitions"]
+    read: int
+    present: int
+    partitions: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class TopicAudit:
+    """Who wrote a topic, as far as its records tell.
+
+    Attributes:
+        topic: its name.
+        num_partitions: its partition count when reading began.
+        spans: the ranges of offsets of every partition, by partition and offset.
+        forms: forms of the keys, most frequent first.
+        coverage: what was read.
+        certainty: "sure": one writer (or one after another) explains what was read, and no rival does;
+            "likely": but for strays; "mixed": several clients at once; "none": no rule tried explains
+            the records; "unknown": too few keyed records to tell rules apart.
+        tried: how many writers were tried.
+        compacted: whether `cleanup.policy` has "compact"; None if it was not asked.
+        shares: the writers that were found, the one with the most records first; of clients that wrote at the
+            same time, all that the data tells.
+        hottest: the ten keys with the most records, and the three of each partition, most first; a key of
+            two partitions is one of each. None if keys were not counted.
+        hottest_error: so many records more than that each of them may have; 0: the counts are exact.
+    """
+
+    topic: str
+    num_partitions: int
+    spans: tuple[Span, ...]
+    forms: tuple[KeyForm, ...]
+    coverage: Coverage
+    certainty: Literal["sure", "likely", "mixed", "none", "unknown"]
+    tried: int
+    compacted: bool | None = None
+    shares: tuple[Share, ...] = ()
+    hottest: tuple[HotKey, ...] | None = None
+    hottest_error: int = 0
+
+
+def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
+    """64 bits of each key, null or not: murmur3 above, murmur2 below; uint64 of shape (n,)."""
+    high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
+    high <<= np.uint64(32)
+    high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)
+    return high
+
+
+def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
+    """Return the keys of these rows, in their order; their bytes are copied."""
+    starts, sizes = keys.offsets[rows], np.diff(keys.offsets)[rows]
+    nulls = None if keys.nulls is None else keys.nulls[rows]
+    return KeyColumn(bounds(sizes), keys.data[ranges(starts, sizes)], nulls)
+
+
+def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
+    """Return the records of these rows, in their order."""
+    return Records(
+        records.partition[rows],
+        records.offset[rows],
+        records.timestamp_ms[rows],
+        pick_keys(records.keys, rows),
+    )
+
+
+def concatenate(parts: Sequence[Records]) -> Records:
+    """Return the records of all parts, one part after the other; at least one part."""
+    if len(parts) == 1:
+        return parts[0]
+    return Records(
+        np.concatenate([part.partition for part in parts]),
+        np.concatenate([part.offset for part in parts]),
+        np.concatenate([part.timestamp_ms for part in parts]),
+        concatenate_columns([part.keys for part in parts]),
+    )

@@ -1,0 +1,142 @@
+"""What a cluster says of a topic before its records are read, and again after."""
+
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+
+from partitioning.clients.contact import PATIENCE_S, cluster_metadata, list_offsets, quiet_client
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    TopicAccessError,
+    UnknownTopicError,
+)
+
+TIMEOUT_S = 10.0
+
+ASIDE_S = 3.0
+"""How long to wait for what an audit can do without."""
+
+UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
+"""What librdkafka calls the errors of a topic, or of a partition of it, that is not there."""
+
+NO_RIGHT = "TOPIC_AUTHORIZATION_FAILED"
+
+_NO_TIMES = -1
+
+
+class TopicState:
+    """A topic as its cluster describes it; only questions are asked. Errors are those of `Reading`."""
+
+    def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
+        self.topic = topic
+        self._servers = config.get("bootstrap.servers", "")
+        if not self._servers:
+            raise InvalidConfigError(f"topic {topic!r} is read from a cluster: give bootstrap.servers")
+        self._config = config
+        self.errors: list[KafkaError] = []
+        self._admin = quiet_client(AdminClient, config, self.errors)
+        self.num_partitions = self.count(first=True)
+        # What differs from a later topic of that name; None if the cluster has none.
+        self.id = self._topic_id()
+
+    def count(self, *, first: bool = False) -> int:
+        """Return the partition count as of now.
+
+        `first` before anybody has answered, so that brokers may be down.
+        """
+        try:
+            metadata = cluster_metadata(
+                self._admin,
+                self._config,
+                self.errors,
+                timeout_s=TIMEOUT_S,
+                patience_s=PATIENCE_S if first else None,
+            )
+        except BrokerUnreachableError as error:
+            raise BrokerUnreachableError(
+                f"topic {self.topic!r}: no broker answers at {self._servers}: {error}. Is the address right, "
+                "the broker up, and do the security settings fit, security.protocol first?"
+            ) from error
+        description = metadata.topics.get(self.topic)
+        if description is None:
+            # A list leaves out what is hidden from us; to ask for that very topic is refused.
+            refusal = self._describe().exception()
+            if isinstance(refusal, KafkaException) and refusal.args[0].name() == NO_RIGHT:
+                raise self._no_right("DESCRIBE")
+            close = get_close_matches(self.topic, metadata.topics, n=3)
+            near = f"did you mean {', '.join(close)}?" if close else "and no name near that"
+            raise UnknownTopicError(f"the cluster at {self._servers} has no topic {self.topic!r}; {near}")
+        if description.error is not None:
+            raise self.error_of(description.error, "DESCRIBE")
+        return len(description.partitions)
+
+    def compacted(self) -> bool | None:
+        """Return whether its cleanup.policy has "compact"; None if the cluster does not let us ask."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
+        try:
+            (answer,) = self._admin.describe_configs([resource], request_timeout=ASIDE_S).values()
+            return "compact" in answer.result()["cleanup.policy"].value
+        except (KafkaException, KeyError):
+            return None
+
+    def ends(
+        self, partitions: Collection[int], *, committed: bool, since_ms: int | None = None
+    ) -> dict[int, tuple[int, int]]:
+        """Return the first offset of each partition, or the first from `since_ms` on, and the one after the last.
+
+        With `committed` open transactions are beyond the end.
+        """
+        first: Literal["earliest"] | int = "earliest" if since_ms is None else since_ms
+        starts = self._offsets(partitions, first, committed=committed)
+        ends = self._offsets(partitions, "latest", committed=committed)
+        return {
+            number: (
+                ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
+                ends[number],
+            )
+            for number in partitions
+        }
+
+    def _offsets(
+        self, partitions: Iterable[int], which: Literal["earliest", "latest"] | int, *, committed: bool
+    ) -> dict[int, int]:
+        places = [(self.topic, partition) for partition in partitions]
+        offsets, refusals = list_offsets(self._admin, places, which, committed=committed, within_s=TIMEOUT_S)
+        for (_, partition), error in refusals.items():
+            raise self.error_of(error.args[0], "DESCRIBE", partition) from error
+        return {partition: offset for (_, partition), offset in offsets.items()}
+
+    def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
+        """Return the typed error for what the cluster refuses.
+
+        `right` is what is missing if it is a right.
+        """
+        where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
+        if error.name() == NO_RIGHT:
+            return self._no_right(right)
+        if error.name() in UNKNOWN_TOPIC:
+            return UnknownTopicError(f"{where}: {error.str()}")
+        return BrokerUnreachableError(f"{where}: {error.str()}; has the partition a leader that answers?")
+
+    def same(self) -> bool:
+        """Return whether it is still the topic that it was."""
+        return self.id is None or self._topic_id() in {self.id, None}
+
+    def _topic_id(self) -> str | None:
+        try:
+            return str(self._describe().result().topic_id)
+        except KafkaException:
+            return None
+
+    def _describe(self) -> Future[Any]:
+        topics = TopicCollection([self.topic])
+        answer: Future[Any] = self._admin.describe_topics(topics, request_timeout=ASIDE_S)[self.topic]
+        return answer
+
+    def _no_right(self, right: str) -> TopicAccessError:
+        return TopicAccessError(f"topic {self.topic!r}: this user needs {right} on the topic; add that ACL")

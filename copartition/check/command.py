@@ -1,0 +1,166 @@
+"""`copartition check`: can these topics be joined partition by partition?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.audit.options import KeyFormat, key_format_options, reading_options
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help, write
+from copartition.shell.options import (
+    check_option,
+    grow_option,
+    html_option,
+    output_options,
+    schema_option,
+    topics_option,
+)
+
+if TYPE_CHECKING:
+    from copartition.audit.topic_audit import Selection
+    from copartition.check.report import JoinReport
+
+CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
+"""What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""
+
+_EXIT = {"yes": 0, "no": 1, "unknown": COULD_NOT}
+
+HELP_END = end_of_help(__package__, CHECKS=CHECKS)
+
+
+@command(epilog=HELP_END)
+@click.argument("joined", nargs=-1, metavar="[TOPIC]...")
+@client_options("The cluster.")
+@reading_options
+@key_format_options
+@click.option(
+    "--writer",
+    "writers",
+    multiple=True,
+    metavar="TOPIC=CLIENT[,SETTING=VALUE..]",
+    help="A client that writes a topic: the verdict without reading; repeatable.",
+)
+@grow_option("A topic that would grow to N partitions: shows which joins break, reads nothing; repeatable.")
+@click.option(
+    "--join", "joins", multiple=True, metavar="A,B", help="With --grow: topics that are joined; repeatable."
+)
+@topics_option("With --grow or --writer: a topic has N partitions, if no cluster is named; repeatable.")
+@check_option("apart<=0")
+@output_options("text", "json", "markdown", file=True)
+@html_option
+@schema_option("copartition.check.report", "check_schema")
+@click.pass_context
+def check(
+    ctx: click.Context,
+    *,
+    joined: tuple[str, ...],
+    config: dict[str, str],
+    selection: Selection,
+    keys: KeyFormat,
+    writers: tuple[str, ...],
+    grow: dict[str, int],
+    joins: tuple[str, ...],
+    topics: tuple[tuple[str, int], ...],
+    checks: tuple[str, ...],
+    output: Output,
+    html: str | None,
+) -> None:
+    """Can these TOPICs be joined partition by partition?
+
+    Reads keys of the topics and compares partition counts, the rules by which records were placed, growth,
+    and forms of keys. Then it compares the keys: how many that are in both topics have different partition
+    numbers. It joins no group, commits nothing and creates nothing.
+    """
+    if writers and grow:
+        raise click.UsageError("--grow asks what growth breaks, --writer who writes; give one of them")
+    if joins and not grow:
+        raise click.UsageError("--join is for --grow; to check a join, give its topics as arguments")
+    if (any(vars(selection).values()) or keys.name) and (writers or grow):
+        raise click.UsageError("--grow and --writer read no records; leave out options that select some")
+    # Help and completion do without these.
+    from copartition.assignment_diff.summary import parse_check  # noqa: PLC0415
+    from copartition.check.report import (  # noqa: PLC0415
+        JoinNumbers,
+        JoinReport,
+        check_json,
+        join_markdown,
+        print_join,
+    )
+
+    limits = [parse_check(text, JoinNumbers) for text in checks]
+    counts = dict(topics)
+    if grow:
+        from copartition.check.planned import plan_growth  # noqa: PLC0415 - help and completion do without
+
+        listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
+        known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
+        report = JoinReport(plan_growth(listed, known_counts, grow))
+    elif writers:
+        report = _check_writers(joined, writers, config, counts)
+    else:
+        report = _check_records(joined, config, counts, selection, keys)
+    failed = [limit for limit in limits if not limit.passes(report.numbers)]
+    if html is not None:
+        from copartition.check.page import join_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(join_html(report), html)
+    output.show(
+        partial(print_join, report),
+        json=partial(check_json, report, limits),
+        markdown=partial(join_markdown, report),
+    )
+    for line in keys.undecoded():
+        complain(ctx, line)
+    for limit in failed:
+        complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
+    ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
+
+
+def _check_writers(
+    topics: tuple[str, ...], writers: tuple[str, ...], config: Mapping[str, str], counts: Mapping[str, int]
+) -> JoinReport:
+    """Return what will be: whether topics fit if these clients write them, without reading any."""
+    if topics:
+        raise click.UsageError("--writer names the topics; leave TOPIC out")
+    from copartition.check.planned import invented_pairs, judge_writers  # noqa: PLC0415
+    from copartition.check.report import JoinReport  # noqa: PLC0415 - help and completion do without
+    from copartition.check.writers import parse_writer  # noqa: PLC0415
+
+    clients = [parse_writer(text) for text in writers]
+    known_counts = _partition_counts(config, counts, {client.topic for client in clients})
+    shown, pairs = invented_pairs(clients, known_counts)
+    return JoinReport(judge_writers(clients, known_counts), pairs=pairs, invented_counts=shown)
+
+
+def _partition_counts(
+    config: Mapping[str, str], counts: Mapping[str, int], topics: Iterable[str]
+) -> dict[str, int]:
+    """Return the partition counts that were given, and of other topics what the cluster says, if one is named."""
+    if not config.get("bootstrap.servers") or counts.keys() >= {*topics}:
+        return dict(counts)
+    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
+
+    return {**Cluster("copartition check", config).counts, **counts}
+
+
+def _check_records(
+    topics: tuple[str, ...],
+    config: Mapping[str, str],
+    counts: Mapping[str, int],
+    selection: Selection,
+    keys: KeyFormat,
+) -> JoinReport:
+    if counts:
+        raise click.UsageError("the cluster has the partition counts; leave --topic out")
+    if not config.get("bootstrap.servers"):
+        raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
+    from copartition.check.report import JoinReport  # noqa: PLC0415
+    from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
+
+    with needs("copartition check", "kafka"):
+        from copartition.check.cluster import check_topics  # noqa: PLC0415
+    return JoinReport(*check_topics(topics, config, selection, decoder=keys))

@@ -1,0 +1,458 @@
+"""From audits and a comparison of keys to a verdict: can these topics be joined partition by partition?
+
+"no" needs one fact that proves it. "yes" needs that nothing is left open, and one of two reasons: every
+keyed record of every topic is where one rule over one count puts it, or every key that is in two topics was
+compared and there are enough of them to tell rules apart. Remedies are the ways out, the cheapest first.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from copartition.audit.logical import Respelled, respelled
+from copartition.audit.topic_audit import KeyForm, TopicAudit
+from copartition.check.verdict import (
+    WEIGHTS,
+    JoinVerdict,
+    KeyProof,
+    Reason,
+    Remedy,
+    Topic,
+    answer_of,
+    checked_topics,
+)
+from copartition.check.writers import Placement, clients_of, placement, rule_name, seniority, setting_for
+from copartition.kit.words import count, key_text, list_names
+from partitioning.errors import InvalidConfigError
+from partitioning.profiles import PROFILES
+
+_SAME = (frozenset({"decimal", "int32", "int64"}), frozenset({"uuid", "uuid-text"}))
+"""Forms in which one serializer or another writes the same values."""
+
+_SEEMING = {"int32", "int64", "bytes"}
+"""Forms that bytes without any mark are given."""
+
+
+def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[Reason]:
+    """Yield what the forms of keys say about a join of these topics."""
+    names = tuple(audit.topic for audit in audits)
+    yield from _respelled(audits)
+    ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
+    if len(ids) > 1:
+        text = (
+            f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
+            "a key under two ids has other bytes, and so another partition"
+        )
+        yield Reason("forms", names, text, "open")
+    forms = [{form.name for form in audit.forms} for audit in audits]
+    for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
+        for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
+            if mine and its and _differ(mine, its):
+                text = (
+                    f"keys of {name} are {list_names(sorted(mine))}, "
+                    f"those of {other} {list_names(sorted(its))}"
+                )
+                proved = not mine & its and proof is not None and proof.complete and not proof.common
+                because = (
+                    "; no two are the same bytes" if proved else "; the same value in both has other bytes"
+                )
+                yield Reason("forms", (name, other), text + because, "against" if proved else "open")
+
+
+def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
+    """Sampled keys that say the same in other bytes, in two topics or in one, the certain ones first."""
+    weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
+        "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
+        "open": [audit.forms for audit in audits],
+    }
+    for weight, forms in weighed.items():
+        everywhere = [*zip(audits, forms, strict=True)]
+        for group in (everywhere, *([meaning] for meaning in everywhere)):
+            respelling = respelled(*(its for _, its in group))
+            if respelling.respelled:
+                names = tuple(audit.topic for audit, _ in group)
+                text = _respelled_text(names, respelling) + "; so their bytes seem to say" * (
+                    weight == "open"
+                )
+                yield Reason("respelled", names, text, weight)
+                return
+
+
+def _is_sure(form: KeyForm) -> bool:
+    """Return whether its keys say for certain what they seem to.
+
+    Any four or eight bytes could be a number.
+    """
+    return bool(form.meanings) or not (form.maybe or form.name in _SEEMING)
+
+
+def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
+    meaning, spellings = respelling.examples[0]
+    written = [
+        f"{list_names([key_text(key) for key in keys])} in {name}"
+        for name, keys in zip(names, spellings, strict=True)
+        if keys
+    ]
+    return (
+        f"{respelling.respelled:,} of {count(respelling.compared, 'sampled key')} of {list_names(names)} "
+        f"say the same in other bytes: the {meaning.kind} {meaning.value} is {list_names(written)}"
+    )
+
+
+def _differ(mine: set[str], its: set[str]) -> bool:
+    """Return whether each has a form that the other lacks, and both write the same values."""
+    only_mine, only_its = mine - its, its - mine
+    framed = ("registry" in mine) != ("registry" in its)
+    return framed or any(only_mine & same and only_its & same for same in _SAME)
+
+
+ENOUGH_COMMON = 40
+"""Keys that must agree to stand for a rule: two rules that differ in a sign agree on half of them."""
+
+_BY_BYTES = "keys are the same where their bytes are"
+_NOT_GROWN = "where no one rule explains the records, the topic has not grown since its first record"
+_AS_BEFORE = "writers go on as they did: later records are placed by the same rules"
+
+
+def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVerdict:
+    """Return whether audited topics can be joined partition by partition.
+
+    `proof` is what their keys say, in the order of the audits; None if they were not compared. Fewer than
+    two topics, one of them twice, or a proof of other topics raise `InvalidConfigError`.
+    """
+    names = checked_topics(audit.topic for audit in audits)
+    if proof is not None and len(proof.keys) != len(names):
+        raise InvalidConfigError(
+            f"the keys are those of {len(proof.keys)} topics, not of {list_names(names)}"
+        )
+    topics = [Topic(audit) for audit in audits]
+    compared = proof is not None and _convinces(proof)
+    explained = _all_explained(topics)
+    reasons = [
+        *_counts(topics),
+        *_rules(topics, convinced=compared),
+        *_coverage(topics),
+        *_keys(topics, proof, explained=explained),
+        *(
+            reason
+            for topic, alone in zip(topics, _alone(topics, proof), strict=True)
+            for reason in _writers(topic, alone, convinced=compared)
+        ),
+        *forms_reasons(audits, proof),
+        *_keyless(topics, proof),
+    ]
+    if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
+        text = "neither the rules nor the keys that are in both show that the topics agree"
+        reasons.append(Reason("unproved", names, text, "open"))
+    reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
+    answer = answer_of(reasons)
+    assumed = [_BY_BYTES, _AS_BEFORE]
+    if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
+        assumed.append(_NOT_GROWN)
+    if proof is not None and proof.hashed:
+        assumed.append(_collisions(proof))
+    return JoinVerdict(
+        names,
+        answer,
+        tuple(reasons),
+        () if answer == "yes" else remedies(topics, reasons, proof),
+        tuple(assumed),
+        proof,
+    )
+
+
+def _convinces(proof: KeyProof) -> bool:
+    """Return whether all keys were compared and agree, and enough are in every topic to tell rules apart."""
+    everywhere = proof.common if len(proof.keys) == 2 else proof.everywhere or 0
+    return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
+
+
+def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
+    """Of each topic, how many of its keys are not in every topic; None if that was not counted."""
+    if proof is None:
+        return [None] * len(topics)
+    everywhere = proof.common if len(topics) == 2 else proof.everywhere
+    return [None if everywhere is None else keys - everywhere for keys in proof.keys]
+
+
+def _all_explained(topics: Sequence[Topic]) -> bool:
+    """Return whether every record there is is where one rule over one count puts it.
+
+    Then no key can be apart.
+    """
+    return all(topic.full and topic.keyed and not topic.missed for topic in topics) and (
+        len({rule for topic in topics for rule in topic.rules}) == 1
+    )
+
+
+def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
+    names = tuple(topic.name for topic in topics)
+    counts = [topic.count for topic in topics]
+    if len({*counts}) == 1:
+        yield Reason("counts", names, f"each has {count(counts[0], 'partition')}")
+        return
+    text = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
+    yield Reason("counts", names, f"{text}; a join by partition needs as many in each", "against")
+
+
+def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
+    """Yield whether one rule over the count of today explains all topics that any rule explains."""
+    sure = [topic for topic in topics if topic.trusted and topic.today]
+    names = tuple(topic.name for topic in sure)
+    if len(sure) < 2 or len({topic.count for topic in sure}) > 1:
+        return
+    rules = {rule for topic in sure for rule in topic.today}
+    if len(rules) == 1:
+        yield Reason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
+        return
+    by_rules: dict[frozenset[Placement], list[str]] = {}
+    for topic in sure:
+        by_rules.setdefault(topic.today, []).append(topic.name)
+    text = "; ".join(
+        f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
+    )
+    apart = any(not one.possible & other.possible for one in sure for other in sure)
+    if apart and not convinced:
+        share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
+        yield Reason("rules", names, f"{text}; {share}, by chance", "against")
+    elif all(len(topic.today) == 1 for topic in sure):
+        yield Reason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
+
+
+def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -> Iterator[Reason]:
+    """Yield what the comparison of keys says."""
+    if proof is None:
+        return
+    names = tuple(topic.name for topic in topics)
+    keys = count(proof.common, "key")
+    if proof.apart:
+        text = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
+        if proof.examples:
+            example = proof.examples[0]
+            places = [
+                f"in {name}-{place}"
+                for name, place in zip(names, example.places, strict=True)
+                if place is not None
+            ]
+            text += f", such as {key_text(example.key)}, {list_names(places)}"
+        yield Reason("keys-apart", names, text, "against")
+    elif not proof.common:
+        text = (
+            "no key is in more than one topic, so nothing meets in a join"
+            if proof.complete
+            else "of the keys that were read none is in more than one topic, which says nothing of the others"
+        )
+        yield Reason("no-common-key", names, text, "open")
+    else:
+        text = f"{keys} that were read in more than one topic are each at one partition number"
+        yield Reason("keys", names, text)
+    if proof.common and proof.everywhere == 0:
+        yield Reason("no-common-key", names, "no key that was read is in every topic", "open")
+    for name, scattered in zip(names, proof.scattered, strict=True):
+        if scattered and not proof.apart:
+            text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
+            yield Reason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
+    full = all(topic.full for topic in topics)
+    if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
+        text = (
+            "not all keys were compared" if proof.share == 1 else f"{proof.share:.2%} of keys were compared"
+        )
+        yield Reason(
+            "sample", names, f"{text}; one that was not may be at different partition numbers", "open"
+        )
+
+
+def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Reason]:
+    """Yield what the audit of one topic leaves open, and the keys do not settle.
+
+    `alone` is how many of its keys are not in every topic, None if not counted; `convinced`: the keys in
+    every topic agree, and are enough.
+    """
+    name = (topic.name,)
+    if not topic.rows:
+        yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
+        return
+    if not topic.keyed:
+        text = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
+        yield Reason("keyless", name, text, "against" if topic.full else "open")
+        return
+    certainty = topic.audit.certainty
+    if certainty == "mixed":
+        share = 1 - topic.missed / topic.keyed
+        text = (
+            f"the best rules explain {share:.1%} of the records of {topic.name}: several clients write it at "
+            "the same time, or one with a partitioner of its own"
+        )
+        if convinced and alone:
+            text += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
+        yield Reason("mixed", name, text, "for" if convinced and alone == 0 else "open")
+    elif certainty == "none":
+        text = f"no known rule explains where the records of {topic.name} are"
+        yield Reason("unexplained", name, text, "for" if convinced else "open")
+    elif certainty == "unknown":
+        text = f"{topic.name} has too few keys to tell by which rule they are placed"
+        yield Reason("too-few-keys", name, text, "for" if convinced else "open")
+    else:
+        yield from _trusted(topic, settled=convinced and alone == 0)
+
+
+def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
+    name = (topic.name,)
+    if topic.old_counts:
+        counts = list_names([str(count) for count in topic.old_counts])
+        text = (
+            f"{topic.name} has grown: {count(topic.old_rows, 'keyed record')} were placed over {counts} "
+            f"partitions, not {topic.count}, and stay where they are"
+        )
+        yield Reason("epochs", name, text, "open")
+    if len(topic.today) > 1:
+        text = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
+        yield Reason("changed-rule", name, text, "open")
+    if topic.missed:
+        text = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
+        yield Reason("strays", name, text, "for" if settled else "open")
+
+
+def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
+    for topic in topics:
+        if not topic.full:
+            read = f"of {topic.name} {topic.audit.coverage.text} were read"
+            text = (
+                f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
+            )
+            yield Reason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
+
+
+def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
+    """Yield records without a key do not join, but an empty key is a key that some clients place by chance."""
+    having = [topic for topic in topics if topic.keyless and topic.keyed]
+    for topic in having:
+        text = (
+            f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
+        )
+        unsure = len(having) > 1 and (proof is None or not proof.complete)
+        weight = "; an empty key in both may be at different partition numbers" if unsure else ""
+        yield Reason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
+
+
+def _all(rules: frozenset[Placement]) -> str:
+    return list_names(sorted(map(rule_name, rules)))
+
+
+def _collisions(proof: KeyProof) -> str:
+    pairs = sum(proof.keys) ** 2 / 2
+    return (
+        "keys were compared by 64-bit hashes, of which two that collide can make keys seem apart but never "
+        f"hide one that is; the chance that any two of these do is below {max(pairs / 2**64, 1e-9):.0e}"
+    )
+
+
+_PLACING = {"counts", "rules", "changed-rule", "keys-apart", "scattered", "epochs", "strays", "mixed"}
+"""Reasons that go away once records are placed anew."""
+
+_BY_HAND = ("java", "librdkafka")
+"""Clients whose settings are listed where the writer is unknown."""
+
+
+class _Target(NamedTuple):
+    """How all topics are to be placed, and the records that must be written anew for it."""
+
+    rule: Placement
+    partitions: int
+    anew: tuple[Topic, ...]
+
+    @property
+    def records(self) -> int:
+        return sum(topic.records for topic in self.anew)
+
+
+def remedies(
+    topics: Sequence[Topic], reasons: Sequence[Reason], proof: KeyProof | None
+) -> tuple[Remedy, ...]:
+    """Ways out of what speaks against a join or leaves it open, the cheapest first."""
+    codes = {reason.code for reason in reasons if reason.weight != "for"}
+    ways: list[Remedy] = []
+    if codes & _PLACING:
+        target = _cheapest(topics, proof)
+        ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
+        ways += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
+    elif "sample" in codes:
+        ways += _read(topics)
+    if codes & {"forms", "respelled"}:
+        ids = {schema_id for topic in topics for form in topic.audit.forms for schema_id in form.schema_ids}
+        text = "write the keys of all topics with one serializer and one schema id, and the old records anew"
+        command = "auto.register.schemas=false use.schema.id=N" if len(ids) > 1 else None
+        ways.append(Remedy(topics[-1].name, text, command))
+    for topic in topics:
+        if topic.rows and not topic.keyed:
+            ways.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
+    return tuple(ways)
+
+
+def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
+    """To read everything, which settles what a sample leaves open."""
+    partial = [topic for topic in topics if not topic.full]
+    if partial:
+        records = sum(topic.records for topic in topics)
+        names = [topic.name for topic in topics]
+        text = f"read every record of {list_names(names)}, {count(records, 'record')} at most"
+        yield Remedy(partial[0].name, text, f"copartition check {' '.join(names)} --full")
+
+
+def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
+    """Return the placement for which the fewest records are written anew.
+
+    Of equal ones, over more partitions.
+    """
+    scattered = dict.fromkeys((topic.name for topic in topics), 0)
+    if proof is not None:
+        scattered = dict(zip(scattered, proof.scattered, strict=True))
+    most = max(topic.count for topic in topics)
+    wanted = {(rule, topic.count) for topic in topics for rule in topic.today}
+    wanted = wanted or {(placement(PROFILES["java"], most), most)}
+    targets = [
+        _Target(
+            rule,
+            count,
+            tuple(
+                topic
+                for topic in topics
+                if not topic.trusted
+                or topic.rules != {rule}
+                or topic.missed
+                or scattered[topic.name]
+                or topic.count != count
+            ),
+        )
+        for rule, count in wanted
+    ]
+    return min(targets, key=lambda target: (target.records, -target.partitions, seniority(target.rule)))
+
+
+def _anew(topic: Topic, target: _Target) -> Remedy:
+    """To copy a topic into one that is placed as wanted."""
+    name = f"{topic.name}-by-{target.partitions}"
+    text = (
+        f"write {topic.name} anew into a topic with {count(target.partitions, 'partition')}, placed by "
+        f"{rule_name(target.rule)}: {count(topic.records, 'record')} at most"
+    )
+    if topic.count < target.partitions:
+        text += f"; to let {topic.name} grow is not enough, its records stay where they are"
+    return Remedy(
+        topic.name, text, f"kafka-topics.sh --create --topic {name} --partitions {target.partitions}"
+    )
+
+
+def _settings(topic: Topic, target: _Target) -> Iterator[Remedy]:
+    """To set the topic's writers so that records to come are placed as wanted."""
+    wanted = target.rule
+    placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
+    if topic.trusted and placed == {wanted}:
+        return
+    settings = [
+        f"{client}: {setting}"
+        for client in clients_of(topic.profiles) or _BY_HAND
+        if (setting := setting_for(client, wanted)) is not None
+    ]
+    if settings:
+        text = f"set the writers of {topic.name} to {rule_name(wanted)}, for the records to come"
+        yield Remedy(topic.name, text, "; ".join(settings))

@@ -1,0 +1,258 @@
+"""Joins before anything is written or grows: by the settings of clients, and by planned partition counts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from copartition.audit.topic_audit import Records
+from copartition.check.proof import KeyComparison, KeyPairs
+from copartition.check.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of, checked_topics
+from copartition.check.writers import ClientWriter, Placement, placement, rule_name, seniority, setting_for
+from copartition.kit.words import count, list_names
+from partitioning.errors import InvalidConfigError
+from partitioning.growth import check_growth, expected_share
+from partitioning.keys import key_column
+from partitioning.placement import partition_batch
+from partitioning.topic_partition import checked_partition_count
+
+_ASSUMED = (
+    "these clients run with these settings, and nobody else writes these topics",
+    "keys are serialized alike in all topics",
+    "no topic has grown since its first record, and no record names its partition itself",
+)
+_NO_EMPTY_KEY = "no key is empty: one of these clients places empty keys by chance"
+_SHOWN_COUNT = 12
+_SHOWN_KEYS = 2_000
+_MANY_PARTITIONS = "the topics have more than one partition"
+
+
+def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | None = None) -> JoinVerdict:
+    """Return whether topics that these clients write, one or more each, can be joined partition by partition.
+
+    Only counts of these topics, where known, are looked at.
+
+    Raises:
+        InvalidConfigError: writers of fewer than two topics.
+        InvalidPartitionCountError: a count is out of range.
+    """
+    topics = tuple(dict.fromkeys(writer.topic for writer in writers))
+    checked_topics(topics)
+    known_counts = counts or {}
+    counts_by_topic = {
+        topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
+    }
+    different = {*counts_by_topic.values()}
+    count = different.pop() if len(different) == 1 else None
+    reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
+    reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
+    assumed = [*_ASSUMED]
+    if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
+        assumed.append(_NO_EMPTY_KEY)
+    if count is None:
+        assumed.append(_MANY_PARTITIONS)
+    answer = answer_of(reasons)
+    ways = () if answer == "yes" else (*_settings(writers, count), *_grow(counts_by_topic))
+    return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
+
+
+def invented_pairs(
+    writers: Sequence[ClientWriter], counts: Mapping[str, int]
+) -> tuple[tuple[int, ...], tuple[KeyPairs, ...]]:
+    """Return where these clients would put invented keys.
+
+    Partition counts, and pairs from each topic to the next.
+
+    There are none where a topic has several writers, or one that does not look at keys. A topic whose count
+    is not known has as many partitions as another one, or twelve.
+    """
+    profiles = {writer.topic: writer.profile for writer in writers}
+    if len(profiles) < len(writers) or None in profiles.values():
+        return (), ()
+    known_counts = [counts[topic] for topic in profiles if topic in counts]
+    shown = tuple(counts.get(topic, known_counts[0] if known_counts else _SHOWN_COUNT) for topic in profiles)
+    keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
+    comparison = KeyComparison(len(profiles))
+    number = np.arange(_SHOWN_KEYS)
+    for topic, (profile, partitions) in enumerate(zip(profiles.values(), shown, strict=True)):
+        assert profile is not None
+        places = partition_batch(keys, partitions, profile=profile.name)
+        comparison.add(topic, Records(places, number, number, keys))
+    return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
+
+
+def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Reason]:
+    text = list_names(
+        [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
+    )
+    if len({*counts.values()}) > 1:
+        yield Reason("counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against")
+    elif len(counts) == len(topics):
+        yield Reason("counts", topics, text)
+    else:
+        silent = tuple(topic for topic in topics if topic not in counts)
+        text = (
+            f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
+        )
+        yield Reason("counts", silent, text, "open")
+
+
+def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
+    for writer in writers:
+        if writer.profile is None:
+            text = f"{writer.topic} is written by {writer}, which does not look at keys"
+            yield Reason("rules", (writer.topic,), text, "against" if count != 1 else "for")
+    rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
+    different = dict.fromkeys(rule for _, rule in rules)
+    if len(different) == 1 and len(rules) == len(writers):
+        yield Reason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
+    elif len(different) > 1:
+        text = "keys are placed " + list_names(
+            [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
+        )
+        alike = count is None and len({rule.hash for rule in different}) == 1
+        if alike:
+            text += "; they differ in the sign of a hash, which matters for most partition counts"
+        names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
+        yield Reason("rules", names, text, "open" if alike else "against")
+
+
+def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
+    """Yield the rule that the fewest writers must be set to, and how."""
+    wanted = {placement(writer.profile, count) for writer in writers if writer.profile is not None}
+    ways = [_changes(writers, rule, count) for rule in sorted(wanted, key=seniority)]
+    ways = [way for way in ways if way]
+    if ways:
+        yield from min(ways, key=lambda way: (sum(remedy.command is None for remedy in way), len(way)))
+
+
+def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
+    remedies = []
+    for writer in writers:
+        if writer.profile is not None and placement(writer.profile, count) == rule:
+            continue
+        setting = setting_for(writer.client, rule)
+        text = f"set {writer.client}, which writes {writer.topic}, to {rule_name(rule)}"
+        text += (
+            "" if setting else "; no setting of its own that is known does so, a partitioner must be written"
+        )
+        remedies.append(Remedy(writer.topic, text, setting))
+    return remedies
+
+
+def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
+    most = max(counts.values(), default=0)
+    for topic, partitions in counts.items():
+        if partitions < most:
+            text = f"give {topic} {most} partitions; records that it has already stay where they are"
+            yield Remedy(topic, text, f"kafka-topics.sh --alter --topic {topic} --partitions {most}")
+
+
+@dataclass(frozen=True)
+class PlannedJoin:
+    """A join, before topics grow and after.
+
+    Attributes:
+        topics: its topics.
+        before: their partition counts now.
+        after: their counts once those grow that the plan names, and no others.
+        fate: "breaks": counts were equal and are not; "broken": they are not equal now and are not after;
+            "moves": counts are equal, but keys change partitions, so that their records to come do not meet
+            those there are; "untouched": no topic of it grows.
+    """
+
+    topics: tuple[str, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    fate: Literal["breaks", "broken", "moves", "untouched"]
+
+
+@dataclass(frozen=True)
+class MustGrow:
+    """A topic that must grow for joins to keep.
+
+    Attributes:
+        topic: its name.
+        before: its partition count now.
+        planned: what the plan gives it.
+        needed: what it must have.
+        moved: share of its keys that change partitions, of a rule that spreads keys evenly.
+    """
+
+    topic: str
+    before: int
+    planned: int
+    needed: int
+    moved: float
+
+
+@dataclass(frozen=True)
+class GrowthPlan:
+    """What growing topics does to the joins of a set."""
+
+    plan: Mapping[str, int]  # the new partition counts
+    joins: tuple[PlannedJoin, ...]  # every join of the set
+    # All topics that have to grow, those of the plan too, with the count that keeps every join.
+    grow: tuple[MustGrow, ...]
+
+    @property
+    def answer(self) -> Literal["yes", "no"]:
+        """Whether no join of the set is touched."""
+        return "yes" if all(join.fate == "untouched" for join in self.joins) else "no"
+
+
+def plan_growth(
+    joins: Sequence[Sequence[str]], counts: Mapping[str, int], plan: Mapping[str, int]
+) -> GrowthPlan:
+    """Return which joins break when topics grow from `counts` to `plan`, and what must grow with them.
+
+    Raises:
+        InvalidConfigError: a join of fewer than two topics, a topic of which no count is given, or a plan for
+            a topic that no join has.
+        InvalidPartitionCountError: a count is out of range, or lower than now.
+    """
+    listed_joins = [checked_topics(join) for join in joins]
+    topics = dict.fromkeys(topic for join in listed_joins for topic in join)
+    for topic in topics:
+        if topic not in counts:
+            raise InvalidConfigError(f"how many partitions has {topic}? no count is given for it")
+    for topic, partitions in plan.items():
+        if topic not in topics:
+            near = get_close_matches(topic, topics, n=3) or [*topics]
+            raise InvalidConfigError(
+                f"no join has the topic {topic}, which is to grow; did you mean {', '.join(near)}?"
+            )
+        check_growth(counts[topic], partitions)
+    after = {topic: plan.get(topic, counts[topic]) for topic in topics}
+    planned = []
+    for join in listed_joins:
+        now, then = (tuple(of[topic] for topic in join) for of in (counts, after))
+        planned.append(PlannedJoin(join, now, then, _fate(now, then)))
+    grow = [
+        MustGrow(topic, counts[topic], after[topic], needed, expected_share(counts[topic], needed))
+        for group in _together(listed_joins)
+        if group & plan.keys()
+        # Topics that hang together by joins need one count: the greatest that any of them will have.
+        for needed in [max(after[topic] for topic in group)]
+        for topic in sorted(group)
+        if counts[topic] < needed
+    ]
+    return GrowthPlan(plan, tuple(planned), tuple(grow))
+
+
+def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
+    if len({*after}) == 1:
+        return "moves" if before != after else "untouched"
+    return "breaks" if len({*before}) == 1 else "broken"
+
+
+def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
+    """Return the topics that joins tie to each other, group by group."""
+    groups: list[set[str]] = []
+    for join in joins:
+        tied = [group for group in groups if not group.isdisjoint(join)]
+        groups = [group for group in groups if group.isdisjoint(join)] + [set(join).union(*tied)]
+    return groups

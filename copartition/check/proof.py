@@ -1,0 +1,237 @@
+"""Which keys several topics share, and whether each is at one partition number: hashes by columns.
+
+A key is identified by 64 bits: murmur3 above, murmur2 below. Two keys that share them can only make a key
+seem to be at more partitions than it is, so no collision hides a key that is apart. What is kept is bounded:
+those with the lowest hashes, of all topics by the same bound, so that each key is compared in every topic or
+in none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.audit.topic_audit import Records, key_hashes
+from copartition.check.verdict import KeyApart, KeyProof, differing_places
+from partitioning.keys import KeyColumn
+from partitioning.kit.columns import locate, run_starts
+
+MOST_KEYS = 24_000_000
+"""Keys that are kept of all topics together, 16 bytes each."""
+
+EXAMPLES = 10
+"""Keys that are apart and kept with their bytes."""
+
+_WAITING_ROWS = 1 << 20
+_WAITING_BYTES = 1 << 26
+_BLOCK = 1 << 20
+_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class KeyPlaces(NamedTuple):
+    """Distinct keys of a topic, by ascending hash; shape (n,)."""
+
+    hashes: NDArray[np.uint64]
+    low: NDArray[np.int32]  # the lowest partition that has it
+    high: NDArray[np.int32]  # the highest; another than the lowest where the topic itself has the key twice
+
+    def merge(self, more: KeyPlaces) -> KeyPlaces:
+        """Return these and more places; the columns of these may be changed."""
+        at, present = locate(self.hashes, more.hashes)
+        old, new = at[present], ~present
+        self.low[old] = np.minimum(self.low[old], more.low[present])
+        self.high[old] = np.maximum(self.high[old], more.high[present])
+        return KeyPlaces(
+            np.insert(self.hashes, at[new], more.hashes[new]),
+            np.insert(self.low, at[new], more.low[new]),
+            np.insert(self.high, at[new], more.high[new]),
+        )
+
+    def up_to(self, ceiling: np.uint64) -> KeyPlaces:
+        """Return those whose hash is not above the ceiling."""
+        kept = int(np.searchsorted(self.hashes, ceiling, side="right"))
+        return KeyPlaces(self.hashes[:kept].copy(), self.low[:kept].copy(), self.high[:kept].copy())
+
+
+class KeyPairs(NamedTuple):
+    """Keys that two topics share, by their partitions; columns of n pairs of partitions, most keys first."""
+
+    one: NDArray[np.int64]  # the partition in the first topic
+    other: NDArray[np.int64]  # the partition in the second
+    # How many; a key at several places of a topic counts at the lowest and the highest.
+    keys: NDArray[np.int64]
+
+
+class _Waiting(NamedTuple):
+    """Records that have not been counted yet."""
+
+    hashes: NDArray[np.uint64]
+    partition: NDArray[np.int32]
+    keys: KeyColumn
+    rows: NDArray[np.intp]
+
+
+class _Homes(NamedTuple):
+    """Where n keys are in each topic, -1 if it does not have one; shape (topics, n)."""
+
+    low: NDArray[np.int32]  # the lowest partition
+    high: NDArray[np.int32]  # the highest
+
+    @property
+    def topics(self) -> NDArray[np.int64]:
+        """How many topics have each key."""
+        return np.asarray(np.count_nonzero(self.high >= 0, axis=0))
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """Whether several topics have a key, and at different partition numbers."""
+        highest = self.high.max(axis=0)
+        lowest = np.where(self.low < 0, highest, self.low).min(axis=0)
+        return np.asarray((self.topics > 1) & (lowest != highest))
+
+    def places(self, number: int) -> tuple[int | None, ...]:
+        """Return where the topics have a key that is apart, at partitions that differ."""
+        low, high = (
+            [None if place < 0 else place for place in column[:, number].tolist()] for column in self
+        )
+        return differing_places(low, high)
+
+
+class KeyComparison:
+    """The keys of several topics, added a batch at a time, in any order; at most `most_keys` are kept."""
+
+    def __init__(self, topics: int, *, most_keys: int = MOST_KEYS) -> None:
+        self.ceiling = _EVERY  # the greatest hash that is kept; lower than all once keys had to be left out
+        self._most = most_keys // topics
+        nothing = KeyPlaces(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32))
+        self._places = [nothing] * topics
+        self._waiting: list[list[_Waiting]] = [[] for _ in range(topics)]
+        self._examples: dict[int, bytes] = {}
+
+    def add(self, topic: int, records: Records) -> None:
+        """Count records of a topic, by its number; those without a key do not join, an empty key is a key."""
+        keys = records.keys
+        hashes = key_hashes(keys)
+        wanted = hashes <= self.ceiling
+        if keys.nulls is not None:
+            wanted &= ~keys.nulls
+        rows = np.flatnonzero(wanted)
+        if len(rows):
+            waiting = self._waiting[topic]
+            waiting.append(_Waiting(hashes[rows], records.partition[rows], keys, rows))
+            if (
+                sum(len(batch.rows) for batch in waiting)
+                >= max(_WAITING_ROWS, len(self._places[topic][0]) // 4)
+                or sum(len(batch.keys.data) for batch in waiting) >= _WAITING_BYTES
+            ):
+                self._count(topic)
+
+    def proof(self, *, complete: bool) -> KeyProof:
+        """Return what the keys say; `complete`: every record of every topic was added."""
+        for topic in range(len(self._places)):
+            self._count(topic)
+        common = apart = everywhere = 0
+        for topic, places in enumerate(self._places):
+            for begin in range(0, len(places.hashes), _BLOCK):
+                homes = self._homes_of(places.hashes[begin : begin + _BLOCK])
+                new = (homes.high[:topic] < 0).all(axis=0)  # no earlier topic has it
+                topics = homes.topics
+                common += int(np.count_nonzero(new & (topics > 1)))
+                apart += int(np.count_nonzero(new & homes.apart))
+                everywhere += int(np.count_nonzero(new & (topics == len(self._places))))
+        homes = self._homes_of(np.array([*self._examples], np.uint64))
+        keys = [*self._examples.values()]
+        examples = [
+            KeyApart(keys[number], homes.places(number)) for number in np.flatnonzero(homes.apart).tolist()
+        ]
+        return KeyProof(
+            keys=tuple(len(places.hashes) for places in self._places),
+            common=common,
+            apart=apart,
+            examples=tuple(sorted(examples, key=lambda example: example.key)[:EXAMPLES]),
+            scattered=tuple(int(np.count_nonzero(places.low != places.high)) for places in self._places),
+            complete=complete and bool(self.ceiling == _EVERY),
+            hashed=True,
+            everywhere=everywhere,
+            share=(int(self.ceiling) + 1) / 2**64,
+        )
+
+    def pairs(self, one: int, other: int) -> KeyPairs:
+        """Return where the keys are that two topics, by number, share."""
+        self._count(one)
+        self._count(other)
+        first, second = self._places[one], self._places[other]
+        most = int(second.high.max(initial=0)) + 1
+        keys_of: dict[int, int] = {}
+        for begin in range(0, len(first.hashes), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            at, present = locate(second.hashes, first.hashes[block])
+            at = at[present]
+            low, high = (
+                mine[block][present].astype(np.int64) * most + its[at]
+                for mine, its in ((first.low, second.low), (first.high, second.high))
+            )
+            pairs, keys = np.unique(np.append(low, high[high != low]), return_counts=True)
+            for pair, count in zip(pairs.tolist(), keys.tolist(), strict=True):
+                keys_of[pair] = keys_of.get(pair, 0) + count
+        pairs, keys = (np.array([*column], np.int64) for column in (keys_of.keys(), keys_of.values()))
+        order = np.lexsort((pairs, -keys))
+        return KeyPairs(pairs[order] // most, pairs[order] % most, keys[order])
+
+    def _count(self, topic: int) -> None:
+        """Count what waits of a topic, and keep the bytes of a few keys that are apart."""
+        waiting = self._waiting[topic]
+        if not waiting:
+            return
+        self._waiting[topic] = []
+        hashes = np.concatenate([batch.hashes for batch in waiting])
+        order = np.argsort(hashes)
+        hashes = hashes[order]
+        order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
+        hashes = hashes[: len(order)]
+        partition = np.concatenate([batch.partition for batch in waiting])[order]
+        starts = run_starts(hashes)
+        low = np.minimum.reduceat(partition, starts) if len(starts) else partition
+        high = np.maximum.reduceat(partition, starts) if len(starts) else partition
+        fresh = KeyPlaces(hashes[starts], low, high)
+        self._places[topic] = self._places[topic].merge(fresh)
+        if len(self._examples) < EXAMPLES:
+            self._keep_examples(hashes[starts], order[starts], waiting)
+        self._bound()
+
+    def _keep_examples(
+        self, hashes: NDArray[np.uint64], rows: NDArray[np.intp], waiting: Sequence[_Waiting]
+    ) -> None:
+        """Bytes of keys that are apart by now.
+
+        `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all
+        batches.
+        """
+        bounds = np.cumsum([len(batch.rows) for batch in waiting])
+        apart = np.flatnonzero(self._homes_of(hashes).apart)
+        for number in apart[:EXAMPLES].tolist():
+            batch = int(np.searchsorted(bounds, rows[number], side="right"))
+            keys = waiting[batch].keys
+            row = waiting[batch].rows[rows[number] - bounds[batch]]  # a negative number, from the end
+            self._examples[int(hashes[number])] = keys.data[
+                keys.offsets[row] : keys.offsets[row + 1]
+            ].tobytes()
+
+    def _bound(self) -> None:
+        """Leave out keys with high hashes, of every topic, where one has more keys than fit."""
+        while max(len(places.hashes) for places in self._places) > self._most:
+            self.ceiling >>= np.uint64(1)
+            self._places = [places.up_to(self.ceiling) for places in self._places]
+
+    def _homes_of(self, hashes: NDArray[np.uint64]) -> _Homes:
+        """Return where some keys are."""
+        low = np.full((len(self._places), len(hashes)), -1, np.int32)
+        homes = _Homes(low, low.copy())
+        for topic, places in enumerate(self._places):
+            at, present = locate(places.hashes, hashes)
+            homes.low[topic, present] = places.low[at[present]]
+            homes.high[topic, present] = places.high[at[present]]
+        return homes

@@ -1,0 +1,502 @@
+"""Whether topics can be joined by partition: the report as data, and as text, Markdown and JSON.
+
+Keys of the JSON are stable: a minor version adds, never renames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from copartition.audit.topic_audit import Coverage, KeyForm, TopicAudit
+from copartition.check.planned import GrowthPlan, MustGrow, PlannedJoin
+from copartition.check.proof import KeyPairs
+from copartition.check.verdict import JoinVerdict, KeyProof, Reason, Remedy, Topic
+from copartition.kit.json import CheckResult, attributes, check_results, dump, json_schema
+from copartition.kit.markdown import Page, markdown_text
+from copartition.kit.words import Table, key_text, list_names, visible
+from copartition.simulation.growth import CURE, skipped_records
+from copartition.simulation.inputs.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from copartition.assignment_diff.summary import Check
+
+MARKS = {"against": "✗", "open": "?", "for": "✓"}
+"""What a reason weighs, at a glance."""
+
+FATES = {
+    "breaks": "breaks: counts differ",
+    "broken": "broken already: counts differ",
+    "moves": "keys move",
+    "untouched": "untouched",
+}
+"""What becomes of a join."""
+
+EXAMPLE_BYTES = 60
+"""Of a key that is shown; a longer one is cut."""
+
+
+@dataclass(frozen=True)
+class JoinNumbers:
+    """A check in numbers, each of which can be a limit; null where it was not looked at.
+
+    Attributes:
+        topics: topics of the join.
+        against: reasons that prove that the join breaks.
+        open: reasons that leave it open.
+        common: keys that are in more than one topic; a lower bound where not all keys were compared.
+        apart: of them, those at different partition numbers; a lower bound likewise.
+        scattered: keys that are in several partitions of one topic; a lower bound likewise.
+        read: records that were read.
+        present: records there are, at most.
+        breaks: joins that a plan breaks, or that were broken before.
+        moves: joins whose keys a plan moves.
+        exact: whether all keys of all topics were compared.
+    """
+
+    topics: int | None = None
+    against: int | None = None
+    open: int | None = None
+    common: int | None = None
+    apart: int | None = None
+    scattered: int | None = None
+    read: int | None = None
+    present: int | None = None
+    breaks: int | None = None
+    moves: int | None = None
+    exact: bool = True
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """Return the least and the most that a number can be which is not None."""
+        value = float(getattr(self, name))
+        bound = name in {"common", "apart", "scattered"} and not self.exact
+        return value, inf if bound else value
+
+
+@dataclass(frozen=True)
+class JoinReport:
+    """A verdict on one join, or a plan for several, and what it rests on."""
+
+    verdict: JoinVerdict | GrowthPlan
+    audits: tuple[TopicAudit, ...] = ()  # where topics were read
+    # Of each topic but the last, where its keys are that the next one has, too.
+    pairs: tuple[KeyPairs, ...] = ()
+    # Partition counts for pairs of invented keys, where no topic was read.
+    invented_counts: tuple[int, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a sentence, the answer first."""
+        verdict = self.verdict
+        if isinstance(verdict, GrowthPlan):
+            return f"{verdict.answer}, {plan_sentences(verdict)[0]}"
+        names, because = list_names(verdict.topics), verdict.reasons[0].text
+        if verdict.answer == "yes":
+            return f"yes, {names} can be joined by partition"
+        if verdict.answer == "no":
+            return f"no, {names} cannot be joined by partition: {because}"
+        return f"cannot tell whether {names} can be joined by partition: {because}"
+
+    @property
+    def numbers(self) -> JoinNumbers:
+        """What can be a limit."""
+        if isinstance(self.verdict, GrowthPlan):
+            fates = [join.fate for join in self.verdict.joins]
+            return JoinNumbers(
+                breaks=fates.count("breaks") + fates.count("broken"), moves=fates.count("moves")
+            )
+        weights = [reason.weight for reason in self.verdict.reasons]
+        proof = self.verdict.proof
+        return JoinNumbers(
+            topics=len(self.verdict.topics),
+            against=weights.count("against"),
+            open=weights.count("open"),
+            common=None if proof is None else proof.common,
+            apart=None if proof is None else proof.apart,
+            scattered=None if proof is None else sum(proof.scattered),
+            read=sum(audit.coverage.read for audit in self.audits) if self.audits else None,
+            present=sum(audit.coverage.present for audit in self.audits) if self.audits else None,
+            exact=proof is None or proof.complete,
+        )
+
+
+def topic_table(audits: Sequence[TopicAudit]) -> Table:
+    """Return a row a topic: what was read, and who wrote it."""
+    titles = ("topic", "partitions", "records read", "of", "placed by", "certainty", "keys")
+    rows = [
+        (
+            audit.topic,
+            f"{audit.num_partitions:,}",
+            f"{audit.coverage.read:,}",
+            f"{audit.coverage.present:,}",
+            "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in Topic(audit).rules)) or "-",
+            audit.certainty,
+            ", ".join(form.name for form in audit.forms) or "-",
+        )
+        for audit in audits
+    ]
+    return Table(titles, rows, (1, 2, 3))
+
+
+def example_table(verdict: JoinVerdict) -> Table:
+    """Return a row a key that is apart: its partition in each topic."""
+    titles = ("key", *(f"in {topic}" for topic in verdict.topics))
+    rows = [
+        (key_text(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
+        for key, places in (verdict.proof.examples if verdict.proof else ())
+    ]
+    return Table(titles, rows, range(1, len(titles)))
+
+
+def plan_table(plan: GrowthPlan) -> Table:
+    """Return a row a join: its counts before and after, and what becomes of it."""
+    rows = [
+        (
+            " with ".join(join.topics),
+            " / ".join(f"{count:,}" for count in join.before),
+            " / ".join(f"{count:,}" for count in join.after),
+            FATES[join.fate],
+        )
+        for join in plan.joins
+    ]
+    return Table(("join", "partitions now", "then", "outcome"), rows, (1, 2))
+
+
+def growth_table(plan: GrowthPlan) -> Table:
+    """Return a row a topic that has to grow."""
+    rows = [
+        (
+            growth.topic,
+            f"{growth.before:,}",
+            f"{growth.planned:,}",
+            f"{growth.needed:,}",
+            f"{growth.moved:.0%}",
+        )
+        for growth in plan.grow
+    ]
+    return Table(("topic", "partitions now", "planned", "needed", "keys that move"), rows, range(1, 5))
+
+
+def plan_sentences(plan: GrowthPlan) -> list[str]:
+    """Return the plan in sentences: what breaks, what must grow, and what stays behind."""
+    grown = list_names([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
+    fates = {
+        fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
+    }
+    sentences = [f"growing {grown} touches none of {len(plan.joins)} joins"] if plan.answer == "yes" else []
+    if fates["breaks"]:
+        sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
+    if fates["broken"]:
+        sentences.append(f"{_joins(fates['broken'])}: partition counts differ now, and would then")
+    more = [growth for growth in plan.grow if growth.needed > growth.planned]
+    if more:
+        needs = [f"{join.topic} to {join.needed:,} (now {join.before:,})" for join in more]
+        sentences.append(f"to keep counts equal, grow too: {list_names(needs)}")
+    if plan.grow:
+        shares = list_names([f"{growth.moved:.0%} of the keys of {growth.topic}" for growth in plan.grow])
+        sentences.append(
+            f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
+            "or are written anew"
+        )
+    if any(join.before != join.after for join in plan.joins):
+        sentences.append(f"{skipped_records(None, Settings())[0]}. To lose none, {CURE}.")
+    return sentences
+
+
+def _joins(joins: Sequence[PlannedJoin]) -> str:
+    return list_names([" with ".join(join.topics) for join in joins])
+
+
+_COLOURS = {"yes": "bold green", "no": "bold red", "unknown": "bold yellow"}
+_WEIGHTS = {"against": "red", "open": "yellow", "for": "green"}
+
+
+def print_join(report: JoinReport, console: Console) -> None:
+    """The verdict first, then reasons, topics, keys that are apart, ways out, and what was assumed."""
+    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
+
+    verdict = report.verdict
+    console.print(cell(report.headline, _COLOURS[verdict.answer]), soft_wrap=True)
+    if isinstance(verdict, GrowthPlan):
+        _print_plan(verdict, console)
+        return
+    console.print()
+    for reason in verdict.reasons:
+        console.print(
+            cell(f"  {MARKS[reason.weight]} {reason.text}", _WEIGHTS[reason.weight]), soft_wrap=True
+        )
+    if report.audits:
+        print_table(topic_table(report.audits), console)
+    examples = example_table(verdict)
+    if examples.rows:
+        print_table(examples, console)
+    if verdict.remedies:
+        console.print()
+        console.print("what to do")
+    for remedy in verdict.remedies:
+        console.print(cell(f"  - {remedy.text}"), soft_wrap=True)
+        if remedy.command is not None:
+            console.print(cell(f"      {remedy.command}", "bold"), soft_wrap=True)
+    console.print()
+    for assumption in verdict.assumed:
+        console.print(note(f"assumed: {assumption}"), soft_wrap=True)
+
+
+def _print_plan(plan: GrowthPlan, console: Console) -> None:
+    from copartition.kit.grid import cell, print_table  # noqa: PLC0415 - needs rich
+
+    for sentence in plan_sentences(plan)[1:]:
+        console.print(cell(sentence), soft_wrap=True)
+    print_table(plan_table(plan), console)
+    if plan.grow:
+        print_table(growth_table(plan), console)
+
+
+def join_markdown(report: JoinReport) -> str:
+    """Return the verdict as GitHub Markdown: in bold, its reasons, the long part folded."""
+    page = Page()
+    page.add("**", markdown_text(report.headline), "**\n")
+    verdict = report.verdict
+    if isinstance(verdict, GrowthPlan):
+        page.items(plan_sentences(verdict)[1:], "remark")
+        page.whole_table("Joins", plan_table(verdict), "join", share=2)
+        if verdict.grow:
+            page.whole_table("What must grow", growth_table(verdict), "topic")
+        return page.finished
+    page.items([f"{MARKS[reason.weight]} {reason.text}" for reason in verdict.reasons], "reason")
+    if verdict.remedies:
+        page.add("\nWhat to do:\n")
+        remedies = [
+            markdown_text(remedy.text) + (f": `{_code(remedy.command)}`" if remedy.command else "")
+            for remedy in verdict.remedies
+        ]
+        page.marked_items(remedies, len(remedies), "remedy")
+    if report.audits:
+        page.whole_table("Topics", topic_table(report.audits), "topic", share=2)
+    examples = example_table(verdict)
+    if examples.rows:
+        page.whole_table("Keys that are apart", examples, "key", share=2)
+    page.items([f"assumed: {assumption}" for assumption in verdict.assumed], "assumption")
+    return page.finished
+
+
+def _code(text: str) -> str:
+    """Return text between backticks, which nothing in it ends."""
+    return visible(text).replace("`", "'")
+
+
+CHECK_FORMAT_VERSION = "1.0"
+
+
+class KeyData(TypedDict):
+    """A key.
+
+    Attributes:
+        text: as text; null where it is not UTF-8.
+        hex: its bytes in hexadecimal.
+    """
+
+    text: str | None
+    hex: str
+
+
+class ApartData(TypedDict):
+    """A key that is at different partition numbers.
+
+    Attributes:
+        key: the key.
+        places: its partition in each topic, in their order; null where a topic does not have it.
+    """
+
+    key: KeyData
+    places: list[int | None]
+
+
+class ProofData(TypedDict):
+    """What the keys themselves say.
+
+    Attributes:
+        keys: distinct keys of each topic that were compared.
+        common: of them, those in more than one topic.
+        everywhere: keys that are in every topic; null where they were not counted.
+        apart: of the common ones, those at different partition numbers.
+        examples: a few of these.
+        scattered: distinct keys of each topic that are in several of its own partitions.
+        complete: whether every key of every topic was compared.
+        hashed: whether 64-bit hashes stand for keys: two that collide may count as a key that is apart.
+        share: of all keys the share that was compared, chosen by hash and so alike in every topic.
+    """
+
+    keys: list[int]
+    common: int
+    everywhere: int | None
+    apart: int
+    examples: list[ApartData]
+    scattered: list[int]
+    complete: bool
+    hashed: bool
+    share: float
+
+
+class RuleData(TypedDict):
+    """A rule over a partition count.
+
+    Attributes:
+        hash: the hash function.
+        sign: what becomes of its sign.
+        num_partitions: the partition count.
+    """
+
+    hash: str
+    sign: str
+    num_partitions: int | None
+
+
+class FormData(TypedDict):
+    """A form of keys.
+
+    Attributes:
+        example: one such key.
+    """
+
+    name: str
+    rows: int
+    schema_ids: list[int]
+    example: KeyData
+
+
+class TopicData(TypedDict):
+    """Who wrote a topic.
+
+    Attributes:
+        rules: the rules that explain its records, over today's count or an older one.
+        keyed: records with a key.
+        keyless: records without a key, or with an empty one.
+        unexplained: keyed records that are where no rule of these puts them.
+    """
+
+    topic: str
+    num_partitions: int
+    coverage: Coverage
+    certainty: str
+    rules: list[RuleData]
+    keyed: int
+    keyless: int
+    unexplained: int
+    forms: list[FormData]
+
+
+class JoinData(TypedDict):
+    """The verdict on one join.
+
+    Attributes:
+        topics: their names.
+        reasons: facts, the deciding ones first.
+        remedies: ways out, the cheapest first; none for "yes".
+        assumed: what the answer takes for granted.
+        proof: what the keys say; null where none were compared.
+        audits: who wrote each topic; none where no topic was read.
+    """
+
+    topics: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+    remedies: tuple[Remedy, ...]
+    assumed: tuple[str, ...]
+    proof: ProofData | None
+    audits: list[TopicData]
+
+
+class PlanData(TypedDict):
+    """What growing topics does.
+
+    Attributes:
+        plan: the new partition counts.
+        sentences: what breaks and what must be done, in sentences.
+        joins: every join of the set.
+        grow: topics that have to grow.
+    """
+
+    plan: dict[str, int]
+    sentences: list[str]
+    joins: list[PlannedJoin]
+    grow: list[MustGrow]
+
+
+class CheckDocument(TypedDict):
+    """Whether topics can be joined partition by partition, or what becomes of joins when topics grow.
+
+    Attributes:
+        format_version: of this document; a minor version adds fields, never renames any.
+        answer: "yes" only where nothing that could break a join was left open; of a plan, "yes" where no join
+            is touched.
+        verdict: the answer in a sentence.
+        join: the verdict on one join; null of a plan.
+        plan: what becomes of a set of joins; null of a verdict.
+        numbers: what can be checked; null where it was not looked at.
+        checks: the limits that were given.
+    """
+
+    format_version: str
+    answer: Literal["yes", "no", "unknown"]
+    verdict: str
+    join: JoinData | None
+    plan: PlanData | None
+    numbers: JoinNumbers
+    checks: list[CheckResult]
+
+
+def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
+    """Return the report, with the limits that were given, as JSON."""
+    numbers, verdict = report.numbers, report.verdict
+    join = plan = None
+    if isinstance(verdict, GrowthPlan):
+        plan = attributes(PlanData, verdict, sentences=plan_sentences(verdict))
+    else:
+        proof = None if verdict.proof is None else _proof(verdict.proof)
+        join = attributes(JoinData, verdict, proof=proof, audits=[*map(_topic, report.audits)])
+    document: CheckDocument = {
+        "format_version": CHECK_FORMAT_VERSION,
+        "answer": verdict.answer,
+        "verdict": report.headline,
+        "join": join,
+        "plan": plan,
+        "numbers": numbers,
+        "checks": check_results(limits, numbers),
+    }
+    return dump(document)
+
+
+def _proof(proof: KeyProof) -> ProofData:
+    examples = [{"key": _key(example.key), "places": example.places} for example in proof.examples]
+    return attributes(ProofData, proof, examples=examples)
+
+
+def _topic(audit: TopicAudit) -> TopicData:
+    topic = Topic(audit)
+    return attributes(
+        TopicData,
+        audit,
+        rules=[attributes(RuleData, rule) for rule in sorted(topic.rules)],
+        keyed=topic.keyed,
+        keyless=topic.keyless,
+        unexplained=topic.missed,
+        forms=[attributes(FormData, form, example=_key(form.example)) for form in audit.forms],
+    )
+
+
+def _key(key: bytes) -> KeyData:
+    try:
+        text = key.decode()
+    except UnicodeDecodeError:
+        return {"text": None, "hex": key.hex()}
+    return {"text": text, "hex": key.hex()}
+
+
+def check_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the document, of draft 2020-12."""
+    borrowed = {FormData: KeyForm, TopicData: TopicAudit}
+    return json_schema(CheckDocument, "copartition check", borrowed)

@@ -1,0 +1,176 @@
+"""Whether topics can be joined partition by partition: the answer, and what an audit says of each topic."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from copartition.audit.topic_audit import Span, TopicAudit
+from copartition.check.writers import Placement, placement_of
+from partitioning.errors import InvalidConfigError
+
+
+class KeyApart(NamedTuple):
+    """A key that is in two topics, at different partition numbers."""
+
+    key: bytes
+    places: tuple[int | None, ...]  # its partition in each topic; None if a topic does not have the key
+
+
+def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Return where topics have a key that is apart, at partitions that differ, by the lowest and highest of each."""
+    for places in (low, high):
+        if len({*places} - {None}) > 1:
+            return tuple(places)
+    # Every topic has the key at the same several partitions.
+    first = next(topic for topic, partition in enumerate(low) if partition is not None)
+    return (*low[: first + 1], *high[first + 1 :])
+
+
+@dataclass(frozen=True)
+class KeyProof:
+    """What the keys themselves say."""
+
+    keys: tuple[int, ...]  # distinct keys of each topic
+    common: int  # distinct keys that are in more than one topic
+    apart: int  # of them, how many are at different partition numbers
+    examples: tuple[KeyApart, ...]  # a few of them
+    scattered: tuple[int, ...]  # per topic, distinct keys that are in more than one of its own partitions
+    complete: bool  # whether every record of every topic was read, so that no key was missed
+    hashed: bool  # compared by 64-bit hashes only, so that "apart" may count a collision
+    everywhere: int | None = None  # distinct keys that are in every topic; None if they were not counted
+    share: float = 1.0  # of all keys, the share that was compared, chosen by hash and so alike in every topic
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One fact that speaks for or against a join.
+
+    Attributes:
+        code: "counts", "rules", "changed-rule", "epochs", "strays", "mixed", "unexplained", "too-few-keys",
+            "no-records", "keyless", "forms", "respelled", "keys", "keys-apart", "scattered",
+            "no-common-key", "sample" or "unproved".
+        topics: whom it concerns.
+        text: a sentence.
+        weight: "against": it proves that the join breaks; "open": with it nothing is proved; "for": it is
+            as it has to be.
+    """
+
+    code: str
+    topics: tuple[str, ...]
+    text: str
+    weight: Literal["against", "open", "for"] = "for"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A way out.
+
+    Attributes:
+        topic: the topic to be written anew, or whose writer is to be set otherwise.
+        text: what to do, with the records it touches.
+        command: the command or setting that does it, None if there is none.
+    """
+
+    topic: str
+    text: str
+    command: str | None
+
+
+_ANSWERS: dict[Literal["against", "open", "for"], Literal["yes", "no", "unknown"]] = {
+    "against": "no",
+    "open": "unknown",
+    "for": "yes",
+}
+
+WEIGHTS = tuple(_ANSWERS)
+"""Weights of reasons, the one that decides first in front."""
+
+
+def answer_of(reasons: Iterable[Reason]) -> Literal["yes", "no", "unknown"]:
+    """Return what the heaviest of one reason or more makes the answer."""
+    weights = {reason.weight for reason in reasons}
+    return next(answer for weight, answer in _ANSWERS.items() if weight in weights)
+
+
+@dataclass(frozen=True)
+class JoinVerdict:
+    """Whether topics can be joined by partition."""
+
+    topics: tuple[str, ...]
+    answer: Literal["yes", "no", "unknown"]  # "yes": nothing is left open; "no": a proof
+    reasons: tuple[Reason, ...]  # the deciding ones first
+    remedies: tuple[Remedy, ...]  # the cheapest first; empty for "yes"
+    assumed: tuple[str, ...]  # what the answer takes for granted, in sentences
+    proof: KeyProof | None  # None if no keys were read
+
+
+class Topic:
+    """What an audit says of a whole topic."""
+
+    def __init__(self, audit: TopicAudit) -> None:
+        self.audit = audit
+        self.name = audit.topic
+        self.count = audit.num_partitions
+        self.full = audit.coverage.kind == "full"
+        self.rows = sum(span.rows for span in audit.spans)
+        self.keyless = sum(span.keyless for span in audit.spans)
+        self.keyed = self.rows - self.keyless
+        self.missed = self.keyed - sum(span.explained for span in audit.spans)
+        self.records = audit.coverage.present
+        self.trusted = audit.certainty in {"sure", "likely"}
+
+    @cached_property
+    def _placed(self) -> list[tuple[Span, Placement]]:
+        return [
+            (span, placement_of(span.writer))
+            for span in self.audit.spans
+            if span.writer is not None and span.rows > span.keyless
+        ]
+
+    @cached_property
+    def rules(self) -> frozenset[Placement]:
+        """The rules that explain its keyed records best, over today's count or an older one."""
+        return frozenset(rule for _, rule in self._placed)
+
+    @cached_property
+    def today(self) -> frozenset[Placement]:
+        """Of the rules, those over today's count."""
+        return frozenset(rule for rule in self.rules if rule.num_partitions == self.count)
+
+    @cached_property
+    def possible(self) -> frozenset[Placement]:
+        """Those and their rivals over the same count."""
+        rivals = (placement_of(rival) for span, _ in self._placed for rival in span.rivals)
+        return self.today | {rule for rule in rivals if rule.num_partitions == self.count}
+
+    @cached_property
+    def profiles(self) -> frozenset[str]:
+        """Profiles with one of the rules."""
+        return frozenset(
+            name for span in self.audit.spans if span.writer is not None for name in span.writer.same_rule
+        )
+
+    @cached_property
+    def old_counts(self) -> list[int]:
+        """Partition counts other than today's over which records were placed."""
+        return sorted(
+            {count for _, rule in self._placed if (count := rule.num_partitions or 0) != self.count}
+        )
+
+    @cached_property
+    def old_rows(self) -> int:
+        """Keyed records that were placed over those."""
+        return sum(
+            span.rows - span.keyless for span, rule in self._placed if rule.num_partitions != self.count
+        )
+
+
+def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the topics of a join; fewer than two, or one of them twice, raise `InvalidConfigError`."""
+    topics = tuple(names)
+    if len(topics) < 2 or len({*topics}) < len(topics):
+        raise InvalidConfigError(
+            f"a join has two topics or more, each once, not {', '.join(topics) or 'none'}"
+        )
+    return topics

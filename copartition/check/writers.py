@@ -1,0 +1,159 @@
+"""Where clients put records by their settings, when two agree, and the setting that makes them agree."""
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from copartition.audit.search import placing_of
+from copartition.audit.topic_audit import Writer
+from partitioning.errors import InvalidConfigError, UnknownStrategyError
+from partitioning.kit.packages import read_toml
+from partitioning.profiles import PROFILES, Profile, find_profile
+
+
+class Placement(NamedTuple):
+    """A rule over a partition count, named so that equal ones place every key alike."""
+
+    hash: str  # the hash function; "any" for a single partition
+    sign: str  # the sign rule; "any" where it makes no difference
+    num_partitions: int | None  # None if unknown
+
+    def __str__(self) -> str:
+        """Return the rule as people know it: by the first client that has it."""
+        return f"{rule_name(self)} over {self.num_partitions}" if self.num_partitions else rule_name(self)
+
+
+def placement(profile: Profile, num_partitions: int | None) -> Placement:
+    """Return where a profile puts keyed records of a topic."""
+    return Placement(*placing_of(profile.rule, num_partitions), num_partitions)
+
+
+def placement_of(writer: Writer) -> Placement:
+    """Return where a writer that an audit has found puts keyed records."""
+    return placement(find_profile(writer.profile), writer.num_partitions)
+
+
+def rule_name(rule: Placement) -> str:
+    """Return the rule by the first profile that has it, and its hash."""
+    profile = [*PROFILES.values()][seniority(rule)]
+    return f"the rule of {profile.name} ({profile.hash})"
+
+
+def seniority(rule: Placement) -> int:
+    """Return the number of the first profile that has the rule; Java's is 0."""
+    return next(
+        number
+        for number, profile in enumerate(PROFILES.values())
+        if placement(profile, rule.num_partitions) == rule
+    )
+
+
+class Setting(NamedTuple):
+    """One way in which a client places keyed records."""
+
+    settings: Mapping[str, str]  # names and values, none for the client's default
+    profile: Profile | None  # how it places keyed records; None if it does not look at keys
+
+
+class ClientWriter(NamedTuple):
+    """A client that writes a topic."""
+
+    topic: str
+    client: str  # one of `CLIENTS`
+    settings: Mapping[str, str]  # the ones that decide where a record goes
+    profile: Profile | None  # how it places keyed records; None if it does not look at keys
+
+    def __str__(self) -> str:
+        """Return the client, and how it is set."""
+        return (
+            f"{self.client} with {_settings_text(self.settings)}"
+            if self.settings
+            else f"{self.client}'s default"
+        )
+
+
+def _clients() -> dict[str, tuple[Setting, ...]]:
+    clients: dict[str, tuple[Setting, ...]] = {}
+    for alike in read_toml(__package__, "clients.toml")["clients"]:
+        ways = [
+            Setting(way.get("settings", {}), PROFILES[way["profile"]] if "profile" in way else None)
+            for way in alike["ways"]
+        ]
+        clients |= dict.fromkeys(alike["names"], tuple(ways))
+    return clients
+
+
+CLIENTS = _clients()
+"""How each client can be set to place keyed records, its default first."""
+
+
+def parse_writer(text: str) -> ClientWriter:
+    """Return a writer from TOPIC=CLIENT[,SETTING=VALUE...]; of a class with its package the last name counts.
+
+    Raises:
+        InvalidConfigError: the text is no such thing, or the client has no such setting or value; the message
+            proposes near ones.
+        UnknownStrategyError: no client of that name is known; the message proposes near names.
+    """
+    topic, separator, rest = text.partition("=")
+    client, *pairs = rest.split(",")
+    if not (topic and separator and client):
+        raise InvalidConfigError(
+            f"writer {text!r} is not TOPIC=CLIENT[,SETTING=VALUE...], such as "
+            "orders=librdkafka,partitioner=murmur2_random"
+        )
+    if client not in CLIENTS:
+        raise UnknownStrategyError(
+            f"writer {text!r}: no client {client!r} is known; {_near(client, CLIENTS)}"
+        )
+    settings = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or name in settings:
+            raise InvalidConfigError(
+                f"writer {text!r}: {pair!r} is {'there twice' if separator else 'not SETTING=VALUE'}"
+            )
+        settings[name] = value.rpartition(".")[2]
+    ways = CLIENTS[client]
+    for way in ways:
+        if way.settings == settings:
+            return ClientWriter(topic, client, settings, way.profile)
+    for name, value in settings.items():
+        values = {way.settings[name]: None for way in ways if name in way.settings}
+        if not values:
+            names = {name: None for way in ways for name in way.settings}
+            hint = _near(name, names) if names else "none of its settings decides where a keyed record goes"
+            raise InvalidConfigError(
+                f"writer {text!r}: {client} has no setting {name!r} that is known; {hint}"
+            )
+        if value not in values:
+            raise InvalidConfigError(
+                f"writer {text!r}: what {name}={value} does is not known; {_near(value, values)}"
+            )
+    raise InvalidConfigError(f"writer {text!r}: {client} does not take these settings together")
+
+
+def setting_for(client: str, wanted: Placement) -> str | None:
+    """Return how a client is set to place keyed records so; None if no setting that is known does it."""
+    for way in CLIENTS[client]:
+        if way.profile is not None and placement(way.profile, wanted.num_partitions) == wanted:
+            return _settings_text(way.settings) or "the default partitioner"
+    return None
+
+
+def clients_of(profiles: Collection[str]) -> list[str]:
+    """Clients that have one of these profiles in some setting, one of each that are set alike."""
+    clients: dict[int, str] = {}
+    for client, ways in CLIENTS.items():
+        if any(way.profile is not None and way.profile.name in profiles for way in ways):
+            clients.setdefault(id(ways), client)
+    return [*clients.values()]
+
+
+def _settings_text(settings: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def _near(name: str, names: Collection[str]) -> str:
+    close = get_close_matches(name, names, n=3)
+    return f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(names)}"

@@ -1,0 +1,101 @@
+"""`copartition doctor`: what is wrong with a consumer group, on one page."""
+
+import time
+from functools import partial
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import Output, command, write
+from copartition.shell.options import (
+    FiniteRange,
+    group_option,
+    html_option,
+    ms_option,
+    output_options,
+    set_option,
+)
+
+
+@command(
+    "copartition doctor billing -b localhost:9092",
+    "copartition doctor billing -b localhost:9092 --joined orders --joined payments --html billing.html",
+    "copartition doctor billing -b localhost:9092 -o prometheus",
+    "kafka-consumer-groups.sh --bootstrap-server .. --describe --group billing | copartition doctor -",
+)
+@click.argument("source", metavar="GROUP")
+@ms_option("--interval", "Time between the two looks; longer than auto.commit.interval.ms.", default=10_000)
+@click.option(
+    "--lag", type=click.IntRange(0), default=10_000, show_default=True, help="Lag that a partition may have."
+)
+@click.option(
+    "--hot",
+    type=FiniteRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="Part of the writes one partition may get.",
+)
+@click.option(
+    "--joined", multiple=True, metavar="TOPIC", help="A topic that is joined by partition; repeatable."
+)
+@set_option("A timeout of the consumers, such as session.timeout.ms=10000: a classic group's no broker tells")
+@group_option
+@client_options("The cluster.")
+@output_options("text", "json", "prometheus", file=True)
+@html_option
+@click.pass_context
+def doctor(
+    ctx: click.Context,
+    source: str,
+    *,
+    interval: float,
+    lag: int,
+    hot: float,
+    joined: tuple[str, ...],
+    changes: dict[str, str],
+    group: str | None,
+    config: dict[str, str],
+    output: Output,
+    html: str | None,
+) -> None:
+    """What is wrong with a group, why it matters, and what to do; what cannot be known is "unknown".
+
+    GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
+    copartition snapshot reads. Exit code: 1 something is found; 2 nothing is, but the state, the readers or
+    the lag are unknown; 0 healthy.
+    """
+    from pathlib import Path  # noqa: PLC0415 - help and completion do without
+
+    from copartition.doctor.examination import (  # noqa: PLC0415
+        Examination,
+        Limits,
+        examine_live,
+        exit_code,
+        findings,
+    )
+    from copartition.doctor.report import (  # noqa: PLC0415
+        doctor_html,
+        doctor_json,
+        doctor_metrics,
+        print_doctor,
+    )
+
+    if source.startswith("live:") or (
+        config and source != "-" and not Path(source.partition("#")[0]).is_file()
+    ):
+        examination = examine_live(
+            source.removeprefix("live:"), config, partial(time.sleep, interval / 1000), changes
+        )
+    else:
+        from copartition.groups import read_source  # noqa: PLC0415 - a cluster does without
+
+        examination = Examination(read_source(source, group=group).state, settings=changes)
+    results = findings(examination, Limits(lag=lag, hot=hot, joined=joined))
+    if html is not None:
+        write(doctor_html(examination, results), html)
+    output.show(
+        partial(print_doctor, examination, results),
+        json=partial(doctor_json, examination, results),
+        prometheus=partial(doctor_metrics, examination, results),
+    )
+    ctx.exit(exit_code(results))

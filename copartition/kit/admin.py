@@ -1,0 +1,244 @@
+"""Questions to a cluster as librdkafka's admin client asks them, and its answers as plain values.
+
+This module runs in a process of its own (`copartition.kit.child`), because librdkafka may end the process in
+which it asks: if the connection to a group's coordinator dies at the wrong moment, an assertion fails
+(issues 4605 and 5040 of confluentinc/librdkafka). Nothing here belongs to confluent-kafka when it is
+returned, as its classes cannot be pickled.
+"""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+Place = tuple[str, int]
+"""A topic and the number of one of its partitions."""
+
+_64_BITS = 2**64 - 1
+
+
+_RECONNECT = {"reconnect.backoff.max.ms": "1000"}
+"""By default librdkafka waits for up to 10 s before it connects again to a broker that has long been back."""
+
+
+class DescribedMember(NamedTuple):
+    """A member as its coordinator describes it."""
+
+    id: str
+    instance_id: str | None
+    client_id: str | None
+    host: str | None
+    owned: tuple[Place, ...]
+    target: tuple[Place, ...] | None  # what it is to have (KIP-848); None if the coordinator does not tell
+
+
+class DescribedGroup(NamedTuple):
+    """A group as its coordinator describes it; `kind` and `state` are librdkafka's names in capitals."""
+
+    kind: str  # "CLASSIC" or "CONSUMER"
+    state: str  # "STABLE", "EMPTY", "PREPARING_REBALANCING", "COMPLETING_REBALANCING", "DEAD", "UNKNOWN"
+    assignor: str
+    members: tuple[DescribedMember, ...]  # in the order of the answer
+
+
+class JoinedMember(NamedTuple):
+    """What a member of a classic group left with the coordinator, as ConsumerProtocol's bytes."""
+
+    id: str
+    client_id: str
+    metadata: bytes
+    assignment: bytes
+
+
+class DescribedTopic(NamedTuple):
+    """A topic as the cluster describes it."""
+
+    id: uuid.UUID | None
+    racks: tuple[tuple[str, ...], ...]  # of each partition's replicas, by number of the partition
+
+
+class Commit(NamedTuple):
+    """An offset that a group has committed, below 0 if it has none, and the metadata beside it."""
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str | None
+
+
+class Metadata(NamedTuple):
+    """The brokers that are up and the topics that this user may see."""
+
+    brokers: Mapping[int, tuple[str, int]]  # broker id -> (host, port)
+    leaders: Mapping[str, tuple[int, ...]]  # topic -> broker id of each partition's leader, -1 without one
+
+
+class Admin:
+    """A client that asks one question after the other.
+
+    Each method raises `KafkaException` if the cluster refuses or does not answer within `timeout_s` seconds.
+
+    Args:
+        config: librdkafka settings; `bootstrap.servers` at least.
+        timeout_s: seconds for one request.
+
+    Raises:
+        InvalidConfigError: librdkafka refuses a setting.
+        BrokerUnreachableError: no broker answers; the message says why.
+    """
+
+    def __init__(self, config: Mapping[str, str], timeout_s: float) -> None:
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
+
+        from partitioning.clients import contact  # noqa: PLC0415 - needs it, too
+
+        errors: list[Any] = []
+        self._timeout_s, self._contact = timeout_s, contact
+        if "reconnect.backoff.ms" not in config:  # whose value must not exceed that of the other setting
+            config = {**_RECONNECT, **config}
+        self._admin = contact.quiet_client(AdminClient, config, errors)
+        # A request of the Admin API to a cluster that is away only times out; this question says at once why.
+        self._metadata = contact.cluster_metadata(
+            self._admin, config, errors, timeout_s=timeout_s, patience_s=contact.PATIENCE_S
+        )
+
+    def metadata(self) -> Metadata:
+        """Return brokers and topics as they were when this client was made."""
+        found = self._metadata
+        return Metadata(
+            {broker.id: (broker.host, broker.port) for broker in found.brokers.values()},
+            {
+                name: tuple(topic.partitions[number].leader for number in range(len(topic.partitions)))
+                for name, topic in found.topics.items()
+                if topic.partitions
+            },
+        )
+
+    def describe_group(self, group: str) -> DescribedGroup:
+        """Return the group as the Admin API has it."""
+        asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
+        found = asked[group].result()
+        members = tuple(map(_member, found.members))
+        return DescribedGroup(found.type.name, found.state.name, found.partition_assignor, members)
+
+    def groups(self) -> list[str]:
+        """Return the ids of the groups that this user may see."""
+        listing = self._admin.list_consumer_groups(request_timeout=self._timeout_s).result()
+        if listing.errors:  # of a broker that did not answer: without its groups the list would be too short
+            raise listing.errors[0]
+        return [group.group_id for group in listing.valid]
+
+    def settings(self, kind: str, name: str) -> dict[str, str]:
+        """Return the settings of a broker or a group by name, as far as the cluster shows them.
+
+        `kind`: "BROKER" or "GROUP".
+        """
+        from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415
+
+        resource = ConfigResource(ConfigResource.Type[kind], name)
+        asked = self._admin.describe_configs([resource], request_timeout=self._timeout_s)
+        settings = asked[resource].result()
+        return {name: str(setting.value) for name, setting in settings.items() if setting.value is not None}
+
+    def may_see_every_topic(self) -> bool:
+        """Return whether this user may DESCRIBE topics of any name.
+
+        Asks with a name that no topic has; a broker refuses it to a user without the right. No topic is made.
+        """
+        from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - an optional package
+
+        name = f"copartition-{uuid.uuid4().hex}"
+        asked = self._admin.describe_topics(TopicCollection([name]), request_timeout=self._timeout_s)
+        try:
+            asked[name].result()
+        except KafkaException as error:
+            return bool(error.args[0].name() == "UNKNOWN_TOPIC_OR_PART")
+        return True
+
+    def joined_members(self, group: str) -> list[JoinedMember] | None:
+        """Return what members of a group of consumers joined with; None if DescribeGroups does not know it.
+
+        Nothing else of confluent-kafka gives the metadata with which members joined.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            listing = self._admin.list_groups(group, timeout=self._timeout_s)
+        if not listing:
+            return None
+        found = listing[0]
+        # Other kinds of groups, such as Kafka Connect's workers, have metadata of another layout.
+        return [
+            JoinedMember(
+                member.id,
+                member.client_id,
+                member.metadata if found.protocol_type == "consumer" else b"",
+                member.assignment,
+            )
+            for member in found.members
+        ]
+
+    def commits(self, group: str) -> list[Commit]:
+        """Return the offsets that a group has committed, of the partitions that this user may see."""
+        found = self._contact.committed_offsets(self._admin, group, within_s=self._timeout_s)
+        return [Commit(place.topic, place.partition, place.offset, place.metadata) for place in found]
+
+    def ends(self, places: Collection[Place], stable: bool) -> dict[Place, int]:
+        """Return the end of each of these partitions whose leader answers.
+
+        `stable`: the last stable offset instead, where readers with `read_committed` stop.
+        """
+        answer = self._contact.list_offsets(
+            self._admin, places, "latest", committed=stable, within_s=self._timeout_s
+        )
+        return answer[0]
+
+    def describe_topics(self, topics: Collection[str]) -> dict[str, DescribedTopic]:
+        """Return the descriptions of these topics, without any that this user may not see."""
+        from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - an optional package
+
+        described = {}
+        asked = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=self._timeout_s)
+        for name, answer in asked.items():
+            with suppress(KafkaException):
+                described[name] = _topic(answer.result())
+        return described
+
+    def delete_group(self, group: str) -> None:
+        """Delete a group; it must have no members."""
+        self._admin.delete_consumer_groups([group], request_timeout=self._timeout_s)[group].result()
+
+
+def _member(member: Any) -> DescribedMember:
+    target = None if member.target_assignment is None else _places(member.target_assignment)
+    return DescribedMember(
+        member.member_id,
+        member.group_instance_id,
+        member.client_id or None,
+        (member.host or "").removeprefix("/") or None,
+        _places(member.assignment),
+        target,
+    )
+
+
+def _places(assignment: Any) -> tuple[Place, ...]:
+    """Return the partitions of an assignment, sorted by topic and number."""
+    partitions = () if assignment is None else assignment.topic_partitions
+    return tuple(sorted((partition.topic, partition.partition) for partition in partitions))
+
+
+def _topic(topic: Any) -> DescribedTopic:
+    partitions = sorted(topic.partitions, key=lambda partition: partition.id)
+    racks = tuple(
+        tuple(sorted({replica.rack for replica in partition.replicas if replica.rack}))
+        for partition in partitions
+    )
+    return DescribedTopic(None if topic.topic_id is None else _uuid(topic.topic_id), racks)
+
+
+def _uuid(identifier: Any) -> uuid.UUID:
+    """Return Java's two signed halves as a UUID."""
+    high = identifier.get_most_significant_bits() & _64_BITS
+    return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))

@@ -1,0 +1,195 @@
+"""A child process that asks a cluster through librdkafka and may die without the command that started it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread, Timer
+from typing import IO, TYPE_CHECKING, Any
+
+from partitioning.errors import CopartitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The child finds modules where this process does, whatever a program has done to its own path.
+_PROGRAM = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); import {name}; {name}.serve()"
+_LAST_BYTES = 2_000
+_SLACK_S = 5.0
+_REQUESTS = {"commits": 2}
+"""How many requests a question takes, if it is more than one."""
+
+
+class ChildEndedError(Exception):
+    """The child died of a question, or was killed because no answer came; the text says which."""
+
+
+class AdminError(Exception):
+    """What librdkafka or a broker says instead of an answer.
+
+    Attributes:
+        name: Kafka's name of the error, as "GROUP_ID_NOT_FOUND"; librdkafka's own begin with an underscore.
+        text: the error for people.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(name, text)
+        self.name, self.text = name, text
+
+
+class Child:
+    """Asks questions of `copartition.kit.admin.Admin` in a process that the first of them starts.
+
+    After `end` or a `ChildEndedError` the next question starts another process, with connections that are
+    new. The process ends at the latest when this object is collected or this interpreter ends.
+
+    Args:
+        config: librdkafka settings. They reach the child by a pipe, so no list of processes shows them.
+        timeout_s: seconds that librdkafka has for one request.
+    """
+
+    def __init__(self, config: Mapping[str, str], timeout_s: float) -> None:
+        self._config, self._timeout_s = dict(config), timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._words: IO[bytes] | None = None  # what the process writes to its error stream
+        self._end: weakref.finalize[Any, Any] | None = None
+
+    def ask(self, question: str, *arguments: object) -> Any:
+        """Return what the method `question` of `Admin` returns for these arguments.
+
+        Raises:
+            AdminError: librdkafka or a broker says no.
+            ChildEndedError: the child died of the question, or gave no answer in time.
+            CopartitionError: settings that librdkafka refuses, or no broker that answers.
+        """
+        # A request that librdkafka has lost is never answered, and does not always time out either.
+        limit_s = self._timeout_s * _REQUESTS.get(question, 1) + _SLACK_S
+        try:
+            if self._process is None:
+                limit_s += self._timeout_s  # to connect
+            outcome = self._answer(self._process or self._start(), (question, arguments), limit_s)
+        except BaseException:  # Ctrl-C, too: an answer to this question must not be taken for the next one's
+            self.end()
+            raise
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def end(self) -> None:
+        """End the process if there is one."""
+        if self._end is not None:
+            self._end()
+        self._process = None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # A file and no pipe: nobody reads it while the child lives, and a full pipe would stop the child.
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - `_end_process` closes it
+        process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and no word of a user
+            [sys.executable, "-c", _PROGRAM.format(name=__name__)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Whoever sets "debug" wants to read librdkafka's log; else the last words belong to an error.
+            stderr=None if "debug" in self._config else self._words,
+        )
+        self._end = weakref.finalize(self, _end_process, process, self._words)
+        _send(process.stdin, sys.path)
+        _send(process.stdin, (self._config, self._timeout_s))
+        return process
+
+    def _answer(
+        self, process: subprocess.Popen[bytes], question: tuple[str, tuple[object, ...]], limit_s: float
+    ) -> Any:
+        # A child that is killed when the time is up ends the reading, too.
+        timer = Timer(limit_s, process.kill)
+        timer.daemon = True
+        timer.start()
+        assert process.stdout is not None
+        try:
+            _send(process.stdin, question)
+            return pickle.load(process.stdout)  # noqa: S301 - our own child wrote it
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            if timer.finished.is_set():
+                raise ChildEndedError(f"no answer within {limit_s:g} s") from error
+            raise ChildEndedError(self._last_words(process)) from error
+        finally:
+            timer.cancel()
+
+    def _last_words(self, process: subprocess.Popen[bytes]) -> str:
+        """Return how the process ended, and the last line that it wrote."""
+        process.kill()  # it hung up, so it is at its end
+        code = process.wait()
+        assert self._words is not None
+        size = self._words.seek(0, os.SEEK_END)
+        self._words.seek(max(size - _LAST_BYTES, 0))
+        lines = self._words.read().decode(errors="replace").strip().splitlines()
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return f"the process that asks ended with {how}{f': {lines[-1]}' if lines else ''}"
+
+
+def _end_process(process: subprocess.Popen[bytes], words: IO[bytes]) -> None:
+    """Kill a process: to close its client in order takes librdkafka a while, and sometimes for ever."""
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, words):
+        assert stream is not None
+        with suppress(OSError):  # what was not sent goes nowhere
+            stream.close()
+
+
+def _send(stream: IO[bytes] | None, message: object) -> None:
+    assert stream is not None
+    stream.write(pickle.dumps(message))
+    stream.flush()
+
+
+def serve() -> None:
+    """Answer the questions that come on standard input, in the child; end with the parent."""
+    # Ctrl-C in a terminal reaches all processes of a command; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else is printed must not get between the answers
+    questions: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
+    config, timeout_s = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
+    Thread(target=_answer_all, args=(config, timeout_s, questions, answers), daemon=True).start()
+    # A thread of its own asks, as this one must notice at once when the parent is gone.
+    with suppress(EOFError):
+        while True:
+            questions.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - as above
+    os._exit(0)
+
+
+def _answer_all(
+    config: Mapping[str, str],
+    timeout_s: float,
+    questions: SimpleQueue[tuple[str, tuple[Any, ...]]],
+    answers: IO[bytes],
+) -> None:
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - only the child needs it
+
+    from copartition.kit.admin import Admin  # noqa: PLC0415 - as above
+
+    admin = None
+    while True:
+        question, arguments = questions.get()
+        try:
+            admin = admin or Admin(config, timeout_s)
+            outcome = getattr(admin, question)(*arguments)
+        except CopartitionError as error:
+            outcome = error
+        except KafkaException as error:
+            fault = error.args[0]
+            # "ConsumerGroupDescribe: " is all that librdkafka says of an error without a message.
+            text = fault.str() or ""
+            outcome = AdminError(
+                fault.name(), text + fault.name() if text.endswith(": ") else text or fault.name()
+            )
+        except Exception as error:  # noqa: BLE001 - the parent reports it as the bug that it is
+            outcome = RuntimeError(repr(error))
+        _send(answers, outcome)

@@ -1,0 +1,116 @@
+"""What reports for programs have in common: how they are written, their schema, checked limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import import_module
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
+
+from copartition.kit.evidence import Ground, Missing
+from copartition.kit.words import described
+from partitioning.kit.packages import needs
+
+if TYPE_CHECKING:
+    from copartition.assignment_diff.summary import Check, Numbers
+
+_T = TypeVar("_T")
+
+
+def dump(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
+    """JSON that people can read too."""
+    return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
+
+
+def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
+    """Return a part of a document: under each key of its type what `others` say, else the attribute of that name."""
+    return cast(
+        "_T", {key: others[key] if key in others else getattr(value, key) for key in kind.__annotations__}
+    )
+
+
+def attributes_of(value: object, *names: str) -> dict[str, Any]:
+    """Return the attributes of these names."""
+    return {name: getattr(value, name) for name in names}
+
+
+def ground_fields(ground: Ground) -> dict[str, Any]:
+    """Return what an answer stands on: its evidence and assumptions, or what is missing and how to get it."""
+    if isinstance(ground, Missing):
+        return {"evidence": [], "assumed": [], "missing": asdict(ground)}
+    return {"evidence": list(ground.sources), "assumed": list(ground.assumed), "missing": None}
+
+
+def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures as JSON has them: null for what has no end."""
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in figures.items()
+    }
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """Return a time in whole milliseconds; None stays."""
+    return None if seconds is None else round(1000 * seconds)
+
+
+def utc_time(seconds: float, to: str = "milliseconds") -> str:
+    """Seconds since 1970 as ISO 8601; `to` is datetime's timespec."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=to).replace("+00:00", "Z")
+
+
+def json_schema(document: type, report: str, borrowed: Mapping[type, type] | None = None) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a report; docstrings of its types describe their fields.
+
+    All of these types are names of the module that has `document`. `borrowed` gives for some of them another
+    type, whose docstring describes fields of the same names.
+    """
+    with needs("the JSON Schema", "cli"):
+        import msgspec  # noqa: PLC0415 - only the schema needs it
+    schema = msgspec.json.schema(document)
+    types = vars(import_module(document.__module__))
+    for name_of_type, definition in schema["$defs"].items():
+        if "properties" not in definition:  # an enumeration has values instead
+            continue
+        type_, properties = types[name_of_type], definition["properties"]
+        # What msgspec keeps on a class cannot be pickled, and Spark is sent some of these classes by value.
+        if "__msgspec_cache__" in vars(type_):
+            del type_.__msgspec_cache__
+        other = described(borrowed[type_]) if borrowed and type_ in borrowed else {}
+        for name, text in {**other, **described(type_)}.items():
+            if name in properties or name not in other:
+                properties[name] = {"description": text, **properties[name]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"The report of {report} -o json",
+        **schema,
+    }
+
+
+class CheckResult(TypedDict):
+    """A limit of --check.
+
+    Attributes:
+        name: the number of the summary.
+        comparison: one of <= >= == != < >.
+        limit: what it is compared with.
+        value: what it is.
+        passed: whether it is within the limit.
+    """
+
+    name: str
+    comparison: str
+    limit: float
+    value: float
+    passed: bool
+
+
+def check_results(checks: Iterable[Check], numbers: Numbers) -> list[CheckResult]:
+    """Return what becomes of limits on these numbers."""
+    return [
+        attributes(CheckResult, check, value=check.value(numbers), passed=check.passes(numbers))
+        for check in checks
+    ]

@@ -1,0 +1,166 @@
+"""Pages of reports: one layout, one style, one axis of time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
+from math import ceil, floor, inf, log10
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.kit.words import clock, count, duration, number, visible
+from partitioning.kit.packages import needs
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+WIDTH = 1000.0
+"""Pixels from the beginning of a stretch to its end."""
+_MARKS = 12
+
+
+class Window(NamedTuple):
+    """A stretch of time, in milliseconds."""
+
+    start: float
+    end: float
+
+    def x(self, at: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """Return pixels from the left, never outside the picture."""
+        place = (np.asarray(at, np.float64) - self.start) / self.grain
+        return np.clip(place, 0.0, WIDTH)
+
+    @property
+    def grain(self) -> float:
+        """The time of a pixel."""
+        return (self.end - self.start) / WIDTH
+
+    def at(self, x: float) -> float:
+        """Return the time at a pixel."""
+        return self.start + x * self.grain
+
+    def overlaps(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which of these stretches are seen in it."""
+        return (start < self.end) & (end > self.start)
+
+
+class Tick(NamedTuple):
+    """A mark of the time axis."""
+
+    x: float
+    text: str
+
+
+def ticks(window: Window) -> tuple[Tick, ...]:
+    """About ten marks, at times that people count in, each called what it is."""
+    span = (window.end - window.start) / _MARKS
+    step = next(step for step in _steps() if step >= span)
+    times = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
+    return tuple(Tick(float(window.x(at)), clock(at)) for at in times.tolist())
+
+
+def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
+    """About six marks, at round numbers that lie at least so far apart; one a step where steps are few."""
+    span = window.end - window.start
+    rough = least if 0 < span <= _MARKS * least else max(least, span / 6)
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(base * power for base in (1, 2, 5, 10) if base * power >= rough)
+    marks = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
+    return tuple(Tick(float(window.x(mark)), f"{mark:,.10g}") for mark in marks.tolist())
+
+
+def _steps() -> Iterator[float]:
+    """Ever longer steps; none is 20 s or 100 s, whose multiples are odd minutes."""
+    counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
+    days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
+    return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
+
+
+class LogScale:
+    """A logarithmic axis with room for all these values, so many pixels long."""
+
+    def __init__(self, values: Sequence[float], length: float) -> None:
+        self.low, self.high = min(values) / 1.15, max(values) * 1.15
+        self._length = length
+
+    def place(self, value: float) -> float:
+        """Return pixels from its beginning."""
+        share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        return self._length * share
+
+    def ticks(self) -> tuple[Tick, ...]:
+        """Marks at 1, 2 and 5 of each power of ten."""
+        marks = [
+            digit * 10.0**decade
+            for decade in range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+            for digit in (1, 2, 5)
+        ]
+        return tuple(
+            Tick(self.place(mark), f"{mark:,.10g}") for mark in marks if self.low <= mark <= self.high
+        )
+
+
+COLOURS = 8
+"""Colours in the style sheet (Okabe and Ito's, safe for colour-blind readers)."""
+SHADES = 3
+"""Each colour comes pale and paler too, when there are more consumers than colours."""
+DEPTHS = (0.01, 0.1, 0.5, 1.0)
+"""Shares of standing partitions up to which a cell of a grid has a shade of its phase, ever deeper."""
+LETTER = 6.2
+"""Width of a letter, in pixels."""
+
+
+def render(template: str, **values: object) -> str:
+    """Return a template of `templates/`, filled in.
+
+    What could steer the page or the eye in a value is escaped.
+    """
+    return environment().get_template(template).render(**values)
+
+
+def _records(number: float | None) -> str:
+    return "-" if number is None else f"{number:,.0f}"
+
+
+def _compact(number: float) -> str:
+    """Return records in the room beside an axis: 950, 154 k, 12.3 M."""
+    if number < 10_000:
+        return _records(number)
+    return f"{number / 1e3:.0f} k" if number < 999_500 else f"{number / 1e6:,.3g} M"
+
+
+def _place(pixels: float) -> str:
+    """Return a place or a width on an axis that is as wide as there is room."""
+    return f"{100 * pixels / WIDTH:.2f}%"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return what templates of reports are filled in with."""
+    with needs("an HTML report", "report"):
+        import jinja2  # noqa: PLC0415 - only pages need it
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("copartition", "."),
+        autoescape=True,
+        finalize=lambda value: visible(value) if isinstance(value, str) else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.filters |= {
+        "clock": clock,
+        "compact": _compact,
+        "count": count,
+        "duration": duration,
+        "longest": lambda milliseconds: "no end" if milliseconds == inf else duration(milliseconds),
+        "number": number,
+        "place": _place,
+        "records": _records,
+    }
+    templates.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
+    return templates

@@ -1,0 +1,1 @@
+"""From one list of strategies to another: which rolling bounces are safe, or why none is."""

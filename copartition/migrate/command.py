@@ -1,0 +1,185 @@
+"""`copartition migrate`: how to get from one strategy to another while the group runs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.kit.words import list_names, visible
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import Output, command, write
+from copartition.shell.options import group_option, output_options
+from partitioning.errors import AssignorError, SourceError
+
+if TYPE_CHECKING:
+    from assignors.state import GroupState
+    from copartition.migrate.migration import Bounce, Migration
+
+
+CLIENTS = ("java", "librdkafka", "kafka-python", "aiokafka")
+"""What --client can be, which --help names and shells complete without loading the rest."""
+
+_NAMED = 5
+"""So many members are named; JSON has all."""
+
+
+def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in CLIENTS if name.startswith(incomplete)]
+
+
+@command(
+    "copartition migrate billing.txt cooperative-sticky",
+    "copartition migrate live:billing uniform -b localhost:9092",
+)
+@click.argument("before", metavar="FROM|SOURCE")
+@click.argument("after", metavar="TO")
+@click.option(
+    "--client",
+    "clients",
+    shell_complete=_complete_client,
+    metavar="|".join(CLIENTS),
+    multiple=True,
+    help="A kind of client in the group; repeatable. By default what the source shows, else java. "
+    "confluent-kafka is librdkafka.",
+)
+@click.option(
+    "--migration-policy",
+    "policy",
+    type=click.Choice(["disabled", "upgrade", "downgrade", "bidirectional"]),
+    default="bidirectional",
+    show_default=True,
+    help="group.consumer.migration.policy of the brokers, 4.0 or later.",
+)
+@group_option
+@client_options("The cluster of live:GROUP.")
+@output_options("text", "json")
+@click.pass_context
+def migrate(
+    ctx: click.Context,
+    before: str,
+    after: str,
+    *,
+    clients: tuple[str, ...],
+    policy: str,
+    group: str | None,
+    config: dict[str, str],
+    output: Output,
+) -> None:
+    """The safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
+
+    Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
+    one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE
+    is a group as assignment-diff takes it: live:GROUP, which also shows its clients, or a file. No source
+    shows the whole list of strategies of a member: name lists if a migration has begun.
+
+    Exit code: 0 there is a way, or nothing has to change, 1 no rolling bounce leads there, 2 could not tell
+    or could not run.
+    """
+    from dataclasses import asdict, replace  # noqa: PLC0415 - help does without
+
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - likewise
+    from copartition.migrate.migration import migrate_group, plan_migration  # noqa: PLC0415 - likewise
+
+    state = _state(before, config, group)
+    old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
+    if state is None:
+        migration = plan_migration(
+            old, new, clients=tuple(dict.fromkeys(clients)) or ("java",), policy=policy
+        )
+    elif state.strategy is None:
+        raise SourceError(
+            f"{before} does not tell which assignor the group uses; capture --describe --state, too, or name "
+            f"the members' list of strategies in its place: copartition migrate LIST {after}"
+        )
+    else:
+        migration = migrate_group(state, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
+        if migration.warning is not None:
+            migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
+    if output.form == "json":
+        from copartition.kit.json import dump  # noqa: PLC0415 - likewise
+
+        write(dump(asdict(migration)))
+    else:
+        write("".join(f"{visible(line)}\n" for line in _migration_lines(migration, after)))
+    ctx.exit(2 if isinstance(migration.ground, Missing) else migration.obstacle is not None)
+
+
+def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:
+    """Return the group that FROM names; None if FROM names strategies."""
+    if ":" not in name and name != "-" and not os.path.isfile(name.partition("#")[0]):  # noqa: PTH113
+        return None
+    from copartition.groups import read_source  # noqa: PLC0415 - help does without
+
+    return read_source(name, config, group=group).state
+
+
+def _separation_warning(state: GroupState, after: str, otherwise: str | None) -> str | None:
+    """Say which topics are no longer read together by number; without a plan return `otherwise`."""
+    from copartition.assignment_diff.compare import diff  # noqa: PLC0415 - help does without
+    from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - likewise
+    from copartition.assignment_diff.report.verdict import separated_sentences  # noqa: PLC0415 - likewise
+
+    try:
+        change = diff(state, plan(state, after), match="member-id")
+    except (AssignorError, SourceError):
+        return otherwise
+    return " ".join(separated_sentences(change)) or None
+
+
+def _migration_lines(migration: Migration, after: str) -> list[str]:
+    from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
+    from copartition.migrate.migration import JAVA_ASSUMED  # noqa: PLC0415 - likewise
+
+    ground = migration.ground
+    if isinstance(ground, Missing):
+        return [f"Unknown: {ground.what}.", f"{ground.remedy}."]
+    number = len(migration.bounces)
+    if migration.obstacle is not None:
+        lines = [f"No rolling bounce leads to {after}: {migration.obstacle}."]
+        lines += [] if migration.instead is None else [migration.instead]
+        if migration.stop is not None:
+            lines.append(
+                "Only a stop of the whole group does: let all members leave, then start all of them."
+            )
+            lines += _bounce("", migration.stop)
+    elif not number:
+        lines = ["Nothing has to change."]
+    else:
+        condition = "If all members are Java clients, " if JAVA_ASSUMED in ground.assumed else ""
+        lead = "1 rolling bounce leads" if number == 1 else f"{number} rolling bounces lead"
+        whose = f", of {list_names(migration.remaining, _NAMED)} only" if migration.remaining else ""
+        wait = "" if number == 1 else ", the next when all members have had the one before"
+        lines = [f"{condition}{lead} to {','.join(migration.bounces[-1].strategies)}{whose}{wait}:"]
+        for place, bounce in enumerate(migration.bounces, 1):
+            lines += _bounce(f"{place}. ", bounce)
+    return [
+        *lines,
+        *(f"evidence: {text}" for text in ground.sources),
+        *(f"assumed: {text}" for text in ground.assumed),
+        *([] if migration.warning is None else [f"warning: {migration.warning}"]),
+    ]
+
+
+def _bounce(number: str, bounce: Bounce) -> list[str]:
+    if bounce.commands:
+        keep = "give the members' session.timeout.ms and heartbeat.interval.ms to the group, if they were set"
+        commands = [
+            f"   before: {keep}:",
+            *(f"      {line}" for line in bounce.commands),
+        ]
+    else:
+        commands = []
+    settings = [
+        f"   {client}: {f'remove {key}' if value is None else f'{key}={value}'}"
+        for client, pairs in bounce.settings.items()
+        for key, value in pairs.items()
+    ]
+    meanwhile = f"meanwhile {' or '.join(bounce.meanwhile)}" if bounce.meanwhile else "meanwhile nobody reads"
+    return [
+        f"{number}to {','.join(bounce.strategies)}",
+        *commands,
+        *settings,
+        f"   {meanwhile}: {bounce.why}",
+    ]

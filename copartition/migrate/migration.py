@@ -1,0 +1,541 @@
+"""From one list of strategies to another by rolling bounces: which are safe, or why none is.
+
+A rolling bounce restarts one member after the other with new settings, so that for a while members with old
+and new ones are in the group together. What is safe is not argued here but looked up: `walks.json` has
+what became of real groups that were walked from each strategy to each other one (`benchmarks/migrations`
+writes it). Beside it stands the coordinator's rule that all members need a strategy in common (KIP-429), and
+what clients refuse to be configured with.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+from assignors.interface import RebalanceProtocol
+from assignors.registry import check_for_consumers, get_assignor, name_in_group
+from assignors.state import GroupState
+from copartition.assignment_diff.needed import CO_PARTITIONED
+from copartition.groups.offers import offered_lists
+from copartition.kit.evidence import Evidence, Ground, Missing
+from copartition.kit.words import list_names
+from copartition.simulation.group.clients import PROFILES
+from partitioning.errors import MigrationError, UnknownStrategyError
+from partitioning.kit.packages import read_data, read_toml
+
+_CLIENTS = read_toml(__package__, "clients.toml")
+"""Of each client, its names of strategies, and the settings that it refuses under the consumer protocol."""
+
+CLIENTS = tuple(_CLIENTS)
+"""The kinds of clients that are known here."""
+
+_OTHERS = {"kafka-python": 'KafkaPythonAssignor("{}")', "aiokafka": 'aiokafka_assignor("{}")'}
+"""What stands for a strategy of this project, which a client can be given; the others can be given none."""
+
+_MEANT = {"confluent-kafka": "librdkafka", "kafka-clients": "java"}
+"""Names that people use for clients."""
+
+_POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
+
+_REMOTE = {"uniform": "uniform", "broker-range": "range"}
+"""What brokers call theirs."""
+
+_TIMEOUTS = "consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=5000"
+"""The timeouts of a group of the consumer protocol by their names in its configuration, with defaults."""
+
+
+JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
+"""What is taken for granted of a group that does not show its clients."""
+
+
+_HOW = {
+    "rolling": "",
+    "slow": ", each member back only when the others have its partitions,",
+    "surge": ", each new member before the old one leaves,",
+    "stop": ", all members stopped,",
+}
+"""How members were replaced in a walk, as `Walked.how` names it: in words that follow the way."""
+
+
+_NO_DEFAULT = (
+    "partition.assignment.strategy of the members is set to range; Java members without this setting have "
+    "range,cooperative-sticky, and if all do, the last bounce is enough"
+)
+"""What is taken for granted of a group that uses "range", the preferred strategy of Java's default list."""
+
+
+class Walked(NamedTuple):
+    """What became of real groups that went one way.
+
+    Attributes:
+        clients: the kinds of clients in them.
+        way: the lists of strategies from the first to the last.
+        how: how members were replaced, a key of `_HOW`.
+        kafka: the versions of the brokers.
+        groups: how many groups went this way, in first and in later generations.
+        lived: how many of them came through: all members lived and shared all partitions after each restart.
+        fault: what went wrong in the first of the others; None if none did.
+    """
+
+    clients: tuple[str, ...]
+    way: tuple[tuple[str, ...], ...]
+    how: str
+    kafka: tuple[str, ...]
+    groups: int
+    lived: int
+    fault: str | None
+
+    def __str__(self) -> str:
+        """Say the walk as evidence: "librdkafka, range to uniform on Kafka 4.4.0: 2 of 2 groups lived"."""
+        lists = " to ".join(",".join(strategies) for strategies in self.way)
+        groups = f"{self.lived} of {self.groups} groups lived"
+        groups += f", in the others {self.fault}" if self.fault else ""
+        where = f"{_HOW[self.how]} on Kafka {list_names(self.kafka)}"
+        return f"{' and '.join(self.clients)}, {lists}{where}: {groups}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounce:
+    """A replacement of all members by members with other settings, one after the other unless said otherwise.
+
+    Attributes:
+        strategies: what every member has when the bounce is over, the preferred one first.
+        settings: client library -> setting -> value to start its members with; None removes the setting.
+        commands: to run before the bounce, so that values that leave the members' settings live on.
+        meanwhile: the strategies that the group may use while old and new members are in it together; empty
+            if they never are, because the whole group stops.
+        why: why the bounce is safe, or why nothing milder is.
+        ground: the walks or rules that the bounce stands on.
+    """
+
+    strategies: tuple[str, ...]
+    settings: dict[str, dict[str, str | None]]
+    commands: tuple[str, ...]
+    meanwhile: tuple[str, ...]
+    why: str
+    ground: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A way from one list of strategies to another, or why there is none.
+
+    Attributes:
+        bounces: each begun when the one before is over on all members; empty without need or way.
+        ground: what the answer stands on; `Missing` if the sources do not show whether anything must change.
+        obstacle: why no rolling bounce leads there; None if one does.
+        instead: what else helps if there is an obstacle, a sentence; None if `stop` does.
+        stop: the stop of the whole group, only if groups that were walked show that nothing milder works.
+        remaining: the members that the bounces are for, if they are not for all of them.
+        warning: what else changes for the application on the way.
+    """
+
+    bounces: tuple[Bounce, ...]
+    ground: Ground
+    obstacle: str | None = None
+    instead: str | None = None
+    stop: Bounce | None = None
+    remaining: tuple[str, ...] = ()
+    warning: str | None = None
+
+
+class _Fault(NamedTuple):
+    """Why one bounce is not to be tried.
+
+    Attributes:
+        text: a clause for `Migration.obstacle`.
+        instead: a sentence for `Migration.instead`; None if a stop of the group may help.
+        sources: what the fault was read from.
+    """
+
+    text: str
+    instead: str | None
+    sources: tuple[str, ...]
+
+
+class _Asked(NamedTuple):
+    """What is asked for besides the lists of strategies, see `plan_migration`."""
+
+    clients: Sequence[str]
+    policy: str
+    group_version: int | None
+    group: str
+
+
+def plan_migration(
+    before: Sequence[str],
+    after: Sequence[str],
+    *,
+    clients: Sequence[str] = ("java",),
+    policy: str = "bidirectional",
+    group_version: int | None = None,
+    group: str = "GROUP",
+) -> Migration:
+    """Return the fewest safe rolling bounces.
+
+    Args:
+        before: the strategies that all members have now, the preferred one first; one of a broker stands for
+            the consumer protocol (KIP-848).
+        after: the ones that they are to have.
+        clients: the kinds of clients in the group, see `CLIENTS`.
+        policy: `group.consumer.migration.policy` of the brokers: "disabled", "upgrade", "downgrade" or
+            "bidirectional", their default.
+        group_version: the cluster's level of the feature group.version; None if it is unknown.
+        group: the group's name, for commands.
+
+    Raises:
+        MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
+            client that cannot have what it is said to have now; or a client or a policy that is not known.
+    """
+    for value, names in (*((client, _CLIENTS) for client in clients), (policy, _POLICIES)):
+        if value not in names:
+            meant = f"; did you mean {_MEANT[value]}?" if value in _MEANT else ""
+            raise MigrationError(f"{value!r} is none of {', '.join(names)}{meant}")
+    old, new = (_check_strategies(tuple(map(name_in_group, names))) for names in (before, after))
+    if fault := _first_refusal(clients, old):
+        raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
+    if old == new:
+        return Migration(
+            (), Evidence((f"the strategies named for now and then are the same: {','.join(old)}",))
+        )
+    asked = _Asked(clients, policy, group_version, group)
+    migration = _find_way(old, new, asked)
+    changes = migration.bounces or migration.stop
+    return replace(migration, warning=_separation_warning(old, new) if changes else None)
+
+
+def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
+    """Say that topics which were read together by number no longer are, if the group has such topics."""
+    together = {*CO_PARTITIONED.values()}
+    if old[0] not in together or new[0] in together:
+        return None
+    keeps = CO_PARTITIONED["consumer" if _remote(new) else "classic"]
+    return (
+        f"if the application joins topics of equal partition counts by partition, that ends: {new[0]} does "
+        f"not give equal numbers to one member, {keeps} does"
+    )
+
+
+def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> Migration:
+    """Return the first of the candidates, the shortest first, of which no bounce has a fault."""
+    first: _Fault | None = None
+    for lists in _candidates(old, new):
+        faults = (_fault(*step, asked) for step in zip((old, *lists), lists, strict=False))
+        fault = next(filter(None, faults), None)
+        if fault is None:
+            return _migration(old, lists, asked)
+        # Kafka's documents name the way over a list of both: its fault is told if the client has the new one.
+        if first is None or (first.instead is None and not _remote(lists[0])):
+            first = fault
+    assert first is not None
+    return _no_way(old, new, first, asked)
+
+
+def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """Yield the lists after each bounce of every way that may be tried, the shortest ways first."""
+    yield (new,)
+    if not (_remote(old) or _remote(new)):
+        yield (tuple(dict.fromkeys((*new, *old))), new)
+        # A group can be converted to the consumer protocol and back, which takes no strategy in common.
+        yield (("uniform",), new)
+
+
+def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _Asked) -> Migration:
+    bounces = []
+    whole = _walked(asked.clients, (old, *lists))
+    for before, after in zip((old, *lists), lists, strict=False):
+        bounces.append(_bounce(before, after, whole, asked))
+    assumed = dict.fromkeys(text for bounce in bounces for text in bounce.ground.assumed)
+    sources = dict.fromkeys(text for bounce in bounces for text in bounce.ground.sources)
+    if old == ("range",) and lists[-1] == ("cooperative-sticky",) and "java" in asked.clients:
+        assumed[_NO_DEFAULT] = None
+    return Migration(tuple(bounces), Evidence(tuple(sources), tuple(assumed)))
+
+
+def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Asked) -> Migration:
+    """Say what is in the way, and the mildest thing that real groups show to work."""
+    stopped = _walked(asked.clients, (old, new), how="stop")
+    if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
+        instead = fault.instead or f"Nothing that was walked leads there; stay with {','.join(old)}."
+        return Migration((), Evidence(fault.sources), fault.text, instead)
+    why = (
+        "no partition is read from when the last member leaves until the new ones are there; on each milder "
+        "way that was walked the new member was refused, and the others read on"
+    )
+    # The milder ways stand beside the stop, so that readers see that these were tried.
+    walks = [walk for how in _HOW for walk in _walked(asked.clients, (old, new), how)]
+    ground = Evidence(tuple(map(str, walks)))
+    settings = _settings(new, asked.clients, was_remote=_remote(old))
+    stop = Bounce(new, settings, _commands(old, new, asked.group), (), why, ground)
+    sources = tuple(dict.fromkeys((*fault.sources, *ground.sources)))
+    return Migration((), Evidence(sources), fault.text, None, stop)
+
+
+def migrate_group(
+    state: GroupState, after: Sequence[str], *, clients: Sequence[str] = (), policy: str = "bidirectional"
+) -> Migration:
+    """Return the fewest safe rolling bounces of a group as somebody saw it.
+
+    Args:
+        state: the group; its strategy must be known.
+        after: the strategies that the members are to have, the preferred one first.
+        clients: the kinds of clients in the group; empty: those that the state shows, else Java's.
+        policy: see `plan_migration`.
+
+    Returns:
+        The migration. Its ground is `Missing` if the state does not show whether anything must change.
+
+    Raises:
+        MigrationError: see `plan_migration`.
+    """
+    assert state.strategy is not None
+    old, new = (state.strategy,), tuple(map(name_in_group, after))
+    kinds = tuple(clients) or state.clients
+    asked = _Asked(kinds or ("java",), policy, state.group_version, state.name or "GROUP")
+    migration = plan_migration(old, after, **asked._asdict())
+    lists = offered_lists(state)
+    left = tuple(member.client_id or member.id for member in state.members if member.protocol == "classic")
+    if left and _remote(new):
+        # Only the members that are left have to lose their settings of the classic protocol. If the assignor
+        # changes, too, all members are restarted, and the ones that have lost the settings just stay without.
+        migration = _convert_the_rest(new, asked, len(state.members), left)
+        migration = migration if old == new else replace(migration, remaining=())
+    elif isinstance(lists, Missing) and (old == new or (left and not _remote(new))):
+        to_say = (
+            f"if a list has more than {state.strategy}, name it: copartition migrate {state.strategy},OTHER"
+        )
+        return Migration((), replace(lists, remedy=f"{lists.remedy}; {to_say} {','.join(after)}"))
+    elif old == new:
+        assert isinstance(lists, Evidence)
+        wants = "every member asks the brokers for this assignor or for none, which no source shows"
+        return Migration((), replace(lists, assumed=(wants,) if _remote(new) else ()))
+    assumed = [] if kinds else [JAVA_ASSUMED]
+    if isinstance(lists, Missing) and not _remote(old) and migration.obstacle is None:
+        assumed.append(
+            f"no member offers more than {state.strategy}, which no source shows; with more in a list these "
+            "bounces are safe, too, but fewer may do"
+        )
+    ground = migration.ground
+    assert isinstance(ground, Evidence)
+    return replace(migration, ground=replace(ground, assumed=(*ground.assumed, *assumed)))
+
+
+def _convert_the_rest(new: tuple[str, ...], asked: _Asked, members: int, left: Sequence[str]) -> Migration:
+    """Return the bounce of the members that are left of the classic protocol in a converted group."""
+    settings = _settings(new, asked.clients, was_remote=False)
+    ground = Evidence((f"{len(left)} of {members} members speak the classic protocol, by their member type",))
+    why = "the group is of the consumer protocol already, in which members of both protocols are together"
+    bounce = Bounce(new, settings, _commands(("range",), new, asked.group), new, why, ground)
+    return Migration((bounce,), ground, remaining=tuple(left))
+
+
+def migration_verdict(
+    before: str, after: str, clients: Sequence[str] = (), group_version: int | None = None
+) -> str:
+    """Say in a sentence whether rolling bounces lead from one strategy to another.
+
+    Without `clients` the sentence is for Java's and says so.
+    """
+    try:
+        migration = plan_migration(
+            [before], [after], clients=clients or ("java",), group_version=group_version
+        )
+    except (MigrationError, UnknownStrategyError):
+        return f"{before} to {after}: no way is known here."
+    condition = "" if clients else " if all clients are Java's"
+    if migration.obstacle is None:
+        number = len(migration.bounces)
+        return f"{before} to {after}: {number} rolling bounce{'' if number == 1 else 's'}{condition}."
+    return f"{before} to {after}: no rolling bounce{condition}, as {migration.obstacle}."
+
+
+def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
+    if "consumer" in strategies:
+        raise MigrationError(
+            "'consumer' is a protocol (KIP-848), not a strategy; did you mean uniform, its default, or "
+            "broker-range?"
+        )
+    check_for_consumers(strategies, MigrationError)
+    remote = [name for name in strategies if not get_assignor(name).protocols]
+    if not strategies or len(set(strategies)) < len(strategies):
+        raise MigrationError(f"strategies {', '.join(strategies)!r}; name one or more, each once")
+    if remote and len(strategies) > 1:
+        raise MigrationError(
+            f"strategies {', '.join(strategies)!r}: {remote[0]} is the broker's and must stand alone"
+        )
+    return strategies
+
+
+def _remote(strategies: tuple[str, ...]) -> bool:
+    """Return whether a list is the broker's one strategy: the consumer protocol."""
+    return not get_assignor(strategies[0]).protocols
+
+
+def _first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
+    """Say why the first client that cannot be configured with these strategies cannot; None if all can."""
+    return next(filter(None, (_refusal(client, strategies) for client in clients)), None)
+
+
+def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
+    if _remote(strategies):
+        speaks = PROFILES[client].consumer_late_ms is not None
+        return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
+    own = _CLIENTS[client]["strategies"]
+    unknown = [name for name in strategies if client not in _OTHERS and name not in own]
+    if unknown:
+        other = " but a class of your own" if client == "java" else ", and cannot be given one"
+        return f"{client} has no strategy {unknown[0]}{other}"
+    eager = [RebalanceProtocol.COOPERATIVE not in get_assignor(name).protocols for name in strategies]
+    refusal = PROFILES[client].refusal(eager=eager)
+    return refusal and f"{client} {refusal}"
+
+
+def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> _Fault | None:
+    """Say why a bounce from one list to another is not to be tried; None if it is safe."""
+    if refusal := _first_refusal(asked.clients, new):
+        # A list of several is only this program's idea; the client may well have the last one alone.
+        instead = (
+            None if len(new) > 1 else f"Stay with {','.join(old)}, or move to a client that has {new[0]}."
+        )
+        sources = tuple(map(str, _walked(asked.clients, (old, new)))) or (
+            f"the client's own rules: {refusal}",
+        )
+        return _Fault(refusal, instead, sources)
+    if _remote(old) == _remote(new):
+        # With nothing in common a classic member gets InconsistentGroupProtocol, on which clients stop.
+        # Between its own assignors the coordinator chooses, so any two members go together.
+        accepted = _remote(old) or {*old} & {*new}
+        return None if accepted else _Fault("old and new members need a strategy in common", None, (_RULE,))
+    return _conversion_fault(old, new, asked)
+
+
+def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> _Fault | None:
+    """Say why a group is not to be converted between the protocols; None if it is safe."""
+    if _remote(new) and asked.group_version == 0:
+        return _Fault(
+            "the brokers do not know the consumer protocol (KIP-848)",
+            "There is no way until the brokers are upgraded.",
+            ("the cluster's feature group.version is 0",),
+        )
+    needed = "upgrade" if _remote(new) else "downgrade"
+    if asked.policy not in {needed, "bidirectional"}:
+        policy = f"group.consumer.migration.policy={asked.policy}"
+        return _Fault(
+            f"{policy} lets no group be converted while it has members",
+            f"Set it to {needed} or bidirectional on all brokers first.",
+            (f"{policy}, as said",),
+        )
+    # One group that was lost is enough: others may have come through by luck, because a member came back
+    # before the rest had rebalanced without it.
+    refused = [walk for walk in _conversions(old, new, asked.clients) if walk.fault]
+    if not refused:
+        return None
+    walk = refused[0]
+    strategy = walk.way[0 if _remote(new) else -1][0]
+    return _Fault(
+        f"brokers of Kafka {list_names(walk.kafka)} refuse to convert {' and '.join(walk.clients)} groups of "
+        f"{strategy}",
+        None,
+        tuple(map(str, refused)),
+    )
+
+
+_RULE = "the coordinator's rule: it accepts no member without a strategy that all others have, too (KIP-429)"
+
+
+def _bounce(old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[Walked], asked: _Asked) -> Bounce:
+    """Return a bounce that has no fault; `whole`: the walks of all bounces one after the other."""
+    settings = _settings(new, asked.clients, was_remote=_remote(old))
+    commands = _commands(old, new, asked.group)
+    if not (_remote(old) or _remote(new)):
+        common = tuple(name for name in old if name in new)
+        why = f"all members have {' and '.join(common)}; the coordinator chooses what all have"
+        return Bounce(new, settings, commands, common, why, Evidence((_RULE, *map(str, whole))))
+    walked = tuple(map(str, whole or _conversions(old, new, asked.clients)))
+    if _remote(old) and _remote(new):
+        why = "the coordinator assigns by what most of those members want who want a certain assignor"
+        return Bounce(new, settings, commands, (*old, *new), why, Evidence(walked))
+    assumed = [f"group.consumer.migration.policy of the brokers is {asked.policy}"]
+    if asked.group_version is None:
+        assumed.append("the brokers know the consumer protocol: Kafka 4.0 or newer, feature group.version 1")
+    if _remote(new):
+        why = "the first member that speaks the consumer protocol converts the group; the others stay in it"
+    else:
+        why = "the group is converted when the last member that speaks the consumer protocol is gone"
+    ground = Evidence(walked, tuple(assumed))
+    return Bounce(new, settings, commands, new if _remote(new) else old, why, ground)
+
+
+def _conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> list[Walked]:
+    """Return the walks between the protocols, of each strategy that a classic member may have used."""
+    if _remote(old) and _remote(new):
+        return _walked(clients, (old, new))
+    # Which strategy of a list the group uses depends on the other members, so each must have been safe.
+    pairs = [((name,), new) for name in old] if _remote(new) else [(old, (name,)) for name in new]
+    return [walk for pair in pairs for walk in _walked(clients, pair)]
+
+
+def _walked(clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling") -> list[Walked]:
+    """Return the walks of this way by groups that have no other clients than these."""
+    # A mixture is no safer than each of its clients alone, since any member may come to lead.
+    return [walk for walk in _table() if (walk.way, walk.how) == (way, how) and {*walk.clients} <= {*clients}]
+
+
+@cache
+def _table() -> tuple[Walked, ...]:
+    """Return what became of all groups that were walked."""
+    rows = json.loads(read_data(__package__, "walks.json"))
+    return tuple(
+        Walked(
+            tuple(row["clients"]),
+            tuple(tuple(strategies.split(",")) for strategies in row["way"]),
+            row["how"],
+            tuple(row["kafka"]),
+            row["groups"],
+            row["lived"],
+            row["fault"],
+        )
+        for row in rows
+    )
+
+
+def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[str, ...]:
+    """Return what keeps the members' timeouts in force: under the consumer protocol the brokers have them."""
+    if _remote(old) or not _remote(new):
+        return ()
+    # By group, not by broker, so that the timeouts of other groups stay as they are.
+    whose = f"--alter --entity-type groups --entity-name {shlex.quote(group)}"
+    return (f"kafka-configs.sh --bootstrap-server HOST:PORT {whose} --add-config {_TIMEOUTS}",)
+
+
+def _settings(
+    strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
+) -> dict[str, dict[str, str | None]]:
+    return {client: client_settings(client, strategies, was_remote=was_remote) for client in clients}
+
+
+def client_settings(client: str, strategies: tuple[str, ...], *, was_remote: bool) -> dict[str, str | None]:
+    """Return the settings that start a member of this client with these strategies.
+
+    Args:
+        client: one of `CLIENTS`.
+        strategies: strategies of the client's side, the preferred one first, or one of the broker.
+        was_remote: whether the member has a strategy of the broker before.
+
+    Returns:
+        Value of each setting by its name; None for a setting to remove: the client does not start with it.
+    """
+    if _remote(strategies):
+        settings: dict[str, str | None] = {
+            "group.protocol": "consumer",
+            "group.remote.assignor": _REMOTE.get(strategies[0], strategies[0]),
+        }
+        return settings if was_remote else settings | dict.fromkeys(_CLIENTS[client]["refused"])
+    own = _CLIENTS[client]["strategies"]
+    names = [own.get(name) or _OTHERS[client].format(name) for name in strategies]
+    if client in _OTHERS:
+        return {"partition_assignment_strategy": f"[{', '.join(names)}]"}
+    settings = {"partition.assignment.strategy": ",".join(names)}
+    return settings | ({"group.protocol": "classic", "group.remote.assignor": None} if was_remote else {})

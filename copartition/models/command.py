@@ -1,0 +1,340 @@
+"""`copartition model`: what settings of producers and share groups do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import click
+
+from copartition.shell.commands import HELP, Output, QuietGroup, examples, write
+from copartition.shell.options import (
+    FiniteRange,
+    count_option,
+    html_option,
+    ms_option,
+    output_options,
+    partitions_option,
+    repeated_option,
+    seed_option,
+)
+from partitioning.kit.limits import MAX_OFFSET, parse_number
+
+if TYPE_CHECKING:
+    from copartition.models.producer.tuning import Client
+    from copartition.models.record_stream import RecordStream
+    from copartition.models.share_groups.run import Ending
+    from copartition.shell.options import Decorator
+
+PRODUCERS: tuple[Client, ...] = ("java", "librdkafka")
+"""Clients whose producers are modelled."""
+
+
+@click.group(cls=QuietGroup, context_settings=HELP)
+def model() -> None:
+    """What settings of producers and share groups do, computed and not measured."""
+
+
+@model.command(
+    epilog=examples(
+        "copartition model batching --rate 2500 --value-bytes 512 --partitions 12 --limit 20",
+        "copartition model batching --stream orders.csv --partitions 12 --round-trip 4 --limit 50",
+    )
+)
+@click.option(
+    "--rate",
+    type=FiniteRange(1e-6, 1e9),
+    metavar="N",
+    help="Records a second, at random times.",
+)
+@click.option(
+    "--stream",
+    "source",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Recorded records instead: CSV with time_ms, value_bytes, and key or partition.",
+)
+@count_option("--value-bytes", "With --rate: bytes of each value.", least=0)
+@count_option("--key-bytes", "With --rate: bytes of each key; keys spread evenly. Without it there are none.")
+@partitions_option("Partitions of the topic.", 100_000, required=True)
+@count_option("--brokers", "Brokers, which lead the partitions in turn.", default=3)
+@ms_option(
+    "--round-trip",
+    "Time from a request to its answer on an idle broker, replication included.",
+    default=1.0,
+)
+@ms_option("--request-time", "Broker time per request.", default=0.0)
+@click.option(
+    "--limit",
+    type=FiniteRange(0, 2**31 - 1, min_open=True),
+    required=True,
+    metavar="MS",
+    help="Time from send to acknowledgement.",
+)
+@click.option(
+    "--percentile",
+    type=FiniteRange(0, 100, min_open=True),
+    default=99.0,
+    show_default=True,
+    help="Percentile of the latency that stays under --limit.",
+)
+@click.option(
+    "--client",
+    "clients",
+    type=click.Choice(PRODUCERS),
+    multiple=True,
+    help="The client whose rules and defaults apply; repeatable, all clients by default.",
+)
+@seed_option("Seed of the random record stream.", default=0)
+@html_option
+@output_options("text", "json")
+def batching(
+    *,
+    rate: float | None,
+    source: str | None,
+    value_bytes: int | None,
+    key_bytes: int | None,
+    partitions: int,
+    brokers: int,
+    round_trip: float,
+    request_time: float,
+    limit: float,
+    percentile: float,
+    clients: tuple[str, ...],
+    seed: int,
+    html: str | None,
+    output: Output,
+) -> None:
+    """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
+
+    A model runs the records through the rules of each client, with each pair of settings. What retries and
+    idempotence do under faults, copartition model delivery says.
+    """
+    if (rate is None) == (source is None):
+        raise click.UsageError("give the records with --rate or with --stream")
+    if rate is not None and value_bytes is None:
+        raise click.UsageError("--rate needs --value-bytes")
+    if source is not None and (value_bytes is not None or key_bytes is not None):
+        raise click.UsageError("the file of --stream has the sizes; leave --value-bytes and --key-bytes out")
+    from copartition.models.producer import report  # noqa: PLC0415 - help does without
+    from copartition.models.producer.batching import Broker  # noqa: PLC0415
+    from copartition.models.producer.tuning import tune_producer  # noqa: PLC0415
+    from copartition.models.record_stream import chance_stream, read_stream  # noqa: PLC0415
+
+    stream: RecordStream
+    if source is not None:
+        stream = read_stream(source)
+    else:
+        assert rate is not None
+        assert value_bytes is not None
+        stream = chance_stream(rate, value_bytes, key_bytes, limit_ms=limit, seed=seed)
+    tunings = [
+        tune_producer(
+            stream.times_ms,
+            stream.value_bytes,
+            stream.placed(partitions, client, seed),
+            limit_ms=limit,
+            leaders=[partition % brokers for partition in range(partitions)],
+            brokers=[Broker(latency_ms=round_trip, request_ms=request_time)] * brokers,
+            percentile=percentile,
+            client=client,
+            key_bytes=stream.key_bytes,
+            seed=seed,
+        )
+        for client in PRODUCERS
+        if client in (clients or PRODUCERS)
+    ]
+    assumed = (*stream.assumed, report.BATCHING_LIMITS)
+    if html is not None:
+        write(report.tuning_html(tunings, assumed), html)
+    output.show(
+        partial(report.print_tunings, tunings, assumed), json=partial(report.tuning_json, tunings, assumed)
+    )
+
+
+def _share_option(name: str, text: str) -> Decorator:
+    return click.option(name, type=FiniteRange(0, 1), default=0.0, metavar="SHARE", help=text)
+
+
+@model.command(
+    epilog=examples(
+        "copartition model delivery --no-idempotence --ack-lost 0.01",
+        "copartition model delivery --acks 1 --leader-change 100",
+        "copartition model delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5",
+    )
+)
+@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
+@click.option(
+    "--idempotence/--no-idempotence",
+    default=None,
+    help="By default what the client does: Java where acks and retries allow it, librdkafka never.",
+)
+@count_option(
+    "--in-flight",
+    "Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
+)
+@count_option("--retries", "How often a request is sent again; by default without limit.", least=0)
+@ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.")
+@click.option(
+    "--client",
+    type=click.Choice(PRODUCERS),
+    default="java",
+    show_default=True,
+    help="The client whose rules and defaults apply.",
+)
+@_share_option("--refused", "Requests answered with a retriable error.")
+@_share_option("--request-lost", "Connections that break before the leader reads the request.")
+@_share_option("--ack-lost", "Connections that break after it was written, before the answer.")
+@ms_option(
+    "--leader-change",
+    "A follower takes over at this time, with what it has; repeatable.",
+    "leader_changes",
+    many=True,
+)
+@ms_option("--unclean", "Followers copy nothing from this time on, and the next change of leader is unclean.")
+@count_option("--batches", "Batches of each run.", default=200)
+@count_option("--runs", "Runs of the model.", default=50)
+@ms_option("--batch-interval", "Time from one batch to the next.", "interval", default=1.0)
+@ms_option("--round-trip", "Time to the leader and back, without replication.", default=5.0)
+@ms_option("--replication", "Time until a leader knows that followers have what it wrote.", default=5.0)
+@seed_option("Decides which requests are hit.", default=0)
+@output_options("text", "json")
+def delivery(
+    *,
+    acks: Literal["all", "1", "0"],
+    idempotence: bool | None,
+    in_flight: int | None,
+    retries: int | None,
+    delivery_timeout: float | None,
+    client: Client,
+    refused: float,
+    request_lost: float,
+    ack_lost: float,
+    leader_changes: tuple[float, ...],
+    unclean: float | None,
+    batches: int,
+    runs: int,
+    interval: float,
+    round_trip: float,
+    replication: float,
+    seed: int,
+    output: Output,
+) -> None:
+    """How often faults lose, duplicate or reorder a producer's batches.
+
+    A model of the client and of the leader runs many times. Without a fault nothing happens.
+    """
+    if unclean is not None and unclean >= min(leader_changes, default=0.0):
+        raise click.UsageError("--unclean needs a --leader-change after it")
+    from copartition.models.producer import report  # noqa: PLC0415 - help does without
+    from copartition.models.producer.assessing import assess_delivery  # noqa: PLC0415
+    from copartition.models.producer.delivery import Faults, delivery_settings  # noqa: PLC0415
+
+    settings = delivery_settings(
+        client,
+        acks=acks,
+        idempotence=idempotence,
+        in_flight=in_flight,
+        retries=retries,
+        delivery_timeout_ms=delivery_timeout,
+    )
+    faults = Faults(
+        refused=refused, request_lost=request_lost, ack_lost=ack_lost, leader_changes=leader_changes
+    )
+    if unclean is not None:
+        faults = replace(faults, followers_gone_ms=unclean, replica_lag_time_max_ms=0.0)
+    times = {"interval_ms": interval, "round_trip_ms": round_trip, "replication_ms": replication}
+    assessment = assess_delivery(
+        batches, runs, settings=settings, faults=faults, seed=seed, client=client, **times
+    )
+    case = report.Case(client, settings, faults, times, seed)
+    output.show(
+        partial(report.print_delivery, case, assessment), json=partial(report.delivery_json, case, assessment)
+    )
+
+
+def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
+    """Return a value OFFSET=KIND as an offset and what is special about its record."""
+    offset, _, kind = text.partition("=")
+    number = parse_number(offset, MAX_OFFSET)
+    if number is None or not re.fullmatch(r"release|reject|crash|[0-9]{1,9}", kind):
+        raise click.BadParameter(f"{text!r} is not OFFSET=release, =reject, =crash or =MS", param_hint=option)
+    return number, float(kind) if kind.isdigit() else cast("Ending", kind)
+
+
+def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float | Ending]:
+    special: dict[int, float | Ending] = {}
+    for offset, kind in records:
+        if special.setdefault(offset, kind) != kind:
+            raise click.BadParameter(f"record {offset} is two things", param_hint="--poison")
+    return special
+
+
+@model.command(
+    epilog=examples(
+        "copartition model share --members 4 --process 20 --max-poll-records 50",
+        "copartition model share --process 120 --max-poll-records 10 --lock 1000",
+        "copartition model share --members 2 --max-poll-records 10 --batch-records 10 --poison 33=crash",
+    )
+)
+@count_option("--members", "Members of the group.", default=1)
+@click.option(
+    "--records",
+    type=click.IntRange(1, 100_000),
+    default=1_000,
+    show_default=True,
+    help="Records of the partition.",
+)
+@ms_option("--process", "Time that a member takes for a record.", default=10.0)
+@count_option("--max-poll-records", "max.poll.records.", default=500)
+@count_option("--batch-records", "Records in a batch of the log; whole batches are acquired.", default=1)
+@click.option("--each", is_flag=True, help="Acknowledge each record when it is done, not with the next poll.")
+@click.option("--renew", is_flag=True, help="With each record that is done, renew the locks on the others.")
+@ms_option("--lock", "group.share.record.lock.duration.ms.", default=30_000.0)
+@count_option("--delivery-limit", "group.share.delivery.count.limit.", default=5)
+@count_option("--max-locks", "group.share.partition.max.record.locks.", default=2_000)
+@repeated_option(
+    "--poison",
+    "special",
+    read=_special_record,
+    build=_by_offset,
+    metavar="OFFSET=release|reject|crash|MS",
+    text="A record that is always released or rejected, crashes its member, or takes so many MS; repeatable.",
+)
+@ms_option("--restart", "Time after a crash until another member polls; none does without it.")
+@ms_option("--round-trip", "Time from a request to its answer.", default=5.0)
+@output_options("text", "json")
+@click.pass_context
+def share(
+    ctx: click.Context,
+    /,
+    *,
+    process: float,
+    lock: float,
+    restart: float | None,
+    round_trip: float,
+    output: Output,
+    **values: Any,
+) -> None:
+    """What becomes of the records of a share group (KIP-932), and which lock and how many members suffice.
+
+    A model of the broker's partition and of members that poll it runs until every record has its end.
+
+    Exit code: 0 every record is accepted or rejected, 1 some are not, 2 could not run.
+    """
+    from copartition.models.share_groups.report import print_share, share_json  # noqa: PLC0415 - help does without
+    from copartition.models.share_groups.run import ShareGroup, assess_share  # noqa: PLC0415 - as above
+
+    group = ShareGroup(
+        process_ms=process,
+        lock_ms=lock,
+        restart_ms=inf if restart is None else restart,
+        round_trip_ms=round_trip,
+        **values,
+    )
+    assessment = assess_share(group)
+    output.show(partial(print_share, assessment), json=partial(share_json, assessment))
+    ctx.exit(bool(assessment.result.archived or assessment.result.open))

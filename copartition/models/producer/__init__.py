@@ -1,0 +1,1 @@
+"""Models of a producer: batching, delivery, idempotence, librdkafka's queue."""

@@ -1,0 +1,123 @@
+"""Counts over many runs how often faults lose, duplicate or reorder records."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from copartition.models.producer.delivering import simulate_delivery
+from copartition.models.producer.delivery import DeliverySettings, Faults
+from copartition.models.producer.settings import INT_MAX, check_bounds
+from copartition.models.producer.tuning import Client
+
+MOST_BATCHES = 1_000_000
+"""Batches over all runs that are simulated: some minutes."""
+
+
+class Tally(NamedTuple):
+    """Counts the batches that something happened to.
+
+    Attributes:
+        batches: over all runs.
+        runs: in which it happened to any.
+        most: in one run.
+    """
+
+    batches: int
+    runs: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAssessment:
+    """Says what became of the batches of all runs.
+
+    Attributes:
+        batches: of each run.
+        runs: how many.
+        lost: not in the log although the producer was not told so.
+        duplicated: more than once in the log.
+        reordered: first in the log after one that was produced later.
+        failed: the callback got an error.
+        failed_but_written: those of them that are in the log all the same.
+    """
+
+    batches: int
+    runs: int
+    lost: Tally
+    duplicated: Tally
+    reordered: Tally
+    failed: Tally
+    failed_but_written: Tally
+
+
+def assess_delivery(
+    batches: int,
+    runs: int,
+    *,
+    settings: DeliverySettings | None = None,
+    faults: Faults | None = None,
+    interval_ms: float = 1.0,
+    round_trip_ms: float = 5.0,
+    replication_ms: float = 5.0,
+    seed: int = 0,
+    client: Client = "java",
+) -> DeliveryAssessment:
+    """Produce batches of one record again and again; return what is lost, doubled, out of order or failed.
+
+    Run i has the seed `seed + i`. Times at which something happens to a broker are moved from run to run, in
+    even steps over the time that a batch needs, since a fault comes at any moment of a delivery.
+
+    Args:
+        batches: of each run, to one partition.
+        runs: how many.
+        settings: as in `simulate_delivery`.
+        faults: as there.
+        interval_ms: as there.
+        round_trip_ms: as there.
+        replication_ms: as there.
+        seed: of the first run.
+        client: as there.
+
+    Raises:
+        InvalidConfigError: what `simulate_delivery` refuses, or more than `MOST_BATCHES` over all runs.
+    """
+    check_bounds("batches", batches, 1, INT_MAX)
+    check_bounds("runs", runs, 1, INT_MAX)
+    check_bounds("batches over all runs", batches * runs, 1, MOST_BATCHES)
+    needed_ms = interval_ms + round_trip_ms + replication_ms
+    results = [
+        simulate_delivery(
+            [1] * batches,
+            settings=settings,
+            faults=_later(faults or Faults(), needed_ms * run / runs),
+            interval_ms=interval_ms,
+            round_trip_ms=round_trip_ms,
+            replication_ms=replication_ms,
+            seed=seed + run,
+            client=client,
+        )
+        for run in range(runs)
+    ]
+    return DeliveryAssessment(
+        batches,
+        runs,
+        lost=_tally(result.lost for result in results),
+        duplicated=_tally(result.duplicated for result in results),
+        reordered=_tally(result.reordered for result in results),
+        failed=_tally(result.failed for result in results),
+        failed_but_written=_tally(result.failed_but_written for result in results),
+    )
+
+
+def _later(faults: Faults, by_ms: float) -> Faults:
+    return replace(
+        faults,
+        leader_changes=[time + by_ms for time in faults.leader_changes],
+        followers_gone_ms=faults.followers_gone_ms + by_ms,
+        pauses=[(since + by_ms, until + by_ms) for since, until in faults.pauses],
+    )
+
+
+def _tally(batches_of_runs: Iterable[tuple[int, ...]]) -> Tally:
+    counts = [*map(len, batches_of_runs)]
+    return Tally(sum(counts), sum(map(bool, counts)), max(counts))

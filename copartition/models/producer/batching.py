@@ -1,0 +1,325 @@
+"""Simulates how `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
+
+A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, uncompressed, with one thread
+that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from copartition.models.producer.accumulator import Accumulator, Batch
+from copartition.models.producer.settings import LATEST_MS, BatchingSettings, check_bounds
+from copartition.models.producer.stream import checked_choice, checked_stream
+from partitioning.errors import InvalidConfigError
+from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout, TopicPartitioner
+from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker as the producer feels it: it serves one request after another.
+
+    Attributes:
+        latency_ms: network and replication time of a request, whatever its size.
+        request_ms: time it works on each request.
+        batch_ms: time it works on each batch in it.
+        bytes_per_ms: how fast it takes bytes in.
+
+    Raises:
+        InvalidConfigError: a time that is negative or not finite, or a speed that is not above 0.
+    """
+
+    latency_ms: float = 1.0
+    request_ms: float = 0.0
+    batch_ms: float = 0.0
+    bytes_per_ms: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("latency_ms", "request_ms", "batch_ms"):
+            check_bounds(name, getattr(self, name), 0, LATEST_MS)
+        if not self.bytes_per_ms > 0:
+            raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
+
+    def served_ms(self, sent_ms: float, free_ms: float, batches: int, size: int) -> float:
+        """Return when it has done a request of so many batches and bytes, free from `free_ms` on."""
+        starts = max(sent_ms + self.latency_ms / 2, free_ms)
+        return starts + self.request_ms + self.batch_ms * batches + size / self.bytes_per_ms
+
+
+@dataclass(frozen=True, slots=True)
+class BatchingResult:
+    """Says what became of the records; times are ms on the records' own clock.
+
+    Attributes:
+        batch: batch of each record, -1 if `send()` timed out, shape (records,).
+        called_ms: when `send()` was called for each record: its time, or later where the thread was blocked.
+        appended_ms: when each record entered its batch; NaN if `send()` timed out.
+        partition: partition of each batch, shape (batches,).
+        records: records in each batch.
+        size: bytes of each batch, its 61 of overhead included.
+        sent_ms: when each batch left.
+        acknowledged_ms: when its answer came.
+        request: request of each batch.
+    """
+
+    batch: NDArray[np.int64]
+    called_ms: NDArray[np.float64]
+    appended_ms: NDArray[np.float64]
+    partition: NDArray[np.int32]
+    records: NDArray[np.int64]
+    size: NDArray[np.int64]
+    sent_ms: NDArray[np.float64]
+    acknowledged_ms: NDArray[np.float64]
+    request: NDArray[np.int64]
+
+    @property
+    def records_per_batch(self) -> float:
+        """Mean number of records in a batch; 0 if nothing was sent."""
+        return float(self.records.mean()) if len(self.records) else 0.0
+
+    @property
+    def requests(self) -> int:
+        """Number of produce requests."""
+        return int(self.request.max()) + 1 if len(self.request) else 0
+
+    @property
+    def timed_out(self) -> int:
+        """Records that `send()` gave up on after `max.block.ms` without memory."""
+        return int(np.count_nonzero(self.batch < 0))
+
+    @property
+    def blocked_ms(self) -> float:
+        """Time the calling thread waited for memory, appended records only."""
+        return float(np.nansum(self.appended_ms - self.called_ms))
+
+    def wait_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
+        """Return percentiles (0 .. 100) of the time a record waits in its batch before it is sent."""
+        kept = self.batch >= 0
+        return np.percentile(self.sent_ms[self.batch[kept]] - self.appended_ms[kept], percentiles)
+
+    def latency_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
+        """Return percentiles (0 .. 100) of the time from the call of `send()` to the acknowledgement."""
+        kept = self.batch >= 0
+        return np.percentile(self.acknowledged_ms[self.batch[kept]] - self.called_ms[kept], percentiles)
+
+
+def simulate_batching(
+    times_ms: ArrayLike,
+    value_bytes: ArrayLike,
+    partitions: ArrayLike,
+    *,
+    leaders: Sequence[int],
+    brokers: Sequence[Broker],
+    unkeyed: TopicPartitioner | None = None,
+    key_bytes: ArrayLike = -1,
+    settings: BatchingSettings | None = None,
+) -> BatchingResult:
+    """Return the batches and requests that a stream of records becomes, and how long each record waits.
+
+    The producer is closed after the last record, which sends what is left.
+
+    Args:
+        times_ms: when the application wants to send each record, ascending, shape (n,).
+        value_bytes: bytes of each value, or one number for all.
+        partitions: partition of each record, from any strategy's `partition_batch`; -1 leaves it to
+            `unkeyed`.
+        leaders: index into `brokers` of each partition's leader.
+        brokers: the brokers.
+        unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`. It
+            hears of bytes, queues, new batches and time as far as it wants to.
+        key_bytes: bytes of each key, -1 for null, or one number for all.
+        settings: the producer's; the defaults of 4.x where None.
+
+    Raises:
+        InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, times that go back, a
+            time or size out of range, or a strategy that wants to hear of both bytes and new batches.
+        InvalidLayoutError: a partition or leader that does not exist.
+    """
+    stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
+    settings = settings or BatchingSettings()
+    strategy: object = unkeyed  # the powers are no part of its type
+    if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
+        raise InvalidConfigError(
+            f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
+            "a Java producer supports one of them only, so leave the other out"
+        )
+    payloads = payload_sizes(stream.keys, stream.values)
+    largest = int(payloads.max(initial=0)) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
+    limit = min(settings.max_request_size, settings.buffer_memory)
+    if largest > limit:
+        raise InvalidConfigError(
+            f"record {int(np.argmax(payloads))} takes up to {largest} bytes, but max.request.size and "
+            f"buffer.memory allow {limit}; the Java client throws RecordTooLargeException"
+        )
+    producer = _Producer(settings, leaders, brokers, unkeyed)
+    return producer.run(stream.times.tolist(), stream.placed.tolist(), payloads.tolist())
+
+
+class _Producer:
+    """Accumulator, sender and clock of one producer."""
+
+    def __init__(
+        self,
+        settings: BatchingSettings,
+        leaders: Sequence[int],
+        brokers: Sequence[Broker],
+        unkeyed: TopicPartitioner | None,
+    ) -> None:
+        strategy: object = unkeyed  # the powers are no part of its type
+        self._settings = settings
+        self._brokers = brokers
+        self._unkeyed = unkeyed
+        self._layout = TopicLayout(len(leaders))
+        self._is_sticky = isinstance(strategy, BytesAware)
+        self._batches = strategy if isinstance(strategy, BatchAware) else None
+        self._times = strategy if isinstance(strategy, TimeAware) else None
+        self._accumulator = Accumulator(settings, leaders, self._layout, strategy, self._allocate)
+        self._now = 0.0
+        self._closing = self._blocked = False
+        self._free = settings.buffer_memory
+        self._requests = 0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._tie = count()
+        self._in_flight = [0] * len(brokers)
+        self._busy_until = [0.0] * len(brokers)
+        self._sent: list[tuple[Batch, float, int]] = []
+        self._acknowledged: dict[int, float] = {}
+
+    def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
+        batch_of: list[Batch | None] = []
+        called: list[float] = []
+        appended: list[float] = []
+        for time, partition, payload in zip(times, placed, payloads, strict=True):
+            self._advance(max(time, self._now))
+            called.append(self._now)
+            batch_of.append(self._append(partition, payload))
+            appended.append(self._now if batch_of[-1] is not None else math.nan)
+        self._closing = True
+        self._send()
+        self._advance(math.inf)
+        return self._result(batch_of, called, appended)
+
+    def _result(
+        self, batch_of: list[Batch | None], called: list[float], appended: list[float]
+    ) -> BatchingResult:
+        batches = [batch for batch, _, _ in self._sent]
+        requests = np.array([request for _, _, request in self._sent], np.int64)
+        answers = np.array([self._acknowledged[request] for request in range(self._requests)])
+        return BatchingResult(
+            np.array([-1 if batch is None else batch.number for batch in batch_of], np.int64),
+            np.array(called),
+            np.array(appended),
+            np.array([batch.partition for batch in batches], np.int32),
+            np.array([batch.records for batch in batches], np.int64),
+            np.array([batch.size for batch in batches], np.int64),
+            np.array([sent for _, sent, _ in self._sent]),
+            answers[requests] if len(requests) else np.empty(0),
+            requests,
+        )
+
+    # The thread that calls send().
+
+    def _append(self, placed: int, payload: int) -> Batch | None:
+        """Return the batch that took the record; None if `max.block.ms` passed first."""
+        if self._times is not None:
+            self._times.advance(self._now)
+        if placed < 0 and not self._is_sticky:
+            placed = self._place(payload)
+        elif self._batches is not None and self._accumulator.opens(placed, payload, self._now):
+            self._batches.new_batch(placed, self._layout)  # that of a keyed record, which stays where it is
+        appended = self._accumulator.append(placed, payload, self._now)
+        if appended is None:
+            return None
+        self._free += appended.unused
+        if appended.opened:
+            self._at(self._now + self._settings.linger_ms, self._send)
+        if appended.opened or appended.full:
+            self._send()  # the record may have closed a batch of another partition on its way
+        return appended.batch
+
+    def _place(self, payload: int) -> int:
+        """Return where the strategy puts an unkeyed record.
+
+        Asked again where that opens a batch (KIP-480).
+        """
+        placed = self._choose()
+        if self._batches is not None and self._accumulator.opens(placed, payload, self._now):
+            self._batches.new_batch(placed, self._layout)
+            placed = self._choose()
+        return placed
+
+    def _choose(self) -> int:
+        assert self._unkeyed is not None
+        return checked_choice(self._unkeyed.partition(None, self._layout), self._layout.partitions)
+
+    def _allocate(self, size: int) -> float | None:
+        """Takes memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
+        deadline = self._now + self._settings.max_block_ms
+        self._blocked = self._free < size
+        if self._blocked:
+            self._send()
+        while self._free < size and self._events and self._events[0][0] <= deadline:
+            self._next_event()
+        self._blocked = False
+        if self._free < size:
+            self._now = deadline
+            return None
+        self._free -= size
+        return self._now
+
+    # The sender.
+
+    def _send(self) -> None:
+        """Sends what is ready, while brokers may have another request (Sender.sendProducerData)."""
+        most = self._settings.max_in_flight_requests_per_connection
+        while True:
+            ready = sorted(self._accumulator.ready(self._now, everything=self._closing or self._blocked))
+            free = [broker for broker in ready if self._in_flight[broker] < most]
+            for broker in ready:
+                self._accumulator.update_node_latency_stats(broker, self._now, can_drain=broker in free)
+            if not free:
+                return
+            for broker in free:
+                self._send_request(broker, self._accumulator.drain(broker, self._settings.max_request_size))
+
+    def _send_request(self, broker: int, drained: list[Batch]) -> None:
+        request, self._requests = self._requests, self._requests + 1
+        self._in_flight[broker] += 1
+        for batch in drained:
+            batch.number = len(self._sent)
+            self._sent.append((batch, self._now, request))
+        model = self._brokers[broker]
+        self._busy_until[broker] = model.served_ms(
+            self._now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
+        )
+        self._at(
+            self._busy_until[broker] + model.latency_ms / 2,
+            lambda: self._answered(broker, request, sum(batch.buffer for batch in drained)),
+        )
+
+    def _answered(self, broker: int, request: int, memory: int) -> None:
+        self._acknowledged[request] = self._now
+        self._in_flight[broker] -= 1
+        self._free += memory
+        self._send()
+
+    # The clock.
+
+    def _at(self, time: float, event: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (time, next(self._tie), event))
+
+    def _next_event(self) -> None:
+        self._now, _, event = heapq.heappop(self._events)
+        event()
+
+    def _advance(self, time: float) -> None:
+        while self._events and self._events[0][0] <= time:
+            self._next_event()
+        if time < math.inf:
+            self._now = time

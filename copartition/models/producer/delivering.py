@@ -1,0 +1,431 @@
+"""A producer, its partition's leader and the connection between them, event by event.
+
+One producer, one partition: a discrete-event model of the client's sender and of the leader's log,
+deterministic for a seed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count, takewhile
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from copartition.models.producer.delivery import DeliveryResult, DeliverySettings, Fault, Faults, Outcome
+from copartition.models.producer.idempotence import ProducerState, SequencedBatch, Verdict
+from copartition.models.producer.settings import INT_MAX, LATEST_MS, check_bounds
+from copartition.models.producer.tuning import Client
+from partitioning.errors import InvalidConfigError
+
+REQUESTS = 150_000
+REQUESTS_EACH = 1_200
+"""A run sends so many requests, and so many for each batch, as where it is refused for two minutes."""
+
+
+def simulate_delivery(
+    batches: Sequence[int],
+    *,
+    settings: DeliverySettings | None = None,
+    faults: Faults | None = None,
+    interval_ms: float = 1.0,
+    round_trip_ms: float = 5.0,
+    replication_ms: float = 5.0,
+    seed: int = 0,
+    client: Client = "java",
+) -> DeliveryResult:
+    """Return what is duplicated, reordered, refused or lost when these batches are produced to one partition.
+
+    Idempotence does not cover a producer's first batch: a leader that knows nothing of the producer takes
+    whichever comes first, so where only the first is refused, the client's retries of it are out of order.
+
+    Args:
+        batches: records of each batch.
+        settings: the producer's; the defaults of 4.x where None.
+        faults: what goes wrong; nothing if None.
+        interval_ms: a batch is ready to be sent this long after the one before.
+        round_trip_ms: time from sending a request to its answer, replication aside.
+        replication_ms: time until the leader knows that the followers have what it appended; they have it
+            after half of that, and tell with their next fetch.
+        seed: decides which requests the faults hit; equal arguments give equal results.
+        client: whose rules for batches that are sent again. Without idempotence the Java client turns the
+            order of a lost connection around; librdkafka keeps it, but has one more request ready than may
+            be in flight. With idempotence librdkafka takes a later batch's acknowledgement for that of a
+            batch that waits to be sent again, and fails all that follows where a leader has lost batches
+            that were acknowledged; the Java client goes on with a new epoch.
+
+    Raises:
+        InvalidConfigError: a batch, time or seed out of range, or a run that does not end within
+            `REQUESTS` requests and `REQUESTS_EACH` for each batch.
+    """
+    for number, records in enumerate(batches):
+        check_bounds(f"the number of records in batch {number}", records, 1, INT_MAX)
+    check_bounds("interval_ms", interval_ms, 0, LATEST_MS)
+    check_bounds("round_trip_ms", round_trip_ms, 0, LATEST_MS)
+    check_bounds("replication_ms", replication_ms, 0, LATEST_MS)
+    check_bounds("seed", seed, 0, 2**64 - 1)
+    if client not in {"java", "librdkafka"}:
+        raise InvalidConfigError(f"client is {client!r}; give 'java' or 'librdkafka'")
+    faults = faults or Faults()
+    run = _Run(
+        records=tuple(batches),
+        settings=settings or DeliverySettings(),
+        faults=faults,
+        one_way_ms=round_trip_ms / 2,
+        replication_ms=replication_ms,
+        librdkafka=client == "librdkafka",
+        next_fault=_faults_in_turn(faults, seed),
+    )
+    return run.to_end(interval_ms)
+
+
+def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
+    """Called for each request that comes to the leader: what happens to it."""
+    kinds: tuple[Fault | None, ...] = (*Fault, None)
+    bounds = np.cumsum(faults.shares).tolist()
+    random = np.random.Generator(np.random.Philox(seed))
+    turns = count()
+
+    def next_fault() -> Fault | None:
+        drawn = kinds[bisect_right(bounds, random.random())]
+        return faults.scripted.get(next(turns), drawn)
+
+    return next_fault
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """A batch as the sender sees it."""
+
+    number: int
+    attempts: int = 0
+    sent_ms: float = 0.0
+    not_before_ms: float = 0.0
+    sequence: SequencedBatch | None = None
+
+
+class _Request(NamedTuple):
+    """A batch on its way, with the sequence that it was sent with and the connection."""
+
+    batch: _Batch
+    sent: SequencedBatch | None
+    link: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """The state of one simulation: the client's side, then the leader's."""
+
+    records: tuple[int, ...]
+    settings: DeliverySettings
+    faults: Faults
+    one_way_ms: float
+    replication_ms: float
+    librdkafka: bool
+    next_fault: Callable[[], Fault | None]
+
+    now: float = 0.0
+    _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    _tie: count[int] = field(default_factory=count)
+
+    _queue: deque[_Batch] = field(default_factory=deque)
+    _ready: list[_Batch] = field(default_factory=list)
+    _in_flight: list[_Batch] = field(default_factory=list)
+    _connection: int = 0
+    _epoch: int = 0
+    _next_sequence: int = 0
+    _last_acknowledged: int = -1
+    _epoch_bump_due: bool = False
+    _fatal: bool = False
+    _outcomes: dict[int, Outcome] = field(default_factory=dict)
+    _attempts: Counter[int] = field(default_factory=Counter)
+    _requests: int = 0
+    _watching: bool = False
+
+    _followers_gone_ms: float = inf
+    _inbox: deque[_Request] = field(default_factory=deque)
+    _busy: bool = False
+    _broken: int = -1
+    _log: list[tuple[float, int, SequencedBatch | None]] = field(default_factory=list)
+    _state: ProducerState = field(default_factory=ProducerState)
+    _verdicts: Counter[Verdict] = field(default_factory=Counter)
+
+    def to_end(self, interval_ms: float) -> DeliveryResult:
+        self._followers_gone_ms = self.faults.followers_gone_ms
+        most = REQUESTS + REQUESTS_EACH * len(self.records)
+        for number in range(len(self.records)):
+            self._at(number * interval_ms, partial(self._producer_creates, number))
+        for time in self.faults.leader_changes:
+            self._at(time, self._leader_changes)
+        for _, until in self.faults.pauses:
+            self._at(until, self._leader_reads)
+        while self._events:
+            self.now, _, event = heapq.heappop(self._events)
+            event()
+            self._producer_sends()
+            if self._requests > most:
+                raise self._endless()
+        return DeliveryResult(
+            tuple(number for _, number, _ in self._log),
+            tuple(self._outcomes[number] for number in range(len(self.records))),
+            tuple(self._attempts[number] for number in range(len(self.records))),
+            self._verdicts,
+        )
+
+    def _endless(self) -> InvalidConfigError:
+        batch, attempts = self._attempts.most_common(1)[0]
+        return InvalidConfigError(
+            f"after {self._requests} requests for {len(self.records)} batches, at {self.now} ms, there is no "
+            f"end: batch {batch} has been sent {attempts} times; make faults rarer, retry_backoff_ms "
+            f"({self.settings.retry_backoff_ms}) longer, or delivery_timeout_ms "
+            f"({self.settings.delivery_timeout_ms}) or retries ({self.settings.retries}) smaller"
+        )
+
+    def _at(self, time: float, event: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (time, next(self._tie), event))
+
+    # The producer.
+
+    def _producer_creates(self, number: int) -> None:
+        batch = _Batch(number)
+        if self._fatal:
+            self._fail(batch)
+            return
+        self._queue.append(batch)
+        self._at(self.now + self.settings.delivery_timeout_ms, partial(self._expires, batch))
+
+    def _producer_sends(self) -> None:
+        while self._may_send():
+            batch = self._ready.pop() if self._ready else self._queue.popleft()
+            batch.attempts += 1
+            batch.sent_ms = self.now
+            self._requests += 1
+            self._attempts[batch.number] += 1
+            if self.settings.enable_idempotence and batch.sequence is None:
+                batch.sequence = SequencedBatch(self._epoch, self._next_sequence, self.records[batch.number])
+                self._next_sequence = (batch.sequence.last + 1) % 2**31
+            request = _Request(batch, batch.sequence, self._connection)
+            if self.settings.acks == "0":
+                self._outcomes[batch.number] = Outcome.NOT_ASKED
+            else:
+                self._in_flight.append(batch)
+                self._watch_requests()
+            self._at(self.now + self.one_way_ms, partial(self._arrives, request))
+        if self._makes_ready():
+            self._ready.append(self._queue.popleft())
+
+    def _makes_ready(self) -> bool:
+        """Return whether librdkafka makes the next request although it may not send it yet.
+
+        No retry comes before it any more (`rd_kafka_broker_outbufs_space`); an idempotent producer takes it
+        back (`rd_kafka_broker_bufq_purge_by_toppar`).
+        """
+        if not self.librdkafka or self.settings.enable_idempotence or self._ready or not self._queue:
+            return False
+        full = len(self._in_flight) >= self.settings.max_in_flight_requests_per_connection
+        return full and self._queue[0].not_before_ms <= self.now
+
+    def _may_send(self) -> bool:
+        if self._epoch_bump_due and not self._in_flight:
+            self._bump_epoch()
+        if not (self._queue or self._ready) or self._epoch_bump_due:
+            return False
+        if len(self._in_flight) >= self.settings.max_in_flight_requests_per_connection:
+            return False
+        if self._connection > 0 and self._paused():
+            return False  # nobody answers the ApiVersions request with which a new connection begins
+        if self._ready:
+            return True
+        head = self._queue[0]
+        if head.not_before_ms > self.now:
+            return False
+        # A batch that is sent again waits until it is the oldest without an answer (KAFKA-5494).
+        retried = head.sequence is not None
+        return not (retried and self._in_flight)
+
+    def _answered(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
+        batch = request.batch
+        if request.link != self._connection or batch not in self._in_flight:
+            return
+        self._in_flight.remove(batch)
+        if verdict is Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            # Unless it follows the last acknowledged one, the client hopes that an earlier batch still gets
+            # through (TransactionManager.canRetry); a true gap ends the epoch (KIP-360).
+            sequence = batch.sequence
+            gap = sequence is not None and sequence.first == self._last_acknowledged + 1
+            if gap and self.librdkafka:
+                self._ends_fatally(batch)
+                return
+            self._epoch_bump_due |= gap
+            self._retry(batch)
+        elif verdict is Verdict.INVALID_PRODUCER_EPOCH:
+            self._fail(batch)
+        elif retriable:
+            self._retry(batch)
+        else:
+            self._acknowledged(batch)
+
+    def _acknowledged(self, batch: _Batch) -> None:
+        self._outcomes[batch.number] = Outcome.ACKNOWLEDGED
+        if batch.sequence is None:
+            return
+        self._last_acknowledged = max(self._last_acknowledged, batch.sequence.last)
+        if self.librdkafka:
+            # A leader that took this one must have taken those before (`rd_kafka_dr_implicit_ack`); of a
+            # producer's first batches that is not so.
+            while (
+                self._queue and self._queue[0].sequence is not None and self._queue[0].number < batch.number
+            ):
+                self._outcomes[self._queue.popleft().number] = Outcome.ACKNOWLEDGED
+
+    def _watch_requests(self) -> None:
+        if self._in_flight and not self._watching:
+            self._watching = True
+            self._at(self._oldest_times_out_ms(), self._requests_time_out)
+
+    def _oldest_times_out_ms(self) -> float:
+        """Batches are in flight in the order in which they were sent."""
+        return self._in_flight[0].sent_ms + self.settings.request_timeout_ms
+
+    def _requests_time_out(self) -> None:
+        """A request without an answer for too long costs the connection (NetworkClient, rdkafka_broker.c)."""
+        self._watching = False
+        if self._in_flight and self._oldest_times_out_ms() <= self.now:
+            self._disconnected(self._connection)
+        self._watch_requests()
+
+    def _expires(self, batch: _Batch) -> None:
+        """A batch's time is over, wherever it is (Sender.getExpiredInflightBatches)."""
+        for place in (self._queue, self._ready, self._in_flight):
+            if batch in place:
+                place.remove(batch)
+                self._fail(batch)
+
+    def _disconnected(self, link: int) -> None:
+        """The client learns that its connection is no more; its requests fail, the oldest first."""
+        if link != self._connection:
+            return
+        self._connection += 1
+        failed, self._in_flight = self._in_flight, []
+        unsent, self._ready = self._ready, []
+        for batch in failed:
+            self._retry(batch)
+        for batch in unsent:
+            self._put_back(batch)
+
+    def _retry(self, batch: _Batch) -> None:
+        if batch.attempts > self.settings.retries:
+            self._fail(batch)
+            return
+        batch.not_before_ms = self.now + self.settings.retry_backoff_ms
+        self._at(batch.not_before_ms, lambda: None)  # a chance to send when the backoff is over
+        self._put_back(batch)
+
+    def _put_back(self, batch: _Batch) -> None:
+        if self.settings.enable_idempotence or self.librdkafka:
+            older = takewhile(lambda other: other.number < batch.number, self._queue)
+            self._queue.insert(sum(1 for _ in older), batch)
+        else:
+            self._queue.appendleft(batch)  # the Java client does not look at the order here
+
+    def _fail(self, batch: _Batch) -> None:
+        self._outcomes[batch.number] = Outcome.FAILED
+        self._epoch_bump_due |= self.settings.enable_idempotence and batch.sequence is not None
+
+    def _ends_fatally(self, batch: _Batch) -> None:
+        """Such a gap librdkafka takes for a fault of its own: it fails all it has and will be given."""
+        self._fatal = True
+        for unsent in (batch, *self._in_flight, *self._queue):
+            self._fail(unsent)
+        self._in_flight.clear()
+        self._queue.clear()
+
+    def _bump_epoch(self) -> None:
+        """Start a new epoch at sequence 0, once no request of the old one is under way (KIP-360)."""
+        self._epoch += 1
+        self._next_sequence = 0
+        self._last_acknowledged = -1
+        self._epoch_bump_due = False
+        for batch in self._queue:
+            batch.sequence = None
+
+    # The leader.
+
+    def _paused(self) -> bool:
+        return any(since <= self.now < until for since, until in self.faults.pauses)
+
+    def _arrives(self, request: _Request) -> None:
+        if request.link > self._broken:
+            self._inbox.append(request)
+            self._leader_reads()
+
+    def _leader_reads(self) -> None:
+        """A connection's requests are read in turn: a broker mutes it while it works (SocketServer)."""
+        while self._inbox and not self._busy and not self._paused():
+            self._serve(self._inbox.popleft())
+
+    def _serve(self, request: _Request) -> None:
+        fault = self.next_fault()
+        if fault is Fault.REQUEST_LOST:
+            self._breaks(request.link)
+            return
+        verdict = None if fault is Fault.REFUSED else self._append(request)
+        failed = fault in {Fault.REFUSED, Fault.REFUSED_AFTER_APPEND}
+        given_up = request.link != self._connection  # the client has closed it, so nothing more is read
+        # Where there is no answer, a broker tells of an error by closing the connection (KafkaApis).
+        if fault is Fault.ACK_LOST or given_up or (failed and self.settings.acks == "0"):
+            self._breaks(request.link)
+        elif self.settings.acks != "0":
+            self._busy = True
+            waits = self.settings.acks == "all" and fault is not Fault.REFUSED
+            answer_ms = self._in_sync_ms() if waits else self.now
+            self._at(answer_ms, partial(self._leader_answers, request, verdict, retriable=failed))
+
+    def _in_sync_ms(self) -> float:
+        """Return when all replicas in sync have what is appended now."""
+        confirmed = self.now + self.replication_ms
+        gone = self._followers_gone_ms
+        return confirmed if confirmed <= gone else max(self.now, gone + self.faults.replica_lag_time_max_ms)
+
+    def _append(self, request: _Request) -> Verdict | None:
+        if request.sent is None:
+            self._log.append((self.now, request.batch.number, None))
+            return None
+        verdict, self._state = self._state.receive(request.sent)
+        self._verdicts[verdict] += 1
+        if verdict is Verdict.APPENDED:
+            self._log.append((self.now, request.batch.number, request.sent))
+        return verdict
+
+    def _leader_answers(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
+        if request.link <= self._broken:
+            return
+        self._busy = False
+        self._at(self.now + self.one_way_ms, partial(self._answered, request, verdict, retriable=retriable))
+        self._leader_reads()
+
+    def _breaks(self, link: int) -> None:
+        """The connection ends at the leader: what was answered before still gets there, the rest does not."""
+        self._broken = max(self._broken, link)
+        while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
+            self._inbox.popleft()
+        self._busy = False
+        self._at(self.now + self.one_way_ms, partial(self._disconnected, link))
+
+    def _leader_changes(self) -> None:
+        until = min(self.now, self._followers_gone_ms)
+        if self._followers_gone_ms <= self.now:
+            self._followers_gone_ms = inf  # one of them leads now, and has followers of its own
+        replicated = [entry for entry in self._log if entry[0] + self.replication_ms / 2 <= until]
+        self._log = replicated
+        self._state = ProducerState()
+        for _, _, sent in replicated:
+            if sent is not None:
+                _, self._state = self._state.receive(sent)
+        self._breaks(self._connection)

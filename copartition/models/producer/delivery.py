@@ -1,0 +1,216 @@
+"""Simulates a partition's batches while requests, answers and leaders are lost.
+
+The settings, the faults and the result of `simulate_delivery`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from math import inf
+from typing import Literal
+
+from copartition.models.producer.idempotence import WINDOW, Verdict
+from copartition.models.producer.settings import INT_MAX, LATEST_MS, LONG_MAX, check_bounds
+from copartition.models.producer.tuning import Client
+from partitioning.errors import InvalidConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverySettings:
+    """The producer's delivery settings under Kafka's names, with the defaults of 4.x.
+
+    Raises:
+        InvalidConfigError: a value or a combination the Java client refuses with a ConfigException.
+    """
+
+    enable_idempotence: bool = True
+    acks: Literal["all", "1", "0"] = "all"
+    max_in_flight_requests_per_connection: int = 5
+    retries: int = 2**31 - 1
+    retry_backoff_ms: float = 100.0
+    request_timeout_ms: float = 30_000.0
+    delivery_timeout_ms: float = 120_000.0
+
+    def __post_init__(self) -> None:
+        if self.acks not in {"all", "1", "0"}:
+            raise InvalidConfigError(f"acks is {self.acks!r}; give 'all', '1' or '0'")
+        in_flight = self.max_in_flight_requests_per_connection
+        check_bounds("max.in.flight.requests.per.connection", in_flight, 1, INT_MAX)
+        check_bounds("retries", self.retries, 0, INT_MAX)
+        check_bounds("retry.backoff.ms", self.retry_backoff_ms, 0, LONG_MAX)
+        check_bounds("request.timeout.ms", self.request_timeout_ms, 0, INT_MAX)
+        check_bounds("delivery.timeout.ms", self.delivery_timeout_ms, 0, INT_MAX)
+        if not self.enable_idempotence:
+            return
+        if self.acks != "all":
+            raise InvalidConfigError(f"enable.idempotence needs acks=all, not {self.acks}")
+        if in_flight > WINDOW:
+            raise InvalidConfigError(
+                f"enable.idempotence needs max.in.flight.requests.per.connection of at most {WINDOW}, as the "
+                f"leader remembers {WINDOW} batches, not {in_flight}"
+            )
+        if self.retries < 1:
+            raise InvalidConfigError("enable.idempotence needs retries of at least 1")
+
+
+def delivery_settings(
+    client: Client,
+    *,
+    acks: Literal["all", "1", "0"] = "all",
+    idempotence: bool | None = None,
+    in_flight: int | None = None,
+    retries: int | None = None,
+    delivery_timeout_ms: float | None = None,
+) -> DeliverySettings:
+    """Return what a producer of this client uses where some of its settings are given.
+
+    Java's producer is idempotent unless told otherwise, and gives that up by itself where `acks` or `retries`
+    do not allow it (`ProducerConfig.postProcessAndValidateIdempotenceConfigs`); librdkafka's is idempotent
+    where it was asked to be.
+
+    Args:
+        client: whose defaults.
+        acks: `acks`.
+        idempotence: `enable.idempotence`; None for what the client does.
+        in_flight: `max.in.flight.requests.per.connection`; None for the client's default.
+        retries: `retries`; None for the client's default.
+        delivery_timeout_ms: `delivery.timeout.ms`, librdkafka's `message.timeout.ms`; None for its default.
+
+    Raises:
+        InvalidConfigError: a value or a combination that the client refuses.
+    """
+    java = client == "java"
+    retries = INT_MAX if retries is None else retries
+    if idempotence is None:
+        idempotence = java and acks == "all" and retries > 0
+    if in_flight is None:
+        in_flight = WINDOW if java or idempotence else 1_000_000
+    if delivery_timeout_ms is None:
+        delivery_timeout_ms = 120_000 if java else 300_000
+    return DeliverySettings(
+        enable_idempotence=idempotence,
+        acks=acks,
+        max_in_flight_requests_per_connection=in_flight,
+        retries=retries,
+        delivery_timeout_ms=delivery_timeout_ms,
+        request_timeout_ms=min(30_000 if java else 60_000, delivery_timeout_ms),
+    )
+
+
+class Fault(Enum):
+    """Names what can go wrong with one request."""
+
+    REFUSED = "refused"
+    REFUSED_AFTER_APPEND = "refused after append"
+    REQUEST_LOST = "request lost"
+    ACK_LOST = "acknowledgement lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """Says what goes wrong: shares of requests, single requests, and times at which brokers fail.
+
+    Attributes:
+        refused: the share that the leader answers with a retriable error and does not append
+            (NOT_ENOUGH_REPLICAS); with `acks=0` it closes the connection instead.
+        refused_after_append: it appends and answers with a retriable error
+            (NOT_ENOUGH_REPLICAS_AFTER_APPEND).
+        request_lost: the connection breaks before the leader reads the request.
+        ack_lost: the connection breaks after the append, before the answer.
+        scripted: what happens to the n-th request that comes to the leader, counted from 0, those sent again
+            included, whatever the shares say. What a client still sends over a connection that is broken
+            does not come to the leader.
+        leader_changes: times in ms at which a follower takes over without what was not replicated yet.
+        followers_gone_ms: from then on no follower copies.
+        replica_lag_time_max_ms: so long after that the leader counts them out, and answers `acks=all` alone
+            (`min.insync.replicas=1`); a change of leader from then on is an unclean one.
+        pauses: from when to when, in ms, the leader stands still with its connections open.
+    """
+
+    refused: float = 0.0
+    refused_after_append: float = 0.0
+    request_lost: float = 0.0
+    ack_lost: float = 0.0
+    scripted: Mapping[int, Fault] = field(default_factory=dict)
+    leader_changes: Sequence[float] = ()
+    followers_gone_ms: float = inf
+    replica_lag_time_max_ms: float = 30_000.0
+    pauses: Sequence[tuple[float, float]] = ()
+
+    def __post_init__(self) -> None:
+        if not all(share >= 0 for share in self.shares) or sum(self.shares) > 1:
+            raise InvalidConfigError(
+                f"the shares of faulty requests are {self.shares}; they must add up to 0 .. 1"
+            )
+        for turn in self.scripted:
+            check_bounds("a request of scripted", turn, 0, INT_MAX)
+        for turn, time in enumerate(self.leader_changes):
+            check_bounds(f"time {turn} of leader_changes", time, 0, LATEST_MS)
+        check_bounds("followers_gone_ms", self.followers_gone_ms, 0, inf)
+        check_bounds("replica_lag_time_max_ms", self.replica_lag_time_max_ms, 0, LATEST_MS)
+        for turn, (since, until) in enumerate(self.pauses):
+            check_bounds(f"the start of pause {turn}", since, 0, LATEST_MS)
+            check_bounds(f"the end of pause {turn}", until, since, LATEST_MS)
+
+    @property
+    def shares(self) -> tuple[float, float, float, float]:
+        """The share of requests that each kind of `Fault` hits."""
+        return self.refused, self.refused_after_append, self.request_lost, self.ack_lost
+
+
+class Outcome(Enum):
+    """Names what the producer's callback says of a batch."""
+
+    ACKNOWLEDGED = "acknowledged"
+    FAILED = "failed"
+    NOT_ASKED = "not asked"  # acks=0 waits for no answer
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryResult:
+    """The final leader's log and what the producer believes of it.
+
+    Attributes:
+        log: batch numbers in log order.
+        outcomes: the outcome of each batch that the producer saw.
+        attempts: how often each batch was sent.
+        verdicts: how often the leader gave each idempotence verdict; empty without idempotence.
+    """
+
+    log: tuple[int, ...]
+    outcomes: tuple[Outcome, ...]
+    attempts: tuple[int, ...]
+    verdicts: Counter[Verdict]
+
+    @property
+    def duplicated(self) -> tuple[int, ...]:
+        """Batches that a consumer reads more than once."""
+        return tuple(sorted(batch for batch, times in Counter(self.log).items() if times > 1))
+
+    @property
+    def reordered(self) -> tuple[int, ...]:
+        """Batches that a consumer first reads after one that was produced later."""
+        late, newest = [], -1
+        for batch in dict.fromkeys(self.log):
+            if batch < newest:
+                late.append(batch)
+            newest = max(newest, batch)
+        return tuple(sorted(late))
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Batches that are not in the log although nobody told the producer so."""
+        written = set(self.log)
+        not_failed = [batch for batch, outcome in enumerate(self.outcomes) if outcome is not Outcome.FAILED]
+        return tuple(batch for batch in not_failed if batch not in written)
+
+    @property
+    def failed(self) -> tuple[int, ...]:
+        """Batches whose callback got an error; they may be in the log all the same."""
+        return tuple(batch for batch, outcome in enumerate(self.outcomes) if outcome is Outcome.FAILED)
+
+    @property
+    def failed_but_written(self) -> tuple[int, ...]:
+        """Batches whose callback got an error, and that a consumer reads."""
+        return tuple(sorted({*self.failed} & {*self.log}))

@@ -1,0 +1,95 @@
+"""A leader remembers a producer's batches, and appends, forgives or refuses the next one (KIP-98)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from copartition.models.producer.settings import check_bounds
+from partitioning.errors import InvalidConfigError
+
+WINDOW = 5
+"""Batches of one producer that the leader remembers (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
+
+_SEQUENCES = 2**31
+_EPOCHS = 2**15
+
+
+class Verdict(Enum):
+    """The leader's answer to an idempotent batch."""
+
+    APPENDED = "appended"
+    DUPLICATE = "duplicate"
+    OUT_OF_ORDER_SEQUENCE_NUMBER = "out of order sequence number"
+    INVALID_PRODUCER_EPOCH = "invalid producer epoch"
+
+
+@dataclass(frozen=True, slots=True)
+class SequencedBatch:
+    """The part of a batch that idempotence looks at.
+
+    Attributes:
+        epoch: producer epoch, 0 .. 32767.
+        first: sequence number of the first record, 0 .. 2**31 - 1.
+        records: number of records, 1 .. 2**31 - 1.
+
+    Raises:
+        InvalidConfigError: a number that no batch can carry.
+    """
+
+    epoch: int
+    first: int
+    records: int
+
+    def __post_init__(self) -> None:
+        check_bounds("a batch's epoch", self.epoch, 0, _EPOCHS - 1)
+        check_bounds("a batch's first", self.first, 0, _SEQUENCES - 1)
+        check_bounds("a batch's records", self.records, 1, _SEQUENCES - 1)
+
+    @property
+    def last(self) -> int:
+        """Sequence number of the last record; sequences start again at 0 after 2**31 - 1."""
+        return (self.first + self.records - 1) % _SEQUENCES
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerState:
+    """One producer id's entry at one partition's leader.
+
+    Attributes:
+        epoch: highest epoch seen; -1 before the first batch.
+        window: the last batches appended in that epoch, oldest first, at most `WINDOW`.
+
+    Raises:
+        InvalidConfigError: batches of another epoch, or an epoch without any.
+    """
+
+    epoch: int = -1
+    window: tuple[SequencedBatch, ...] = ()
+
+    def __post_init__(self) -> None:
+        epochs = {batch.epoch for batch in self.window} or {-1}
+        if epochs != {self.epoch}:
+            raise InvalidConfigError(
+                f"a producer's epoch is {self.epoch} and its last batches are of epoch "
+                f"{', '.join(map(str, sorted(epochs)))} (-1: none); give the batches appended in that epoch"
+            )
+
+    def receive(self, batch: SequencedBatch) -> tuple[Verdict, ProducerState]:
+        """Return what the leader does with a batch, and its entry afterwards.
+
+        A batch equal to one of the last five is acknowledged again without being appended. Any other must
+        follow the last one, or start at 0 in a new epoch. A leader that knows nothing of the producer takes
+        any sequence number, as it may have lost its entry to retention (KIP-360).
+        """
+        if batch.epoch < self.epoch:
+            return Verdict.INVALID_PRODUCER_EPOCH, self
+        if batch in self.window:
+            return Verdict.DUPLICATE, self
+        if batch.epoch > self.epoch:
+            if self.epoch >= 0 and batch.first != 0:
+                return Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER, self
+            return Verdict.APPENDED, ProducerState(batch.epoch, (batch,))
+        if batch.first != (self.window[-1].last + 1) % _SEQUENCES:
+            return Verdict.OUT_OF_ORDER_SEQUENCE_NUMBER, self
+        return Verdict.APPENDED, replace(self, window=(*self.window, batch)[-WINDOW:])

@@ -1,0 +1,239 @@
+"""Simulates how librdkafka batches a stream of records: a request for each batch of each partition.
+
+Its rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
+uncompressed, without retries. Only the time on the network and in the brokers passes, and the waits that the
+settings ask for.
+"""
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from copartition.models.producer.batching import BatchingResult, Broker
+from copartition.models.producer.settings import INT_MAX, check_bounds
+from copartition.models.producer.stream import Stream, checked_choice, checked_stream
+from partitioning.errors import InvalidConfigError
+from partitioning.interface import BatchAware, BytesAware, LoadAware, TimeAware, TopicLayout, TopicPartitioner
+from partitioning.record_size import BATCH_OVERHEAD, payload_sizes, record_sizes
+
+_REQUEST_OVERHEAD = 60
+"""Bytes of a request before its batch, which count towards `batch.size`: 40, and a topic's name of 20."""
+
+_MOST_OVERHEAD = 36
+"""Bytes that librdkafka reckons with for the next record, besides its key and value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibrdkafkaSettings:
+    """The settings of librdkafka that decide how it batches, under its names, with its defaults.
+
+    `linger.ms` is another name of `queue.buffering.max.ms`.
+    """
+
+    queue_buffering_max_ms: float = 5.0
+    batch_size: int = 1_000_000
+    batch_num_messages: int = 10_000
+    message_max_bytes: int = 1_000_000
+    max_in_flight_requests_per_connection: int = 1_000_000
+    queue_buffering_max_messages: int = 100_000
+
+    def __post_init__(self) -> None:
+        check_bounds("queue_buffering_max_ms", self.queue_buffering_max_ms, 0, 900_000)
+        check_bounds("batch_size", self.batch_size, 1, INT_MAX)
+        for name in ("batch_num_messages", "max_in_flight_requests_per_connection"):
+            check_bounds(name, getattr(self, name), 1, 1_000_000)
+        check_bounds("message_max_bytes", self.message_max_bytes, 1_000, 1_000_000_000)
+        check_bounds("queue_buffering_max_messages", self.queue_buffering_max_messages, 1, INT_MAX)
+
+
+def simulate_librdkafka(
+    times_ms: ArrayLike,
+    value_bytes: ArrayLike,
+    partitions: ArrayLike,
+    *,
+    leaders: Sequence[int],
+    brokers: Sequence[Broker],
+    unkeyed: TopicPartitioner | None = None,
+    key_bytes: ArrayLike = -1,
+    settings: LibrdkafkaSettings | None = None,
+) -> BatchingResult:
+    """Return the requests, each with one batch, that a stream of records becomes, and each record's wait.
+
+    The producer is flushed after the last record. `produce()` never waits: where more than
+    `queue.buffering.max.messages` have no answer yet it raises BufferError. Such a
+    record's batch is -1 in the result, though its bytes were sent on: from there on the figures are too high.
+
+    Args:
+        times_ms: when the application produces each record, ascending, shape (n,).
+        value_bytes: bytes of each value, or one number for all.
+        partitions: partition of each record; -1 leaves it to `unkeyed`.
+        leaders: index into `brokers` of each partition's leader.
+        brokers: the brokers.
+        unkeyed: chooses for the records with partition -1, as
+            `get_partitioner("sticky-by-time").for_topic(name)`; it hears of the time.
+        key_bytes: bytes of each key, -1 for null, or one number for all.
+        settings: the producer's; the defaults where None.
+
+    Raises:
+        InvalidConfigError: a record larger than `message.max.bytes`, times that go back, a time or size
+            out of range, or a strategy that must hear of bytes, queues or batches, of which librdkafka tells
+            nobody.
+        InvalidLayoutError: a partition or leader that does not exist.
+    """
+    stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
+    settings = settings or LibrdkafkaSettings()
+    content = np.maximum(stream.keys, 0) + np.maximum(stream.values, 0)
+    if content.max(initial=0) > settings.message_max_bytes:
+        raise InvalidConfigError(
+            f"record {int(np.argmax(content))} has {content.max()} bytes, but message.max.bytes allows "
+            f"{settings.message_max_bytes}; librdkafka refuses it with MSG_SIZE_TOO_LARGE"
+        )
+    if unkeyed is not None:
+        stream = stream._replace(placed=_place(stream, unkeyed, TopicLayout(len(leaders))))
+    payloads = payload_sizes(stream.keys, stream.values)
+    sent: list[_Request] = []
+    order = np.argsort(stream.placed, kind="stable")
+    rows_of = np.split(order, np.searchsorted(stream.placed[order], np.arange(1, len(leaders))))
+    for number, broker in enumerate(brokers):
+        led = [
+            _Queue(rows, stream.times[rows], content[rows], payloads[rows], settings)
+            for rows, leader in zip(rows_of, leaders, strict=True)
+            if leader == number and len(rows)
+        ]
+        sent += _requests(led, broker, settings, float(stream.times.max(initial=0)))
+    sent.sort(key=lambda request: request.sent_ms)
+    return _result(stream, sent, settings)
+
+
+def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> NDArray[np.int64]:
+    """Return the partition of every record, also where the strategy chooses it."""
+    powers: object = strategy
+    if isinstance(powers, BytesAware | LoadAware | BatchAware):
+        raise InvalidConfigError(
+            f"{type(strategy).__name__} must hear of bytes, queues or batches, of which librdkafka "
+            "tells nobody; give one that places by key or time, as sticky-by-time"
+        )
+    placed = stream.placed.copy()
+    rows = np.flatnonzero(placed < 0)
+    if isinstance(powers, TimeAware):
+        for row, time in zip(rows.tolist(), stream.times[rows].tolist(), strict=True):
+            powers.advance(time)
+            placed[row] = checked_choice(strategy.partition(None, layout), layout.partitions)
+    else:
+        column = np.asarray(strategy.partition_batch([None] * len(rows), layout))
+        fits = column.dtype.kind in "iu" and bool(np.all((column >= 0) & (column < layout.partitions)))
+        placed[rows] = column if fits else [checked_choice(choice, layout.partitions) for choice in column]
+    return placed
+
+
+class _Request(NamedTuple):
+    """A request: a batch of a partition's next records."""
+
+    rows: NDArray[np.int64]
+    size: int
+    sent_ms: float
+    acknowledged_ms: float
+
+
+class _Queue:
+    """The records of one partition, and how many of them are gone."""
+
+    def __init__(
+        self,
+        rows: NDArray[np.int64],
+        times: NDArray[np.float64],
+        content: NDArray[np.int64],
+        payloads: NDArray[np.int64],
+        settings: LibrdkafkaSettings,
+    ) -> None:
+        self._rows = rows
+        self._times: list[float] = times.tolist()
+        self._milliseconds = times.astype(np.int64)
+        self._content = content
+        self._bytes_before: list[int] = [0, *np.cumsum(content).tolist()]
+        self._payloads = payloads
+        self._settings = settings
+        self._gone = 0
+
+    def __bool__(self) -> bool:
+        return self._gone < len(self._times)
+
+    def ready_ms(self) -> float:
+        """Return when the next batch may go: its first record has lingered, or there is enough for one."""
+        enough = self._bytes_before[self._gone] + self._settings.batch_size
+        last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
+        lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
+        return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
+
+    def take(self, now: float) -> tuple[NDArray[np.int64], int]:
+        """Return the rows of a batch that is made now, and its bytes."""
+        start = self._gone
+        stop = min(bisect_right(self._times, now), start + self._settings.batch_num_messages)
+        sizes = record_sizes(
+            self._payloads[start:stop],
+            np.arange(stop - start),
+            self._milliseconds[start:stop] - self._milliseconds[start],
+        )
+        before = _REQUEST_OVERHEAD + BATCH_OVERHEAD + np.cumsum(sizes) - sizes
+        limit = min(self._settings.batch_size, self._settings.message_max_bytes)
+        too_many = before + self._content[start:stop] + _MOST_OVERHEAD > limit
+        too_many[0] = False
+        if too_many.any():
+            stop = start + int(np.argmax(too_many))
+        self._gone = stop
+        return self._rows[start:stop], BATCH_OVERHEAD + int(sizes[: stop - start].sum())
+
+
+def _requests(
+    queues: Sequence[_Queue], broker: Broker, settings: LibrdkafkaSettings, flushed_ms: float
+) -> list[_Request]:
+    """Return what goes to one broker, the queues that have been ready for longest first."""
+    waiting = [(min(queue.ready_ms(), flushed_ms), number) for number, queue in enumerate(queues)]
+    heapq.heapify(waiting)
+    in_flight: deque[float] = deque()
+    sent: list[_Request] = []
+    sent_ms = served_ms = 0.0
+    while waiting:
+        ready_ms, number = heapq.heappop(waiting)
+        # One request is made ahead where the next may not leave yet; then no record can join it any more.
+        made_ms = max(ready_ms, sent_ms)
+        rows, size = queues[number].take(made_ms)
+        sent_ms = made_ms
+        if len(in_flight) == settings.max_in_flight_requests_per_connection:
+            sent_ms = max(sent_ms, in_flight.popleft())
+        served_ms = broker.served_ms(sent_ms, served_ms, 1, size)
+        acknowledged_ms = served_ms + broker.latency_ms / 2
+        in_flight.append(acknowledged_ms)
+        sent.append(_Request(rows, size, sent_ms, acknowledged_ms))
+        if queues[number]:
+            heapq.heappush(waiting, (min(queues[number].ready_ms(), flushed_ms), number))
+    return sent
+
+
+def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettings) -> BatchingResult:
+    records = len(stream.times)
+    numbers = np.arange(len(sent))
+    counts = np.array([len(request.rows) for request in sent], np.int64)
+    batch = np.empty(records, np.int64)
+    if len(sent):
+        batch[np.concatenate([request.rows for request in sent])] = np.repeat(numbers, counts)
+    acknowledged = np.array([request.acknowledged_ms for request in sent])
+    answered = np.searchsorted(np.sort(acknowledged[batch]), stream.times, "right")
+    refused = np.arange(records) - answered >= settings.queue_buffering_max_messages
+    return BatchingResult(
+        np.where(refused, -1, batch),
+        stream.times,
+        np.where(refused, np.nan, stream.times),
+        np.array([stream.placed[request.rows[0]] for request in sent], np.int32),
+        counts,
+        np.array([request.size for request in sent], np.int64),
+        np.array([request.sent_ms for request in sent]),
+        acknowledged,
+        numbers,
+    )

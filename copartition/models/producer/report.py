@@ -1,0 +1,253 @@
+"""Reports on producers: settings that were tried, what faults did to batches; as text, JSON and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
+
+from copartition.kit.json import dump, finite
+from copartition.kit.page import WIDTH, LogScale, render
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from copartition.models.producer.assessing import DeliveryAssessment, Tally
+    from copartition.models.producer.delivery import DeliverySettings, Faults
+    from copartition.models.producer.tuning import Client, Trial, Tuning
+
+
+TUNING_FORMAT_VERSION = "1.0"
+
+BATCHING_LIMITS = (
+    "no compression, no retries, no other producers, no time for the work in the producer itself and no "
+    "pauses of machines: the latencies are a floor, on which a real system's tail comes"
+)
+"""What the models of producers leave out."""
+
+
+def verdicts(tunings: Sequence[Tuning]) -> list[str]:
+    """Return a sentence for each client: what to set, and what it gains over the defaults."""
+    return [f"{tuning.client}: {_verdict(tuning)}" for tuning in tunings]
+
+
+def _verdict(tuning: Tuning) -> str:
+    usual, best = tuning.default, tuning.best
+    goal = f"p{tuning.percentile:g} under {tuning.limit_ms:g} ms"
+    default = f"the defaults: {_figures(usual, tuning)}"
+    if best is None:
+        nearest = min(tuning.trials, key=lambda trial: trial.latency_ms)
+        figures = _figures(nearest, tuning)
+        return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
+    if best == usual:
+        return f"the defaults should keep {goal} with the fewest requests: {_figures(best, tuning)}"
+    figures = _figures(best, tuning)
+    return f"{_settings(best)} should keep {goal} with the fewest requests: {figures}; {default}"
+
+
+def _settings(trial: Trial) -> str:
+    return f"linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}"
+
+
+def _figures(trial: Trial, tuning: Tuning) -> str:
+    return f"p{tuning.percentile:g} {trial.latency_ms:.1f} ms, {trial.requests_per_s:,.0f} requests/s"
+
+
+def remark(trial: Trial, tuning: Tuning) -> str:
+    """Return what a trial stands out for."""
+    parts = ["best"] if trial == tuning.best else []
+    parts += ["default"] if trial == tuning.default else []
+    if trial.refused:
+        parts.append(f"{trial.refused:,} records refused")
+    elif not trial.keeps:
+        parts.append("over the limit")
+    return ", ".join(parts)
+
+
+def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
+    """Return the same as data; a latency is null where no record was acknowledged."""
+    clients = [
+        {
+            "client": tuning.client,
+            "best": None if tuning.best is None else finite(tuning.best._asdict()),
+            "default": finite(tuning.default._asdict()),
+            "trials": [finite(trial._asdict()) for trial in tuning.trials],
+        }
+        for tuning in tunings
+    ]
+    values = {
+        "format_version": TUNING_FORMAT_VERSION,
+        "limit_ms": tunings[0].limit_ms,
+        "percentile": tunings[0].percentile,
+        "assumed": [*assumed],
+        "clients": clients,
+    }
+    return dump(values)
+
+
+def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Console) -> None:
+    """The verdicts, and what was tried for each client."""
+    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+
+    for text in verdicts(tunings):
+        console.print(cell(text, "bold"), soft_wrap=True)
+    for tuning in tunings:
+        shown = table(
+            [
+                "LINGER.MS",
+                "BATCH.SIZE",
+                "P50 MS",
+                f"P{tuning.percentile:g} MS",
+                "REQUESTS/S",
+                "RECORDS/REQUEST",
+                "",
+            ],
+            right=range(6),
+        )
+        for trial in tuning.trials:
+            shown.add_row(
+                f"{trial.linger_ms:g}",
+                str(trial.batch_size),
+                f"{trial.median_ms:.1f}",
+                cell(f"{trial.latency_ms:.1f}", "" if trial.keeps else "red"),
+                f"{trial.requests_per_s:,.1f}",
+                f"{trial.records_per_request:,.1f}",
+                remark(trial, tuning),
+            )
+        console.print()
+        console.print(cell(tuning.client))
+        console.print(indent(shown))
+    for text in assumed:
+        console.print(note(f"assumed: {text}"), soft_wrap=True)
+
+
+HEIGHT = 320.0
+
+
+def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
+    """Return a page with the settings that were tried for one client or more.
+
+    Its picture has trials over latency and requests a second; one without an answer is left out.
+    """
+    shown = [
+        trial
+        for tuning in tunings
+        for trial in tuning.trials
+        if isfinite(trial.latency_ms) and trial.latency_ms > 0
+    ]
+    return render(
+        "models/producer/page.html.j2",
+        tunings=tunings,
+        verdicts=verdicts(tunings),
+        shown=shown,
+        across=LogScale([trial.latency_ms for trial in shown] + [tunings[0].limit_ms], WIDTH),
+        up=LogScale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT),
+        width=WIDTH,
+        height=HEIGHT,
+        settings=_settings,
+        assumed=assumed,
+        remark=remark,
+    )
+
+
+DELIVERY_FORMAT_VERSION = "1.0"
+
+DELIVERY_LIMITS = (
+    "one producer that writes to one partition, a record a batch, at an even pace; a broken connection is "
+    "there again at once, and a new leader is known at once"
+)
+"""What the model leaves out, whatever the case."""
+
+
+class Case(NamedTuple):
+    """What was asked."""
+
+    client: Client  # whose rules
+    settings: DeliverySettings
+    faults: Faults
+    times: Mapping[str, float]  # `interval_ms`, `round_trip_ms` and `replication_ms`
+    seed: int  # of the first run
+
+
+def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
+    """Return each class under the name that a reader sees."""
+    return {
+        "lost": assessment.lost,
+        "twice": assessment.duplicated,
+        "out of order": assessment.reordered,
+        "failed": assessment.failed,
+        "failed but written": assessment.failed_but_written,
+    }
+
+
+def verdict(case: Case, assessment: DeliveryAssessment) -> str:
+    """Return one sentence: the settings, and what happened to how many batches."""
+    settings = case.settings
+    used = ", ".join(
+        [
+            f"acks={settings.acks}",
+            "idempotence" if settings.enable_idempotence else "no idempotence",
+            f"{settings.max_in_flight_requests_per_connection:,} in flight",
+        ]
+    )
+    happened = [f"{tally.batches:,} {name}" for name, tally in tallies(assessment).items() if tally.batches]
+    total = f"of {assessment.batches * assessment.runs:,} batches in {assessment.runs:,} runs"
+    outcome = f"{total} {', '.join(happened)}" if happened else f"{total} all are written once and in order"
+    return f"{case.client}, {used}: {outcome}"
+
+
+def assumptions(case: Case) -> list[str]:
+    """Return what the figures rest on."""
+    times, faults = case.times, case.faults
+    pace = (
+        f"a batch every {times['interval_ms']:g} ms, {times['round_trip_ms']:g} ms to the leader and back, "
+        f"{times['replication_ms']:g} ms until the leader knows that followers have a batch"
+    )
+    texts = [DELIVERY_LIMITS, pace]
+    if faults.leader_changes:
+        texts.append(
+            "the changes of leader are moved from run to run, in even steps over the time that a batch needs"
+        )
+    if isfinite(faults.followers_gone_ms):
+        texts.append("the leader alone is in sync before an unclean election (min.insync.replicas=1)")
+    return texts
+
+
+def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
+    """Return the same as data."""
+    faults = finite(asdict(case.faults))
+    shown = ("refused", "request_lost", "ack_lost", "leader_changes")
+    values = {
+        "format_version": DELIVERY_FORMAT_VERSION,
+        "client": case.client,
+        "settings": asdict(case.settings),
+        "faults": {name: faults[name] for name in shown} | {"unclean_since_ms": faults["followers_gone_ms"]},
+        **case.times,
+        "seed": case.seed,
+        "batches": assessment.batches,
+        "runs": assessment.runs,
+        "assumed": assumptions(case),
+        "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(assessment).items()},
+    }
+    return dump(values)
+
+
+def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console) -> None:
+    """The verdict, what happened to how many batches, and what is assumed."""
+    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+
+    console.print(cell(verdict(case, assessment), "bold"), soft_wrap=True)
+    shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))
+    for name, tally in tallies(assessment).items():
+        share = 100 * tally.batches / (assessment.batches * assessment.runs)
+        shown.add_row(
+            name,
+            cell(f"{tally.batches:,}", "red" if tally.batches else ""),
+            f"{share:.2f}",
+            f"{tally.runs:,}",
+            f"{tally.most:,}",
+        )
+    console.print(indent(shown))
+    for text in assumptions(case):
+        console.print(note(f"assumed: {text}"), soft_wrap=True)

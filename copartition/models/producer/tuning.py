@@ -1,0 +1,184 @@
+"""Finds the `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from copartition.models.producer.batching import BatchingResult, Broker, simulate_batching
+from copartition.models.producer.librdkafka import LibrdkafkaSettings, simulate_librdkafka
+from copartition.models.producer.settings import LATEST_MS, BatchingSettings
+from partitioning.errors import InvalidConfigError
+from partitioning.sticky import Sticky, StickyByTime
+from partitioning.strategy import seeded
+
+Client = Literal["java", "librdkafka"]
+
+DEFAULT_LINGER_MS = 5.0
+"""The `linger.ms` of the Java client since 4.0, and of librdkafka."""
+
+_LINGERS = (
+    *(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0, 30.0, 40.0, 50.0, 70.0),
+    *(100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1000.0, 2000.0, 5000.0),
+)
+_DEFAULT_SIZES = {"java": 16_384, "librdkafka": 1_000_000}
+_SIZES = (16_384, 65_536, 262_144, 1_000_000)
+
+
+class Trial(NamedTuple):
+    """A pair of settings, and what became of the records under them.
+
+    Attributes:
+        linger_ms: `linger.ms`, which librdkafka also calls `queue.buffering.max.ms`.
+        batch_size: `batch.size`.
+        latency_ms: the percentile asked for of the time from the call of `send()` to the acknowledgement.
+        median_ms: the median of it.
+        requests: produce requests.
+        requests_per_s: them in a second of the stream.
+        records_per_request: records in one, on average.
+        refused: records that the producer had no room for, and gave back with an error.
+        keeps: whether it keeps the limit, and no record was refused.
+    """
+
+    linger_ms: float
+    batch_size: int
+    latency_ms: float
+    median_ms: float
+    requests: int
+    requests_per_s: float
+    records_per_request: float
+    refused: int
+    keeps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Lists what was tried for a client, and names the best.
+
+    Attributes:
+        client: the client's rules.
+        limit_ms: the limit.
+        percentile: of which percentile.
+        trials: all pairs, by `linger_ms` and `batch_size`.
+        default: the trial of the client's defaults.
+        best: the trial that keeps the limit with the fewest requests; None if none does.
+    """
+
+    client: Client
+    limit_ms: float
+    percentile: float
+    trials: tuple[Trial, ...]
+    default: Trial
+    best: Trial | None
+
+
+def tune_producer(
+    times_ms: ArrayLike,
+    value_bytes: ArrayLike,
+    partitions: ArrayLike = -1,
+    *,
+    limit_ms: float,
+    leaders: Sequence[int],
+    brokers: Sequence[Broker],
+    percentile: float = 99.0,
+    client: Client = "java",
+    key_bytes: ArrayLike = -1,
+    seed: int = 0,
+) -> Tuning:
+    """Find the `linger.ms` and `batch.size` with the fewest requests that keep a latency under a limit.
+
+    Of pairs with as few requests, the one nearest to the client's defaults is best, then the quickest. A
+    `linger.ms` above the limit is not tried, nor a `batch.size` that gives the same as another.
+
+    Args:
+        times_ms: when the application sends each record, ascending, shape (n,).
+        value_bytes: bytes of each value, or one number for all.
+        partitions: partition of each record; -1 leaves it to the client, as it does with records without key:
+            Java's sticky partitioner, or librdkafka's, which moves on with time.
+        limit_ms: the latency to keep, above 0.
+        leaders: index into `brokers` of each partition's leader.
+        brokers: the brokers.
+        percentile: of the latency, above 0 and up to 100.
+        client: whose rules and defaults: "java" (4.x) or "librdkafka" (2.x).
+        key_bytes: bytes of each key, -1 for null, or one number for all.
+        seed: of the partitions that sticky partitioners draw.
+
+    Raises:
+        InvalidConfigError: no records, an unknown client, or a limit, percentile, time or size out of range.
+        InvalidLayoutError: a partition or leader that does not exist.
+    """
+    _check(limit_ms, percentile, client)
+    times = np.asarray(times_ms)
+    if not times.size:
+        raise InvalidConfigError("there are no records; give at least one")
+    seconds = max(float(times[-1] - times[0]), 1.0) / 1000
+
+    records = times_ms, value_bytes, partitions
+    shared: dict[str, Any] = {"leaders": leaders, "brokers": brokers, "key_bytes": key_bytes}
+
+    def run(linger_ms: float, batch_size: int) -> BatchingResult:
+        if client == "java":
+            sticky = Sticky(batch_size=batch_size, random=seeded(seed)).for_topic("topic")
+            settings = BatchingSettings(linger_ms=linger_ms, batch_size=batch_size)
+            return simulate_batching(*records, **shared, unkeyed=sticky, settings=settings)
+        # librdkafka sticks to a partition for twice as long as it lingers, unless told otherwise.
+        by_time = StickyByTime(linger_ms=2 * linger_ms, random=seeded(seed)).for_topic("topic")
+        own = LibrdkafkaSettings(queue_buffering_max_ms=linger_ms, batch_size=batch_size)
+        return simulate_librdkafka(*records, **shared, unkeyed=by_time, settings=own)
+
+    usual = _DEFAULT_SIZES[client]
+    room = int(np.max(value_bytes)) + max(int(np.max(key_bytes)), 0) + 100
+    trials: list[Trial] = []
+
+    def attempt(linger_ms: float, batch_size: int) -> int:
+        """Try one setting and return the bytes of the largest batch."""
+        result = run(linger_ms, batch_size)
+        refused, requests = result.timed_out, result.requests
+        nothing_sent = refused == len(result.batch)
+        median, latency = [np.inf] * 2 if nothing_sent else result.latency_ms([50, percentile]).tolist()
+        trials.append(
+            Trial(
+                linger_ms,
+                batch_size,
+                latency,
+                median,
+                requests,
+                requests / seconds,
+                len(result.batch) / requests,
+                refused,
+                keeps=latency <= limit_ms and not refused,
+            )
+        )
+        return int(result.size.max())
+
+    for linger_ms in sorted({linger for linger in _LINGERS if linger < limit_ms} | {DEFAULT_LINGER_MS}):
+        # Larger batches matter where one is filled, smaller ones where it holds more than they do.
+        largest = filled = attempt(linger_ms, usual)
+        for batch_size in _SIZES:
+            if batch_size < min(usual, largest):
+                attempt(linger_ms, batch_size)
+            elif batch_size > usual and filled + room > trials[-1].batch_size:
+                filled = attempt(linger_ms, batch_size)
+    trials.sort(key=lambda trial: (trial.linger_ms, trial.batch_size))
+    return Tuning(
+        client,
+        limit_ms,
+        percentile,
+        tuple(trials),
+        next(trial for trial in trials if trial.linger_ms == DEFAULT_LINGER_MS and trial.batch_size == usual),
+        min(
+            (trial for trial in trials if trial.keeps),
+            key=lambda trial: (trial.requests, abs(trial.batch_size - usual), trial.latency_ms),
+            default=None,
+        ),
+    )
+
+
+def _check(limit_ms: float, percentile: float, client: str) -> None:
+    for name, value, highest in (("limit_ms", limit_ms, LATEST_MS), ("percentile", percentile, 100)):
+        if not 0 < value <= highest:
+            raise InvalidConfigError(f"{name} is {value}; give more than 0, up to {highest}")
+    if client not in _DEFAULT_SIZES:
+        raise InvalidConfigError(f"client is {client!r}; give 'java' or 'librdkafka'")

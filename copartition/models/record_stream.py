@@ -1,0 +1,140 @@
+"""The records of a producer: recorded ones, or ones that come by chance."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioning import partition_batch
+from partitioning.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+MOST_RECORDS = 200_000
+"""Of a stream; a model takes a second for some ten thousand of them with each pair of settings."""
+
+_FEWEST = 2_000
+_USUAL = 5_000
+_SECONDS = 2
+_LIMITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStream:
+    """Records in the order of their times, in columns of shape (n,)."""
+
+    times_ms: NDArray[np.float64]  # when each is sent, from 0 on
+    value_bytes: NDArray[np.int64]  # bytes of each value
+    key_bytes: NDArray[np.int64]  # bytes of each key, -1 for null
+    keys: list[bytes | None] | None = None  # where they are known
+    partitions: NDArray[np.int64] | None = None  # -1 if the producer chose
+    assumed: tuple[str, ...] = ()
+
+    def placed(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
+        """Return the partition of each record with a key, by the client's rule; -1 of the others.
+
+        Keys that are not known spread evenly, by chance.
+        """
+        if self.partitions is not None:
+            return self.partitions
+        keyed = self.key_bytes >= 0
+        if self.keys is None:
+            placed = np.random.default_rng(seed).integers(0, partitions, len(self.times_ms))
+        else:
+            # A null key's partition is not used.
+            placed = partition_batch([key or b"" for key in self.keys], partitions, profile=client).astype(
+                np.int64
+            )
+        return np.where(keyed, placed, -1)
+
+
+def chance_stream(
+    rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
+) -> RecordStream:
+    """So many records a second, independent of each other, for long enough to show a latency of `limit_ms`.
+
+    More than MOST_RECORDS raise `SourceError`.
+    """
+    records = int(max(min(max(rate * _SECONDS, _FEWEST), _USUAL), rate * limit_ms * _LIMITS / 1000))
+    if records > MOST_RECORDS:
+        raise SourceError(
+            f"{rate:g} records a second take {records:,} to tell a latency of {limit_ms:g} ms, and "
+            f"{MOST_RECORDS:,} can be simulated; give a part of the rate with its part of the brokers"
+        )
+    gaps = np.random.default_rng(seed).exponential(1000 / rate, records)
+    return RecordStream(
+        np.cumsum(gaps) - gaps[0],
+        np.full(records, value_bytes),
+        np.full(records, -1 if key_bytes is None else key_bytes),
+        assumed=(f"{records:,} records come by chance, each for itself, {rate:g} a second on average",),
+    )
+
+
+def read_stream(path: str | Path) -> RecordStream:
+    """Return the records of a CSV file with the columns `time_ms`, `value_bytes`, and `key` or `partition`.
+
+    An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere but
+    never go back.
+    """
+    rows = _rows(path)
+
+    def column(name: str, read: Callable[[str], float]) -> NDArray[np.float64]:
+        numbers = np.empty(len(rows))
+        for place, row in enumerate(rows):
+            try:
+                numbers[place] = read(row[name])
+            except (TypeError, ValueError, OverflowError):
+                raise SourceError(
+                    f"{path}: row {place + 2} has {name} {row[name]!r}; give a number"
+                ) from None
+        return numbers
+
+    times = column("time_ms", float)
+    if np.any(np.diff(times) < 0):
+        place = int(np.argmax(np.diff(times) < 0)) + 3
+        raise SourceError(f"{path}: row {place} is earlier than the one before; sort the rows by time_ms")
+    partitions = (
+        column("partition", lambda text: int(text) if text else -1) if "partition" in rows[0] else None
+    )
+    keys = None
+    key_bytes = np.full(len(rows), -1)
+    if "key" in rows[0]:
+        if short := [place for place, row in enumerate(rows, 2) if row["key"] is None]:
+            raise SourceError(f"{path}: row {short[0]} has no key; leave it empty for null, after its comma")
+        keys = [row["key"].encode() or None for row in rows]
+        key_bytes = np.array([-1 if key is None else len(key) for key in keys])
+    return RecordStream(
+        times - times[0],
+        column("value_bytes", int).astype(np.int64),
+        key_bytes,
+        keys,
+        None if partitions is None else partitions.astype(np.int64),
+    )
+
+
+def _rows(path: str | Path) -> list[dict[str, Any]]:
+    """Return the lines of a file, one that ends too soon with None for what it has not."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
+            reader = csv.DictReader(file)
+            names = set(reader.fieldnames or ())
+            rows = list(islice(reader, MOST_RECORDS + 1))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path}: is not UTF-8 text in columns (CSV): {error}") from error
+    if not {"time_ms", "value_bytes"} <= names:
+        raise SourceError(f"{path}: needs the columns time_ms and value_bytes, and has {sorted(names)}")
+    if {"key", "partition"} <= names:
+        raise SourceError(f"{path}: has both key and partition; leave out one of them")
+    if not rows:
+        raise SourceError(f"{path}: has no records")
+    if len(rows) > MOST_RECORDS:
+        raise SourceError(f"{path}: has more than {MOST_RECORDS:,} records; give the busiest part of them")
+    return rows

@@ -1,0 +1,172 @@
+"""A partition of a share group on its leader, as `kafka.server.share.SharePartition` of Kafka 4.3.1.
+
+Records are acquired in whole batches (`share.acquire.mode` is `batch_optimized`), and the log has no gaps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+AVAILABLE, ACQUIRED, ACCEPTED, REJECTED, ARCHIVED = range(5)
+"""States of a record; the last three are final."""
+_ISOLATED = 3
+"""The least limit with which the last delivery of a record is made alone."""
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """What one fetch acquired.
+
+    Attributes:
+        offsets: of the records.
+        since_ms: when the lock on them began, or was renewed last.
+    """
+
+    offsets: list[int]
+    since_ms: float
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Records that were acquired together; they have one state until it is split into one for each."""
+
+    first: int
+    last: int
+    split: bool = False
+
+
+class SharePartition:
+    """Who has which record, and how often it was delivered.
+
+    Args:
+        records: in the log.
+        batch_records: in a batch of the log.
+        delivery_limit: `group.share.delivery.count.limit`.
+        max_locks: `group.share.partition.max.record.locks`.
+
+    Attributes:
+        states: of each record.
+        deliveries: of each record.
+    """
+
+    def __init__(self, records: int, batch_records: int, delivery_limit: int, max_locks: int) -> None:
+        self.states = bytearray(records)
+        self.deliveries = [0] * records
+        self._leases: list[Lease | None] = [None] * records
+        self._log_batch, self._limit, self._max_locks = batch_records, delivery_limit, max_locks
+        self._throttled = max(2, ceil(delivery_limit / 2))
+        self._batches: list[_Batch] = []
+        self._start, self._end = 0, -1
+
+    @property
+    def in_flight(self) -> int:
+        """What counts against the limit: also final records behind one that is not."""
+        return self._end - self._start + 1
+
+    def acquire(self, most: int, now_ms: float) -> Lease:
+        """Return what a fetch for `most` records gets; it may be more, as batches are acquired whole."""
+        free = self.states.find(AVAILABLE, self._start, self._end + 1)
+        fetch = self._end + 1 if free < 0 else free
+        last = len(self.states) - 1
+        wanted = min(most, self._max_locks - self.in_flight)
+        if wanted <= 0 and free >= 0:
+            wanted, last = min(most, self._end - fetch + 1), self._end
+        lease = Lease([], now_ms)
+        if wanted > 0 and fetch <= last:
+            lease.offsets += self._take(fetch // self._log_batch * self._log_batch, last, wanted, most)
+        for offset in lease.offsets:
+            self.states[offset] = ACQUIRED
+            self.deliveries[offset] += 1
+            self._leases[offset] = lease
+        return lease
+
+    def _take(self, base: int, last: int, wanted: int, size: int) -> Iterator[int]:
+        """Yield the offsets that a fetch gets that reads the log from `base` to `last`."""
+        count = 0
+        for batch in self._batches:
+            if batch.last < base:
+                continue
+            if batch.first > last or count >= wanted:
+                break
+            span = range(max(batch.first, base), min(batch.last, last) + 1)
+            free = [offset for offset in span if self.states[offset] == AVAILABLE]
+            throttled = max((self.deliveries[offset] for offset in free), default=0) >= self._throttled
+            if throttled and count:
+                return
+            if free and (batch.split or throttled or len(span) <= batch.last - batch.first):
+                batch.split = True
+                free = [*self._isolate(free, batch.last - batch.first + 1)]
+            yield from free
+            count += len(free)
+            if throttled and free:
+                return
+        first = max(base, self._end + 1)
+        if count < wanted and first <= last:
+            end = ((first + wanted - count - 1) // self._log_batch + 1) * self._log_batch - 1
+            yield from self._extend(first, min(end, last), size)
+
+    def _isolate(self, free: list[int], size: int) -> Iterator[int]:
+        """Yield the fewer records the oftener they were delivered, and each alone the last time."""
+        most = 0
+        for number, offset in enumerate(free):
+            excess = self.deliveries[offset] - self._throttled
+            final = self.deliveries[offset] == self._limit - 1 and self._limit >= _ISOLATED
+            if final and number:
+                return
+            if excess >= 0 and not most:
+                most = max(1, size >> (excess + 1))
+            yield offset
+            if final or number + 1 == most:
+                return
+
+    def _extend(self, first: int, last: int, size: int) -> range:
+        """Return new batches of `size` records or more; each ends where one of the log does."""
+        at = first
+        for base in range(first, last + 1, self._log_batch):
+            if base - at >= size:
+                self._batches.append(_Batch(at, base - 1))
+                at = base
+        self._batches.append(_Batch(at, last))
+        self._end = last
+        return range(first, last + 1)
+
+    def acknowledge(self, lease: Lease, ends: Mapping[int, int]) -> bool:
+        """Give records the states that their member wants for them.
+
+        Returns:
+            Whether they have them: where one lock has ended, the whole request is refused.
+        """
+        if any(self._leases[offset] is not lease for offset in ends):
+            return False
+        first, last = min(ends, default=0), max(ends, default=-1)
+        for batch in self._batches:
+            if first <= batch.last and batch.first <= last:
+                wanted = {ends.get(offset) for offset in range(batch.first, batch.last + 1)}
+                batch.split = batch.split or len(wanted) > 1
+        for offset, state in ends.items():
+            self._leave(offset, state)
+        self._advance()
+        return True
+
+    def give_back(self, lease: Lease) -> None:
+        """What the end of a lock, of a session or of a connection does."""
+        for offset in lease.offsets:
+            if self._leases[offset] is lease:
+                self._leave(offset, AVAILABLE)
+        self._advance()
+
+    def _leave(self, offset: int, state: int) -> None:
+        archives = state == AVAILABLE and self.deliveries[offset] >= self._limit
+        self.states[offset] = ARCHIVED if archives else state
+        self._leases[offset] = None
+
+    def _advance(self) -> None:
+        """Move the start offset over records whose states are final."""
+        while self._start <= self._end and self.states[self._start] >= ACCEPTED:
+            self._start += 1
+        self._batches = [batch for batch in self._batches if batch.last >= self._start]

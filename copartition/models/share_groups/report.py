@@ -1,0 +1,113 @@
+"""What becomes of a share group's records: text and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import isinf
+from typing import TYPE_CHECKING, Any
+
+from copartition.kit.json import dump, finite
+from copartition.kit.words import count, duration
+from copartition.models.share_groups.run import MOST_MEMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from copartition.models.share_groups.run import ShareAssessment, ShareResult
+
+FORMAT_VERSION = "1.0"
+
+ASSUMED = (
+    "one partition with all records in it from the beginning",
+    "share.acquire.mode is batch_optimized",
+    "a record takes the same time everywhere, and joining takes none",
+)
+"""What the model leaves out."""
+
+_LOCK = "group.share.record.lock.duration.ms"
+
+
+def share_json(assessment: ShareAssessment) -> str:
+    """Return the assessment as data; a time that has no end is null."""
+    values = {
+        "format_version": FORMAT_VERSION,
+        "group": finite(asdict(assessment.result.group)),
+        "result": _figures(assessment.result),
+        "healthy": _figures(assessment.healthy),
+        "lock_that_suffices_ms": assessment.lock_ms,
+        "by_members": [
+            {"members": member.group.members, "per_second": member.per_second}
+            for member in assessment.by_members
+        ],
+        "assumed": [*ASSUMED],
+    }
+    return dump(values)
+
+
+def _figures(result: ShareResult) -> dict[str, Any]:
+    figures = finite(result._asdict()) | {
+        "per_second": result.per_second,
+        "dead_lettered": result.dead_lettered,
+        "special": [finite(record._asdict()) for record in result.special],
+    }
+    del figures["group"]
+    return figures
+
+
+def print_share(assessment: ShareAssessment, console: Console) -> None:
+    """What becomes of the records first, then the lock, the members and what each special record costs."""
+    from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+
+    console.print(cell(_conclusion(assessment.result), "bold"), soft_wrap=True)
+    for text in _advice(assessment):
+        console.print(cell(text), soft_wrap=True)
+    shown = table(["MEMBERS", "RECORDS/S"], right=range(2))
+    for result in _shown(assessment.by_members):
+        shown.add_row(str(result.group.members), f"{result.per_second:,.1f}")
+    console.print(indent(shown))
+    console.print(note(f"assumed: {'; '.join(ASSUMED)}"))
+
+
+def _shown(by_members: Sequence[ShareResult]) -> list[ShareResult]:
+    """With 1, 2, 4 and so on members, and with as many as help."""
+    most = len(by_members)
+    return [result for result in by_members if (n := result.group.members) == most or n & (n - 1) == 0]
+
+
+def _conclusion(result: ShareResult) -> str:
+    members, records = count(result.group.members, "member"), count(result.group.records, "record")
+    verb = "accepts" if result.group.members == 1 else "accept"
+    parts = [f"{members} {verb} {result.accepted:,} of {records}, {result.per_second:,.1f} a second"]
+    parts += [f"{result.archived:,} archived and never accepted"] if result.archived else []
+    parts += [f"{result.dead_lettered:,} for a dead-letter topic"] if result.dead_lettered else []
+    parts += [f"{result.open:,} left where no member is alive any more"] if result.open else []
+    parts.append(count(result.redeliveries, "redelivery", "redeliveries"))
+    return ", ".join(parts)
+
+
+def _advice(assessment: ShareAssessment) -> Iterator[str]:
+    lock_ms, least_ms = assessment.result.group.lock_ms, assessment.lock_ms
+    yield (
+        f"{_LOCK} has to exceed {duration(least_ms)}, so that no lock of a healthy record ends too early; "
+        f"it is {duration(lock_ms)}{'' if lock_ms > least_ms else ': raise it, or poll fewer records'}"
+    )
+    most = count(len(assessment.by_members), "member")
+    if len(assessment.by_members) == MOST_MEMBERS:
+        yield f"{most} help; with more it was not tried"
+    else:
+        yield f"up to {most} help: one more adds less than half of what the first does"
+    for record in assessment.result.special:
+        deliveries = count(record.deliveries, "delivery", "deliveries")
+        after = "" if isinf(record.took_ms) else f" and {duration(record.took_ms)}"
+        yield f"record {record.offset}: {record.outcome} after {deliveries}{after}"
+    if assessment.result.special and not assessment.result.open:
+        yield _cost(assessment.result, assessment.healthy)
+
+
+def _cost(result: ShareResult, healthy: ShareResult) -> str:
+    """Return what special records cost together."""
+    more = count(result.redeliveries - healthy.redeliveries, "redelivery", "redeliveries")
+    longer = duration(max(0.0, 1_000 * (result.seconds - healthy.seconds)))
+    return f"what is special about records costs {more} and {longer}"

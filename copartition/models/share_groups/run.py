@@ -1,0 +1,347 @@
+"""Members of a share group, and what becomes of the records that they poll and acknowledge."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from math import ceil, inf
+from typing import Literal, NamedTuple
+
+from copartition.models.share_groups.partition import (
+    ACCEPTED,
+    ACQUIRED,
+    ARCHIVED,
+    AVAILABLE,
+    REJECTED,
+    Lease,
+    SharePartition,
+)
+from partitioning.errors import ScenarioError
+
+Ending = Literal["release", "reject", "crash"]
+_STATES = {"release": AVAILABLE, "reject": REJECTED}
+_OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
+_AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
+"""What numbers may be; the others are positive."""
+_WORTH, _POLLS = 0.5, 10
+
+MOST_MEMBERS = 64
+"""With how many members a group is tried at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareGroup:
+    """Members that share one partition, in which all records are from the beginning.
+
+    Attributes:
+        members: how many there are.
+        records: how many there are.
+        process_ms: the time that a member takes for a record.
+        max_poll_records: `max.poll.records`.
+        batch_records: how many records a batch of the log has.
+        each: whether a record is acknowledged when it is done, not all of a poll with the next poll.
+        renew: whether a member that is done with a record renews the locks of the others that it has.
+        lock_ms: `group.share.record.lock.duration.ms`.
+        delivery_limit: `group.share.delivery.count.limit`.
+        max_locks: `group.share.partition.max.record.locks`.
+        session_ms: `group.share.session.timeout.ms`.
+        special: offsets of records that are released or rejected whenever they are delivered, or crash the
+            member, or take so many milliseconds.
+        killed: numbers of members whose processes die, each with the milliseconds after which.
+        stopped: numbers of members that fall silent and keep their connections, each with the same.
+        restart_ms: how long after a crash another member polls instead; infinite where none does.
+        round_trip_ms: from a request to its answer.
+    """
+
+    members: int = 1
+    records: int = 1_000
+    process_ms: float = 10.0
+    max_poll_records: int = 500
+    batch_records: int = 1
+    each: bool = False
+    renew: bool = False
+    lock_ms: float = 30_000.0
+    delivery_limit: int = 5
+    max_locks: int = 2_000
+    session_ms: float = 45_000.0
+    special: Mapping[int, float | Ending] = field(default_factory=dict)
+    killed: Mapping[int, float] = field(default_factory=dict)
+    stopped: Mapping[int, float] = field(default_factory=dict)
+    restart_ms: float = inf
+    round_trip_ms: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value, least = getattr(self, name), _AT_LEAST.get(name, 1e-6)
+            if isinstance(value, int | float) and not isinstance(value, bool) and not value >= least:
+                raise ScenarioError(f"{name} of a share group is {value!r}; it must be {least:g} or more")
+        for what, numbers, most in (
+            ("special", self.special, self.records),
+            ("killed", self.killed, self.members),
+            ("stopped", self.stopped, self.members),
+        ):
+            if beyond := [number for number in numbers if not 0 <= number < most]:
+                raise ScenarioError(
+                    f"{what} of a share group names {beyond[0]}, but numbers end at {most - 1}"
+                )
+
+
+class SpecialRecord(NamedTuple):
+    """What became of a special record."""
+
+    offset: int
+    deliveries: int
+    outcome: str  # "accepted", "rejected", "archived" or "open"
+    took_ms: float  # from its first delivery until its end; infinite where it has none
+
+
+class ShareResult(NamedTuple):
+    """What became of the records."""
+
+    group: ShareGroup
+    seconds: float  # from the first delivery until the last accepted record was processed
+    accepted: int
+    rejected: int
+    archived: int  # delivered as often as the limit allows, and never accepted
+    open: int  # left where no member is alive any more
+    deliveries: int
+    redeliveries: int
+    late: int  # records processed in vain, as a lock had ended before their acknowledgement
+    longest_hold_ms: float  # of a healthy record, from its lock until its acknowledgement
+    most_in_flight: int  # end offset - start offset + 1
+    special: tuple[SpecialRecord, ...]
+
+    @property
+    def per_second(self) -> float:
+        """Records accepted a second."""
+        return self.accepted / self.seconds if self.seconds else 0.0
+
+    @property
+    def dead_lettered(self) -> int:
+        """Records that a dead-letter topic gets where the group has one (KIP-1191, from Kafka 4.4 on)."""
+        return self.rejected + self.archived
+
+
+def simulate_share(group: ShareGroup) -> ShareResult:
+    """Return what becomes of a share group's records, until each has its final state or no member is alive."""
+    return _Run(group).result()
+
+
+def lock_that_suffices(group: ShareGroup) -> float:
+    """Return the milliseconds that `lock_ms` has to exceed for no lock of a healthy record to end too early."""
+    return simulate_share(replace(group, lock_ms=inf)).longest_hold_ms
+
+
+def members_that_help(group: ShareGroup) -> list[ShareResult]:
+    """Return the group with one member, two and so on, while another brings at least half of what the first does.
+
+    There are as many records as give each member that the locks leave room for ten polls.
+    """
+    poll = ceil(group.max_poll_records / group.batch_records) * group.batch_records
+    results: list[ShareResult] = []
+    for members in range(1, MOST_MEMBERS + 1):
+        records = _POLLS * min(members * poll, group.max_locks)
+        group = replace(group, members=members, records=records, killed={}, stopped={})
+        result = simulate_share(group)
+        if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
+            break
+        results.append(result)
+    return results
+
+
+class ShareAssessment(NamedTuple):
+    """What becomes of a share group's records, and what could be better.
+
+    Attributes:
+        result: of the group as it is.
+        lock_ms: what `group.share.record.lock.duration.ms` has to exceed, see `lock_that_suffices`.
+        by_members: of the group without its special records, with one member up to as many as help.
+        healthy: of the group without its special records.
+    """
+
+    result: ShareResult
+    lock_ms: float
+    by_members: tuple[ShareResult, ...]
+    healthy: ShareResult
+
+
+def assess_share(group: ShareGroup) -> ShareAssessment:
+    """Return a group as it is, the lock that suffices, how many members help, and what special records cost.
+
+    >>> assess_share(ShareGroup(members=2, records=100, max_poll_records=10, process_ms=20)).lock_ms
+    205.0
+    """
+    healthy = replace(group, special={})
+    by_members = tuple(members_that_help(healthy))
+    return ShareAssessment(
+        simulate_share(group), lock_that_suffices(group), by_members, simulate_share(healthy)
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    alive: bool = True
+    lease: Lease = field(default_factory=lambda: Lease([], 0.0))
+    todo: list[int] = field(default_factory=list)
+    ends: dict[int, int] = field(default_factory=dict)
+    processed_ms: float = -inf
+
+
+class _Run:
+    def __init__(self, group: ShareGroup) -> None:
+        self._group = group
+        limits = group.delivery_limit, group.max_locks
+        self._partition = SharePartition(group.records, group.batch_records, *limits)
+        self._now, self._turn = 0.0, count()
+        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._waiting: list[_Member] = []
+        self._began, self._last, self._hold, self._late, self._most = inf, -inf, 0.0, 0, 0
+        self._first_ms: dict[int, float] = {}
+        self._end_ms: dict[int, float] = {}
+        members = [self._join() for _ in range(group.members)]
+        for number, at_ms in group.killed.items():
+            self._after(at_ms, partial(self._die, members[number]))
+        for number, at_ms in group.stopped.items():
+            self._after(at_ms, partial(self._stop, members[number]))
+        while self._agenda:
+            self._now, _, happen = heappop(self._agenda)
+            happen()
+            self._serve()
+            self._observe()
+
+    def _after(self, wait_ms: float, happen: Callable[[], object]) -> None:
+        self._at(self._now + wait_ms, happen)
+
+    def _at(self, at_ms: float, happen: Callable[[], object]) -> None:
+        if at_ms < inf:
+            heappush(self._agenda, (at_ms, next(self._turn), happen))
+
+    def _join(self) -> _Member:
+        member = _Member()
+        self._poll(member)
+        return member
+
+    def _poll(self, member: _Member) -> None:
+        self._after(self._group.round_trip_ms, partial(self._fetch, member))
+
+    def _fetch(self, member: _Member) -> None:
+        """A fetch, with the acknowledgements of the last poll, which count once they are written."""
+        if member.alive:
+            before = member.lease
+            self._waiting.append(member)
+            self._serve()
+            self._acknowledge(member, before)
+
+    def _serve(self) -> None:
+        """Answer the fetches for which there is something."""
+        for member in [*self._waiting]:
+            lease = self._partition.acquire(self._group.max_poll_records, self._now)
+            if not lease.offsets:
+                return
+            self._waiting.remove(member)
+            self._most = max(self._most, self._partition.in_flight)
+            self._began = min(self._began, self._now)
+            member.lease, member.todo = lease, [*lease.offsets]
+            self._after(self._group.lock_ms, partial(self._expire, lease))
+            self._process(member)
+
+    def _process(self, member: _Member) -> None:
+        """Work on a record, or on all up to one that crashes the member, if nobody hears of any before."""
+        at_ms, done = self._now, 0
+        for offset in member.todo:
+            kind = self._group.special.get(offset, self._group.process_ms)
+            at_ms += self._group.process_ms if isinstance(kind, str) else kind
+            done += 1
+            if kind == "crash" or self._group.each or self._group.renew:
+                break
+        self._at(at_ms, partial(self._complete, member, done))
+
+    def _complete(self, member: _Member, done: int) -> None:
+        """A member is done with so many records."""
+        if not member.alive:
+            return
+        offsets, member.todo = member.todo[:done], member.todo[done:]
+        for offset in offsets:
+            kind = self._group.special.get(offset)
+            if kind == "crash":
+                self._die(member)
+                self._after(self._group.restart_ms, self._join)
+                return
+            member.ends[offset] = _STATES[kind] if isinstance(kind, str) else ACCEPTED
+        member.processed_ms = self._now
+        if self._group.each:
+            self._after(self._group.round_trip_ms, partial(self._commit, member))
+            return
+        if self._group.renew:
+            self._hold = max(self._hold, self._now - member.lease.since_ms)
+            member.lease.since_ms = self._now
+        self._go_on(member)
+
+    def _commit(self, member: _Member) -> None:
+        if member.alive:
+            self._acknowledge(member, member.lease)
+            self._go_on(member)
+
+    def _go_on(self, member: _Member) -> None:
+        (self._process if member.todo else self._poll)(member)
+
+    def _acknowledge(self, member: _Member, lease: Lease) -> None:
+        ends, member.ends = member.ends, {}
+        if ends.keys() - self._group.special.keys():
+            self._hold = max(self._hold, self._now - lease.since_ms)
+        if not self._partition.acknowledge(lease, ends):
+            self._late += len(ends)
+        elif ACCEPTED in ends.values():
+            self._last = max(self._last, member.processed_ms)
+
+    def _expire(self, lease: Lease) -> None:
+        """The end of a lock, if it was not renewed."""
+        rest_ms = lease.since_ms + self._group.lock_ms - self._now
+        if rest_ms > 0:
+            self._after(rest_ms, partial(self._expire, lease))
+        else:
+            self._partition.give_back(lease)
+
+    def _die(self, member: _Member) -> None:
+        """The connection of a process that dies is closed, and its records are free at once."""
+        self._stop(member)
+        self._partition.give_back(member.lease)
+
+    def _stop(self, member: _Member) -> None:
+        member.alive = False
+        self._waiting = [other for other in self._waiting if other is not member]
+        self._after(self._group.session_ms, lambda: self._partition.give_back(member.lease))
+
+    def _observe(self) -> None:
+        for offset in self._group.special:
+            if self._partition.deliveries[offset]:
+                self._first_ms.setdefault(offset, self._now)
+            if self._partition.states[offset] >= ACCEPTED:
+                self._end_ms.setdefault(offset, self._now)
+
+    def result(self) -> ShareResult:
+        states, deliveries = self._partition.states, self._partition.deliveries
+        special = [
+            SpecialRecord(
+                offset,
+                deliveries[offset],
+                _OUTCOMES.get(states[offset], "open"),
+                self._end_ms.get(offset, inf) - self._first_ms.get(offset, 0.0),
+            )
+            for offset in sorted(self._group.special)
+        ]
+        return ShareResult(
+            group=self._group,
+            seconds=max(0.0, self._last - self._began) / 1_000,
+            accepted=states.count(ACCEPTED),
+            rejected=states.count(REJECTED),
+            archived=states.count(ARCHIVED),
+            open=states.count(AVAILABLE) + states.count(ACQUIRED),
+            deliveries=sum(deliveries),
+            redeliveries=sum(number - 1 for number in deliveries if number),
+            late=self._late,
+            longest_hold_ms=self._hold,
+            most_in_flight=self._most,
+            special=tuple(special),
+        )

@@ -1,0 +1,233 @@
+"""What all commands share: errors, colours, where the output goes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+
+import click
+
+from copartition.kit.words import visible
+from partitioning.errors import CopartitionError
+from partitioning.kit.limits import MAX_REPORT_WIDTH
+from partitioning.kit.packages import read_data
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_T = TypeVar("_T")
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+COULD_NOT = 2
+
+_PIPED_WIDTH = 1_000
+"""Lines that nobody looks at in a terminal are not broken."""
+
+
+def _help_width() -> int:
+    """Return the width of a help text that click chooses, too, but with shutil, which takes 2 ms to import."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (OSError, ValueError):  # standard output is no terminal
+        columns = 0
+    return max(min(columns or 80, 80) - 2, 50)
+
+
+class QuietCommand(click.Command):
+    """A command whose errors are one line on stderr and exit code 2; -v adds the traceback."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments; --help, --version and --schema print here."""
+        path = f"{parent.command_path} {info_name}" if parent else str(info_name)
+        with _one_line_errors(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
+            return super().make_context(info_name, args, parent, terminal_width=_help_width(), **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        with _one_line_errors(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
+            return super().invoke(ctx)
+
+
+class QuietGroup(QuietCommand, click.Group):
+    """Such commands under one name; the error for an unknown one names the commands spelled like it."""
+
+    command_class = QuietCommand
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, as click does."""
+        from difflib import get_close_matches  # noqa: PLC0415 - few ask for it
+
+        names = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in names:
+            near = get_close_matches(args[0], names, n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"No such command '{args[0]}'{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def examples(*runs: str) -> str:
+    """Return the end of a help text: commands that people run."""
+    return "\b\nExamples:\n" + "\n".join(f"  {run}" for run in runs)
+
+
+def end_of_help(room: str, **names: str) -> str:
+    """Return the end of a command's help: `help.txt` of its room, with these names filled in."""
+    text = read_data(room, "help.txt")
+    return "\n" + text.format(**names).replace("\\b\n", "\b\n")
+
+
+def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a function a command, whose help ends with these examples, or with another text."""
+    return click.command(cls=QuietCommand, context_settings=HELP, epilog=epilog or examples(*runs))
+
+
+@contextmanager
+def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
+    """Turn whatever goes wrong into a line, and into exit code 2; a reader that went away is no line."""
+    try:
+        yield
+    except (click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
+        raise
+    except BrokenPipeError:
+        # `copartition ... | head` ends without a word, as other filters do. SIGPIPE stays ignored: it would
+        # also end a command when a broker closes a connection. What talks to brokers turns its own errors
+        # into others, so this one is of an output.
+        _discard(sys.stdout)
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the user gets a line and exit code 2
+        what = _error_text(error, path, verbose=verbose)
+        try:
+            click.echo(f"{path}: {visible(what)}", err=True)
+        except BrokenPipeError:  # nobody reads the errors either
+            _discard(sys.stderr)
+    else:
+        return
+    raise click.exceptions.Exit(COULD_NOT)
+
+
+def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
+    """Return what a user reads of an error; `verbose` prints the traceback of one that is unexpected."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return "interrupted"
+    if isinstance(error, click.ClickException):
+        what = error.format_message()
+        if isinstance(error, click.UsageError) and not isinstance(error, click.BadParameter):
+            return f"{what.rstrip('.')}; see {path} --help"
+        return what
+    expected = isinstance(error, CopartitionError)
+    if isinstance(error, OSError) and not expected:
+        _discard(sys.stdout)
+        return f"{error.filename or 'output'}: {error.strerror or error}"
+    if verbose:
+        import traceback  # noqa: PLC0415 - few ask for it
+
+        for line in "".join(traceback.format_exception(error)).rstrip().split("\n"):
+            click.echo(visible(line), err=True)
+    return str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
+
+
+def complain(ctx: click.Context, what: str) -> None:
+    """One line on stderr, whatever names are in it."""
+    click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what a full disk did not take go nowhere, or the interpreter tries to write it again at its end."""
+    with suppress(OSError, ValueError):  # a stream in memory has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write(text: str, out: str | None = None) -> None:
+    """Write a report to standard output, or to a file, which is UTF-8."""
+    if out is None:
+        if sys.stdout is None:
+            raise click.ClickException("standard output is closed")
+        encoding = sys.stdout.encoding
+        text = text.encode(encoding, "backslashreplace").decode(encoding)  # not all are UTF-8
+        click.echo(text, nl=False, color=True)  # colours were decided before; click would drop them in a pipe
+        return
+    try:
+        with open(out, "w", encoding="utf-8") as file:  # noqa: PTH123 - help does without pathlib
+            file.write(text)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {out}: {error.strerror}") from error
+
+
+def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
+    """Return the items, with a bar on the terminal until the last one is there."""
+    from rich.console import Console  # noqa: PLC0415 - help and completion do without
+    from rich.markup import escape  # noqa: PLC0415 - as above
+    from rich.progress import track as with_bar  # noqa: PLC0415 - as above
+
+    screen = Console(stderr=True)
+    screen.quiet = off = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
+    return with_bar(items, escape(visible(what)), total, console=screen, transient=True, disable=off)
+
+
+class Output(NamedTuple):
+    """Where a report goes and what it looks like, as options say."""
+
+    form: str
+    color: str = "auto"  # "auto", "always" or "never"
+    width: int | None = None  # columns of text; None for those of the terminal
+    out: str | None = None  # a file; None for standard output
+
+    def write(self, text: str) -> None:
+        """Write a report as it is."""
+        write(text, self.out)
+
+    def paint(self, draw: Callable[[Console], None]) -> None:
+        """Write what `draw` prints to a console that looks like where the output goes."""
+        from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
+
+        terminal = {"always": True, "never": False}.get(self.color, None if self.out is None else False)
+        screen = sys.stdout if self.out is None else None
+        probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
+        widest = probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH
+        buffer = io.StringIO()
+        console = Console(
+            file=buffer,
+            force_terminal=probe.is_terminal,
+            no_color={"always": False, "never": True}.get(self.color),
+            color_system="standard" if probe.is_terminal else None,
+            width=self.width or min(widest, MAX_REPORT_WIDTH),
+            highlight=False,
+        )
+        draw(console)
+        # Tables pad their last column; nobody needs those blanks.
+        self.write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE))
+
+    def show(self, draw: Callable[[Console], None], **texts: Callable[[], str]) -> None:
+        """Write a report in its form: what `texts` has for that one, else what `draw` prints."""
+        if self.form in texts:
+            self.write(texts[self.form]())
+        else:
+            self.paint(draw)
+
+    def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write a listing, a mapping a row, as JSON or as a table of its texts, numbers flush right."""
+        if self.form == "json":
+            import json  # noqa: PLC0415 - help does without
+
+            write(json.dumps(rows, indent=2) + "\n")
+            return
+        from copartition.kit.grid import cell, table  # noqa: PLC0415 - only tables need rich
+
+        numbers = {place for place, text in enumerate(rows[0].values()) if text.isdigit()}
+        listing = table([name.upper() for name in rows[0]], right=numbers)
+        for row in rows:
+            listing.add_row(*map(cell, row.values()))
+        self.paint(lambda console: console.print(listing))

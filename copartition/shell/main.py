@@ -1,0 +1,116 @@
+"""`copartition`: its commands by name, under the headings of --help."""
+
+from importlib import import_module
+
+import click
+
+from copartition.shell.commands import HELP, QuietGroup, command, examples, write
+
+SECTIONS = {
+    "Keys and topics": {
+        "partition": "Where every client puts a key.",
+        "check": "Can these topics be joined partition by partition?",
+        "audit": "Who wrote a topic: whose rule, over how many partitions.",
+        "profiles": "Every client's rule for keys, plug-ins included.",
+    },
+    "Groups": {
+        "diff": "What a change moves and stops; the same as assignment-diff.",
+        "simulate": "Run scenarios: rebalances, pauses, moves, lag.",
+        "size": "The fewest consumers that keep lag within a bound, through deploys.",
+        "migrate": "Safe rolling bounces from one strategy to another.",
+        "doctor": "What is wrong with a group, and what to do.",
+        "why": "Why a group rebalanced, from logs of brokers and clients.",
+        "watch": "What changes in a group while you look, a line a change.",
+        "snapshot": "Keep a group, or a plan, as a file that a diff can read.",
+        "assign": "What an assignor gives to members; --list names the assignors.",
+        "coordinator": "Which broker looks after a group.",
+    },
+    "Producers": {
+        "model": "What settings do to latency (batching) and to records under faults (delivery).",
+    },
+    "Cluster": {
+        "transactions": "What is open, what it holds back from readers, and what ends it.",
+        "ledger": "What exactly-once writes from Spark have noted on a cluster.",
+    },
+    "Others": {
+        "vectors": "Exact answers to test a broker or a client against, and what differs.",
+        "completion": "A script that lets a shell complete commands and options.",
+    },
+}
+"""The commands, with what --help says of each."""
+
+COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
+
+_MODULES = {
+    "partition": "shell.verbs.partition",
+    "profiles": "shell.verbs.partition",
+    "assign": "shell.verbs.assign",
+    "coordinator": "shell.verbs.coordinator",
+    "ledger": "shell.verbs.ledger",
+    "snapshot": "shell.verbs.snapshot",
+    "completion": "shell.main",
+    "diff": "assignment_diff.command",
+    "model": "models.command",
+    "simulate": "simulate_scenarios.command",
+    "size": "simulate_scenarios.size_command",
+}
+"""Modules of `copartition` that hold a command; any other command stands in the room of its name."""
+
+
+class _Verbs(QuietGroup):
+    """The commands under headings; a list of them imports none."""
+
+    def list_commands(self, ctx: click.Context | None) -> list[str]:  # noqa: ARG002 - click's interface
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"copartition.{_MODULES.get(cmd_name, f'{cmd_name}.command')}")
+        imported: click.Command = getattr(module, cmd_name)
+        return imported
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        longest = max(map(len, COMMANDS))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(longest), text) for name, text in commands.items()])
+
+
+@click.group(
+    cls=_Verbs,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition partition order-42 -n 12",
+        "copartition check orders payments -b localhost:9092",
+        "copartition diff live:billing plan:current --deploy rolling -b localhost:9092",
+    ),
+)
+@click.version_option(package_name="copartition")
+def copartition() -> None:
+    """Where Kafka puts a record and who consumes it, before you run it.
+
+    KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2 could
+    not tell or could not run.
+    """
+
+
+WHERE_SCRIPTS_GO = """\b
+Where it goes:
+  bash: copartition completion bash >> ~/.bashrc
+  zsh:  copartition completion zsh >> ~/.zshrc
+  fish: copartition completion fish > ~/.config/fish/completions/copartition.fish
+"""
+
+
+@command(epilog=WHERE_SCRIPTS_GO)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """A script that lets SHELL complete commands and options of copartition and assignment-diff."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
+
+    script = get_completion_class(shell)
+    assert script is not None
+    for name in ("copartition", "assignment-diff"):
+        variable = f"_{name}_COMPLETE".replace("-", "_").upper()
+        write(script(copartition, {}, name, variable).source() + "\n")

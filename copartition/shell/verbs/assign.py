@@ -1,0 +1,148 @@
+"""`copartition assign`: what an assignor gives to members."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.shell.commands import Output, command, write
+from copartition.shell.options import members_option, output_options, topics_option, weights_option
+from partitioning.kit.limits import MAX_TOPIC_NAME
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from assignors.state import GroupState
+    from copartition.assignment_diff.planned_members import Joiner
+
+
+_TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
+
+
+@command(
+    "copartition assign --list",
+    "copartition assign range --topic orders=12 --member a@orders --member b",
+    "copartition assign cooperative-sticky --from group.json",
+)
+@click.argument("assignor", required=False)
+@topics_option("A topic with N partitions; repeatable.")
+@members_option(
+    "--member",
+    "members",
+    id_="ID",
+    text="A member, in the order they join; it subscribes to every topic unless it names some. Repeatable.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Take topics, members and their partitions from a file: a snapshot, or what a tool printed.",
+)
+@weights_option("for weighted and cooperative-weighted; lag only with --from.")
+@click.option("--list", "listing", is_flag=True, help="The assignors by name, plug-ins included.")
+@output_options("text", "json")
+def assign(
+    assignor: str | None,
+    *,
+    topics: tuple[tuple[str, int], ...],
+    members: tuple[Joiner, ...],
+    source: str | None,
+    weights: str | None,
+    listing: bool,
+    output: Output,
+) -> None:
+    """Assign topics to members with ASSIGNOR, a name that --list shows.
+
+    With -o json it is a snapshot, which `copartition diff` reads.
+    """
+    if listing:
+        from assignors import list_assignors  # noqa: PLC0415 - help does without
+
+        rows = [
+            (
+                list_assignor.name,
+                list_assignor.origin,
+                f"broken: {list_assignor.fault}" if list_assignor.fault else list_assignor.summary,
+            )
+            for list_assignor in list_assignors()
+        ]
+        output.print_rows([dict(zip(("name", "origin", "summary"), row, strict=True)) for row in rows])
+        return
+    if assignor is None:
+        raise click.UsageError("name an assignor; --list names them all")
+    if source is not None and (topics or members):
+        raise click.UsageError("--from has topics and members; leave --topic and --member out")
+    if source is None and not (topics and members):
+        raise click.UsageError("give topics and members with --topic and --member, or a file with --from")
+    from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - not for help
+    from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - not for help
+    from copartition.groups.source import given_weights  # noqa: PLC0415 - not for help
+
+    if source is None:
+        start = _described_group(topics, members)
+    else:
+        source_group = read_source(source)
+        # A coordinator that has a target makes the next one of that, whatever the members have got of it.
+        start = source_group.state if source_group.target is None else source_group.target
+    planned = plan(start, assignor, weights=given_weights(weights, start))
+    if output.form == "json":
+        write(snapshot_bytes(planned).decode())
+    else:
+        output.paint(partial(_print, planned))
+
+
+def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
+    from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415 - help does without
+
+    counts: dict[str, int] = {}
+    for name, count in topics:
+        if name in counts:
+            raise click.BadParameter(f"topic {name!r} is given twice", param_hint="--topic")
+        if not _TOPIC.fullmatch(name) or name in {".", ".."}:
+            raise click.BadParameter(
+                f"no topic can be called {name!r}: up to {MAX_TOPIC_NAME} letters, digits, '.', '_', '-'",
+                param_hint="--topic",
+            )
+        counts[name] = count
+    instances = Counter(member.instance_id for member in members if member.instance_id is not None)
+    if twice := [name for name, times in instances.items() if times > 1]:
+        raise click.BadParameter(f"instance id {twice[0]!r} is given twice", param_hint="--member")
+    identities: dict[str, MemberIdentity] = {}
+    for member in members:
+        if member.client_id in identities:
+            raise click.BadParameter(f"member {member.client_id!r} is given twice", param_hint="--member")
+        unknown = [name for name in member.topics or () if name not in counts]
+        if unknown:
+            raise click.BadParameter(
+                f"{member.client_id!r} subscribes to {unknown[0]!r}, whose partitions no --topic gives",
+                param_hint="--member",
+            )
+        identities[member.client_id] = MemberIdentity(
+            member.client_id, member.instance_id, topics=member.topics or tuple(counts)
+        )
+    alone = GroupState.without_partitions(tuple(identities.values()), complete=True)
+    return alone.completed(counts)
+
+
+def _print(state: GroupState, console: Console) -> None:
+    from assignors.partition_list import PartitionList  # noqa: PLC0415 - help does without
+    from copartition.kit.grid import cell, note, table  # noqa: PLC0415
+    from copartition.kit.words import count, partition_ranges  # noqa: PLC0415
+
+    assignment = state.assignment
+    shown = table(["MEMBER", "N", "PARTITIONS"], right=[1])
+    for member, mine in assignment.items():
+        shown.add_row(cell(member), str(len(mine)), cell(partition_ranges(PartitionList.of(sorted(mine)))))
+    if unassigned := PartitionList.of(sorted(assignment.unassigned)):
+        shown.add_row(cell("nobody", "yellow"), str(len(unassigned)), cell(partition_ranges(unassigned)))
+    console.print(shown)
+    loads = [len(mine) for mine in assignment.values()]
+    each = f"{min(loads)} to {max(loads)} each"
+    console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {each}"))
+    for text in (*state.warnings, *state.assumed):
+        console.print(note(text), soft_wrap=True)

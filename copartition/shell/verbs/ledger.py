@@ -1,0 +1,153 @@
+"""`copartition ledger`: what exactly-once writes have noted on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import HELP, Output, QuietGroup, complain, examples, write
+from copartition.shell.options import output_options, verbose_option
+from partitioning.errors import GroupNotFoundError
+
+if TYPE_CHECKING:
+    from partitioning.clients.ledger import Entry
+
+
+@click.group(
+    cls=QuietGroup,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition ledger list -b localhost:9092", "copartition ledger show backfill -b localhost:9092"
+    ),
+)
+def ledger() -> None:
+    """What exactly-once writes from Spark have noted: which version is in which partition.
+
+    A ledger is a consumer group named copartition/APP, whose committed offsets are versions.
+    """
+
+
+@ledger.command("list")
+@client_options("The cluster.")
+@output_options("text", "json")
+def list_(*, config: dict[str, str], output: Output) -> None:
+    """Applications that have a ledger, the topics they write, and the newest version in each.
+
+    Exit code: 0 they are listed, if there are any; 2 the cluster could not be asked.
+    """
+    from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
+
+    ledgers = Ledgers(config)
+    rows = []
+    for app_id in ledgers.applications():
+        with suppress(GroupNotFoundError):  # its first version is being written, or it was just forgotten
+            rows += _topics(app_id, ledgers.entries(app_id))
+    _show(rows, output)
+
+
+@ledger.command()
+@click.argument("app_id", metavar="APP")
+@click.option("--only-topic", "topic", metavar="NAME", help="Show this topic only.")
+@client_options("The cluster.")
+@output_options("text", "json")
+@click.pass_context
+def show(
+    ctx: click.Context,
+    app_id: str,
+    *,
+    topic: str | None,
+    config: dict[str, str],
+    output: Output,
+) -> None:
+    """Each partition's version, how many of its records are in, and whether that is all of them.
+
+    Exit code: 0 every partition of a topic has the same version, whole; 1 some have not; 2 there is no such
+    ledger, or the cluster could not be asked.
+    """
+    from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
+
+    entries_by_place = {
+        place: entry
+        for place, entry in Ledgers(config).entries(app_id).items()
+        if topic is None or place[0] == topic
+    }
+    if not entries_by_place:
+        raise click.ClickException(f"the ledger of {app_id} has no entry for topic {topic}")
+    rows = [_partition(*place, entry) for place, entry in sorted(entries_by_place.items())]
+    _show(rows, output)
+    whole = all(row["whole"] is True for row in _topics(app_id, entries_by_place))
+    if not whole:
+        complain(ctx, "not all partitions hold the newest version whole; write it again, with the same rows")
+    ctx.exit(0 if whole else 1)
+
+
+@ledger.command()
+@click.argument("app_id", metavar="APP")
+@click.option("--yes", is_flag=True, help="Do it.")
+@client_options("The cluster.")
+@verbose_option
+def forget(
+    app_id: str,
+    *,
+    yes: bool,
+    config: dict[str, str],
+) -> None:
+    """Delete the ledger of APP, for all its topics; records stay.
+
+    After that APP begins a new ledger where the option txnFirstVersion says so, and a version that was in
+    already is then written a second time.
+    """
+    from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
+
+    ledgers = Ledgers(config)
+    entries = ledgers.entries(app_id)
+    topics = ", ".join(sorted({topic for topic, _ in entries}))
+    if not yes:
+        raise click.UsageError(
+            f"this would forget what {app_id} has written to {topics}, in {len(entries)} partitions, and "
+            "what is written again would be doubled; say --yes"
+        )
+    ledgers.forget(app_id)
+    write(f"Forgot what {app_id} has written to {topics}.\n")
+
+
+def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> list[dict[str, Any]]:
+    rows = []
+    for topic in sorted({topic for topic, _ in entries}):
+        own = [entry for (name, _), entry in entries.items() if name == topic]
+        noted = [entry for entry in own if entry is not None]
+        newest = max((entry.version for entry in noted), default=None)
+        whole = len(noted) == len(own) == max((entry.partitions for entry in noted), default=0) and all(
+            entry.version == newest and entry.done for entry in noted
+        )
+        rows.append(
+            {"app": app_id, "topic": topic, "partitions": len(own), "version": newest, "whole": whole}
+        )
+    return rows
+
+
+def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any]:
+    attributes = {"version": "version", "records": "records", "whole": "done", "digest": "digest"}
+    noted = {name: getattr(entry, attribute, None) for name, attribute in attributes.items()}
+    return {"topic": topic, "partition": partition, **noted}
+
+
+def _show(rows: list[dict[str, Any]], output: Output) -> None:
+    if output.form == "text" and not rows:
+        write("No application has a ledger that this user may see.\n")
+        return
+    if output.form == "text":
+        rows = [{name: _cell_text(row[name]) for name in row if name != "digest"} for row in rows]
+    output.print_rows(rows)
+
+
+def _cell_text(value: object) -> str:
+    if value is None:
+        return "no entry of a ledger"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

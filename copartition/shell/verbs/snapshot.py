@@ -1,0 +1,49 @@
+"""`copartition snapshot`: a group at one moment, to be kept."""
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import command, write
+from copartition.shell.options import group_option, out_option, verbose_option
+
+
+@command(
+    "copartition snapshot live:billing -b localhost:9092 > billing.json",
+    "copartition snapshot billing.txt --as-scenario > billing.yaml",
+)
+@click.argument("source")
+@click.option(
+    "--as-scenario",
+    is_flag=True,
+    help="A scenario instead, for copartition simulate: YAML of the group at rest, to add events to.",
+)
+@click.option("--assignor", help="--as-scenario: the group's strategy, if the source does not name it.")
+@out_option
+@group_option
+@client_options("The cluster of live:GROUP.")
+@verbose_option
+def snapshot(
+    source: str,
+    *,
+    as_scenario: bool,
+    assignor: str | None,
+    out: str | None,
+    group: str | None,
+    config: dict[str, str],
+) -> None:
+    """A group as JSON, to be compared with later: members, subscriptions, owners, lag.
+
+    SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario or
+    a record. Of a KIP-848 group the snapshot holds its target, too. assignment-diff --save keeps a plan.
+    """
+    from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
+
+    source_group = read_source(source, config, group=group)
+    if not as_scenario:
+        write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
+        return
+    from copartition.simulate_scenarios.captured import scenario_of  # noqa: PLC0415 - as above
+    from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - as above
+
+    captured = scenario_of(source_group.state, assignor=assignor)
+    write(scenario_yaml(captured.scenario, captured.assumed), out)

@@ -1,0 +1,273 @@
+"""`copartition simulate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import click
+
+from copartition.kit.words import visible
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import Output, command, complain, track, write
+from copartition.shell.options import (
+    group_option,
+    html_option,
+    one_argument,
+    output_options,
+    schema_option,
+    seed_option,
+    set_option,
+)
+from partitioning.errors import ScenarioError
+from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from copartition.simulation import Runs, Scenario, SimulationResult
+    from copartition.simulation.inputs.scenario import CapturedScenario
+
+_RECORD = ".ndjson"
+_SHOWN = 100
+"""Characters that are shown of a line that differs."""
+
+
+class ScenarioInputs(NamedTuple):
+    """What is said of scenarios beside their files."""
+
+    assignors: tuple[str, ...]
+    changes: dict[str, str]
+    seed: int | None
+    deploys: tuple[str, ...]
+    group: str | None
+    config: dict[str, str]
+
+    def read(self, plans: Sequence[str]) -> list[CapturedScenario]:
+        """Return the scenarios of files and names, or of groups, each with what was taken for granted of it."""
+        captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
+        bases = self._from_groups(plans) if captured else self._from_files(plans)
+        if self.seed is None:
+            return bases
+        return [base._replace(scenario=replace(base.scenario, seed=self.seed)) for base in bases]
+
+    def _from_files(self, plans: Sequence[str]) -> list[CapturedScenario]:
+        from copartition.simulation.inputs.scenario import CapturedScenario, Scenario  # noqa: PLC0415 - only here
+
+        bases = [Scenario.from_file(_find(plan), self.changes) for plan in plans]
+        if len({base.name for base in bases}) < len(bases):
+            bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
+        named = [(base, name) for base in bases for name in self.assignors or (base.assignor,)]
+        return [CapturedScenario(replace(base, assignor=name)) for base, name in named]
+
+    def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
+        from copartition.groups import read_source  # noqa: PLC0415 - only groups need it
+        from copartition.simulate_scenarios.captured import scenario_of, scenarios_of_record, with_waiting  # noqa: PLC0415 - only groups need it
+        from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
+
+        captured: list[CapturedScenario] = []
+        assignors = self.assignors or (None,)
+
+        def change(scenario: CapturedScenario) -> CapturedScenario:
+            return scenario._replace(scenario=with_settings(scenario.scenario, self.changes))
+
+        for plan in plans:
+            if plan.lower().endswith(_RECORD):
+                captured += map(change, scenarios_of_record(plan, self.deploys, assignors))
+            else:
+                state = read_source(plan, self.config, group=self.group).state
+                captured += [
+                    with_waiting(change(scenario_of(state, deploy, assignor=assignor)), state)
+                    for deploy in self.deploys
+                    for assignor in assignors
+                ]
+        return captured
+
+
+scenario_options = one_argument(
+    "inputs",
+    ScenarioInputs,
+    click.option(
+        "--assignor",
+        "assignors",
+        multiple=True,
+        help="Run the scenarios with this assignor instead; repeat to compare.",
+    ),
+    set_option("Change a setting of every scenario: session.timeout.ms=10000, load.rate=50"),
+    seed_option("Run the scenarios with this seed instead."),
+    click.option(
+        "--deploy",
+        "deploys",
+        multiple=True,
+        metavar="WHAT",
+        help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
+        "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
+    ),
+    group_option,
+    client_options("The cluster of live:GROUP."),
+)
+
+
+@command(
+    "copartition simulate --list",
+    "copartition simulate deploy-surge deploy-static-ids",
+    "copartition simulate billing.txt --deploy rolling --html page.html",
+)
+@click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")
+@scenario_options
+@output_options("text", "json", "ndjson")
+@click.option(
+    "--runs",
+    type=click.IntRange(2, MAX_RUNS),
+    metavar="N",
+    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first run.",
+)
+@html_option
+@click.option(
+    "--replay",
+    type=click.File("rb"),
+    metavar="LOG",
+    help="Run again what a log (-o ndjson) records, and compare; exit code 1 where it differs.",
+)
+@click.option("--list", "listing", is_flag=True, help="The scenarios that are ready to run.")
+@schema_option(
+    "copartition.simulation.inputs.file",
+    "scenario_schema",
+    "--scenario-schema",
+    "Print the JSON Schema of scenario files.",
+)
+@click.pass_context
+def simulate(
+    ctx: click.Context,
+    plans: tuple[str, ...],
+    *,
+    inputs: ScenarioInputs,
+    output: Output,
+    runs: int | None,
+    html: str | None,
+    replay: BinaryIO | None,
+    listing: bool,
+) -> None:
+    """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
+
+    Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
+    -o ndjson prints a log of every event. A record of watch, FILE.ndjson, is compared with the model,
+    event by event; exit code 1 if they differ. With --deploy, FILE is a captured group.
+    """
+    if sum((bool(plans), replay is not None, listing)) != 1:
+        raise click.UsageError("name files or ready scenarios, or give one of --list and --replay")
+    if replay is not None:
+        ctx.exit(_compare_log(replay))
+    if not inputs.deploys and any(plan.lower().endswith(_RECORD) for plan in plans):
+        if len(plans) > 1 or len(inputs.assignors) > 1 or output.form == "ndjson" or html is not None:
+            raise click.UsageError(
+                "a record is compared with one model: no other file or assignor, no -o ndjson, no --html"
+            )
+        from copartition.simulate_scenarios.replay import SEEDS, replay_record  # noqa: PLC0415 - only a record needs it
+
+        first = inputs.seed or 0
+        seeds = range(first, first + (runs or SEEDS))
+        comparison = replay_record(plans[0], "".join(inputs.assignors) or None, inputs.changes, seeds)
+        from copartition.watch.report import print_replay, replay_json  # noqa: PLC0415 - as above
+
+        output.show(partial(print_replay, comparison), json=partial(replay_json, comparison))
+        ctx.exit(not comparison.agrees)
+    if listing:
+        from copartition.kit.json import dump  # noqa: PLC0415 - only a listing needs these
+        from copartition.simulate_scenarios.report_text import print_ready  # noqa: PLC0415
+        from copartition.simulation import Scenario  # noqa: PLC0415
+        from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415
+
+        rows = [
+            {"name": name, "summary": ready.summary, **Scenario.from_file(ready.path).purpose}
+            for name, ready in ready_scenarios().items()
+        ]
+        output.show(partial(print_ready, rows), json=partial(dump, rows))
+    else:
+        captured = inputs.read(plans)
+        for text in dict.fromkeys(text for _, assumed in captured for text in assumed):
+            complain(ctx, f"assumed: {text}")
+        _report([scenario for scenario, _ in captured], runs, output, html)
+
+
+def _find(plan: str) -> Path:
+    """Return the file that is meant: one of this path, or the ready scenario of this name."""
+    # Help and completion do without these.
+    from difflib import get_close_matches  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415
+
+    path, ready = Path(plan), ready_scenarios()
+    if path.is_file() or path.suffix or len(path.parts) > 1:
+        return path
+    if plan not in ready:
+        close = get_close_matches(plan, ready) or ready
+        raise ScenarioError(f"no file and no ready scenario {plan!r}; did you mean {', '.join(close)}?")
+    return ready[plan].path
+
+
+def _report(
+    scenarios: Sequence[Scenario],
+    runs: int | None,
+    output: Output,
+    html: str | None,
+) -> None:
+    """Run them all, and only then write anything."""
+    from copartition.simulate_scenarios.report import runs_json, simulation_json  # noqa: PLC0415 - only here
+    from copartition.simulate_scenarios.report_text import print_runs, print_simulation  # noqa: PLC0415
+    from copartition.simulation import simulate as run  # noqa: PLC0415
+
+    if html is not None:
+        from copartition.simulate_scenarios.page import simulation_html  # noqa: PLC0415 - needs the extra "report"
+    plans: list[Runs] = []
+    if runs is None:
+        results = [run(scenario) for scenario in scenarios]
+    elif output.form == "ndjson":
+        raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
+    else:
+        plans, results = _run_seeds(scenarios, runs)
+    if html is not None:
+        write(simulation_html(results), html)
+    if output.form == "ndjson":
+        from copartition.simulation.outcome.log import log_lines  # noqa: PLC0415
+
+        write("".join(line for result in results for line in log_lines(result)))
+    elif plans:
+        output.show(partial(print_runs, plans), json=partial(runs_json, plans))
+    else:
+        output.show(partial(print_simulation, results), json=partial(simulation_json, results))
+
+
+def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
+    """Return the figures of every seed, and the first run of each scenario.
+
+    A bar on the terminal meanwhile.
+    """
+    from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - only this command needs it
+
+    plans: list[Runs] = []
+    firsts: list[SimulationResult] = []
+    for scenario in scenarios:
+        results = iter(simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)))
+        firsts.append(next(results))
+        rest = track(results, f"{scenario.name} with {scenario.assignor}", runs - 1)
+        plans.append(Runs(scenario, [firsts[-1].summary, *(result.summary for result in rest)]))
+    return plans, firsts
+
+
+def _compare_log(log: BinaryIO) -> int:
+    from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
+
+    difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines
+    if difference is None:
+        write("the same\n")
+        return 0
+    write(f"line {difference.line} differs from character {difference.column} on\n")
+    for which, line in (("logged", difference.logged), ("now", difference.now)):
+        start = max(0, difference.column - _SHOWN // 2)
+        shown = "(no such line)" if line is None else visible(line.rstrip("\n")[start : start + _SHOWN])
+        write(f"{which:>6}: {'... ' if start else ''}{shown}\n")
+    return 1

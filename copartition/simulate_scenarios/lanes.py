@@ -1,0 +1,376 @@
+"""Partitions as lanes over time: what each was doing, who read it, and who read it besides.
+
+As long as that takes few enough rectangles, each is exact, and neighbouring lanes that lived through the same
+share one. Beyond that the picture becomes a grid of fewer lanes and, where that is still too much, of coarser
+time, so that a page stays a page however large the group and however long its story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.partition_list import PartitionList
+from copartition.kit.page import DEPTHS, WIDTH, Window
+from copartition.kit.words import clock, count, duration, partition_ranges
+from copartition.simulation import Phase, Timeline
+from copartition.simulation.outcome.timeline import PHASE_NAMES
+
+
+class Blocks(NamedTuple):
+    """Rectangles as columns: first and last lane, beginning and end, and one of the rows they are made of."""
+
+    top: NDArray[np.int64]
+    bottom: NDArray[np.int64]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    row: NDArray[np.int64]
+
+    def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
+        """Return one after the other, in Python's numbers."""
+        return zip(*(column.tolist() for column in self), strict=True)
+
+
+def merge(
+    grain: float,
+    lane: NDArray[np.int64],
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    *same: NDArray[np.integer],
+) -> Blocks:
+    """Neighbouring lanes with the same times, and with the same values in `same`, as one block.
+
+    Times are the same that lie in the same multiple of `grain`; `lane`, `start` and `end` have an element a
+    row.
+    """
+    alike = (np.floor(start / grain), np.floor(end / grain), *same)
+    order = np.lexsort((lane, *alike))
+    joins = np.diff(lane[order]) == 1
+    for column in alike:
+        joins &= np.diff(column[order]) == 0
+    if len(order) == 0:
+        return Blocks(lane, lane, start, end, order)
+    opens = np.flatnonzero(np.append(True, ~joins))
+    closes = np.append(opens[1:], len(order)) - 1
+    return Blocks(
+        lane[order[opens]],
+        lane[order[closes]],
+        np.minimum.reduceat(start[order], opens),
+        np.maximum.reduceat(end[order], opens),
+        order[opens],
+    )
+
+
+def cells(label: NDArray[np.int64]) -> Blocks:
+    """Equal neighbours of a grid as blocks, zeros left out; times are columns, rows indices into it."""
+    lanes, columns = label.shape
+    opens = np.ones(label.shape, np.bool_)
+    opens[:, 1:] = label[:, 1:] != label[:, :-1]
+    place = np.flatnonzero(opens)
+    until = np.append(place[1:], lanes * columns)
+    filled = label.flat[place] != 0
+    lane, column = np.divmod(place[filled], columns)
+    blocks = merge(
+        1.0,
+        lane,
+        column.astype(np.float64),
+        (until[filled] - lane * columns).astype(np.float64),
+        label.flat[place[filled]],
+    )
+    return blocks._replace(row=place[filled][blocks.row])
+
+
+def coverage(
+    window: Window,
+    lane: NDArray[np.int64],
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    shape: tuple[int, int],
+) -> NDArray[np.float64]:
+    """Return how many of these stretches are going on, on average over each cell of a grid."""
+    lanes, columns = shape
+    total = np.zeros(lanes * (columns + 1))
+    for at, sign in ((start, 1.0), (end, -1.0)):
+        place = window.x(at) * (columns / WIDTH)
+        column = np.minimum(place.astype(np.int64), columns - 1)
+        part = place - column
+        cell = lane * (columns + 1) + column
+        # A stretch that begins within a cell fills the rest of it, and all that follow.
+        total += sign * np.bincount(cell, 1 - part, len(total))
+        total += sign * np.bincount(cell + 1, part, len(total))
+    return np.cumsum(total.reshape(lanes, columns + 1), axis=1)[:, :columns]
+
+
+GRID_LANES = 60
+"""The most lanes of a grid."""
+_COLUMNS = 512
+_FEWEST_COLUMNS = 8
+_THINNEST = 0.7
+"""Least width of a rectangle, in pixels."""
+_HAIRLINE = 0.3
+"""That of computing, which always has other phases beside it that must not be hidden."""
+_FLATTEST = 0.5
+"""Least height of an exact one."""
+_SEEN = 2.0
+"""Least width and height of what must not be overlooked, and the part of all lanes it may take for that."""
+_SEEN_PART = 0.25
+_NAMED = 40
+_LEAST = 1e-7
+"""Parts of a partition in a cell that are nothing but rounding."""
+
+PHASES = (Phase.COMPUTING, Phase.HANDOVER, Phase.PAUSED, Phase.UNNOTICED)
+"""Phases in which a partition stands still; where all of them fit into a pixel, the last of them is seen."""
+
+
+class Shape(NamedTuple):
+    """A rectangle as an SVG path, and what it tells of itself."""
+
+    path: str
+    hint: str
+
+
+class Strip(NamedTuple):
+    """Layers over the same lanes, each the shapes of one style, and what a lane is."""
+
+    layers: dict[str, list[Shape]]
+    caption: str
+
+
+class Lanes:
+    """A timeline as lanes: those of one consumer are neighbours."""
+
+    def __init__(self, timeline: Timeline, height: float) -> None:
+        """Put the partitions in order; all lanes together are `height` pixels high."""
+        self.timeline = timeline
+        self._height = height
+        self._count = int(timeline.first[-1])
+        first_reader = np.full(self._count, len(timeline.consumers), np.int64)
+        read = np.flatnonzero(timeline.phase == Phase.CONSUMING)[::-1]
+        first_reader[timeline.partition[read]] = timeline.consumer[read]
+        self._order = np.argsort(first_reader, kind="stable")
+        self._rank = np.empty(self._count, np.int64)
+        self._rank[self._order] = np.arange(self._count)
+        self.born = np.full(self._count, np.inf)
+        opens = np.flatnonzero(np.diff(timeline.partition, prepend=-1))
+        self.born[timeline.partition[opens]] = timeline.start[opens]
+
+    def existing(self, window: Window) -> str:
+        """Return partitions from their first moment to the end of the run."""
+        alive = np.flatnonzero(self.born < window.end)
+        blocks = merge(
+            window.grain,
+            self._rank[alive],
+            self.born[alive],
+            np.full(len(alive), self.timeline.end.max(initial=0.0)),
+        )
+        return "".join(
+            self._path(window, self._count, top, bottom, start, end)
+            for top, bottom, start, end, _ in blocks.rows()
+        )
+
+    def phases(self, window: Window, most: int) -> Strip:
+        """Return what stands still, and why; in about `most` rectangles."""
+        life = self.timeline
+        rows = np.flatnonzero((life.phase != Phase.CONSUMING) & window.overlaps(life.start, life.end))
+        lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
+        blocks = merge(window.grain, lane, start, end, life.phase[rows], life.cause[rows])
+        if not self._exact(blocks, most):
+            return self._shares(window, rows, most)
+        shapes: dict[str, list[Shape]] = {PHASE_NAMES[phase]: [] for phase in PHASES}
+        for top, bottom, since, until, row in blocks.rows():
+            style, cause = PHASE_NAMES[Phase(life.phase[rows[row]])], life.cause[rows[row]]
+            because = f", {life.causes[cause]}" if cause >= 0 else ""
+            thinnest = _HAIRLINE if style == "compute" else _THINNEST
+            shapes[style].append(
+                Shape(
+                    self._path(window, self._count, top, bottom, since, until, thinnest=thinnest),
+                    f"{self._names(top, bottom)}: {style} {_stretch(since, until)}{because}",
+                )
+            )
+        return Strip(shapes, "what each partition waits for")
+
+    def readers(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
+        """Return who reads, in about `most` rectangles; `colours` are the styles of the consumers."""
+        life = self.timeline
+        rows = np.flatnonzero((life.phase == Phase.CONSUMING) & window.overlaps(life.start, life.end))
+        lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
+        blocks = merge(window.grain, lane, start, end, life.consumer[rows])
+        if not self._exact(blocks, most):
+            return self._sample(window, most, colours)
+        shapes: dict[str, list[Shape]] = {}
+        for top, bottom, since, until, row in blocks.rows():
+            reader = life.consumers[life.consumer[rows[row]]]
+            shapes.setdefault(colours[reader], []).append(
+                Shape(
+                    self._path(window, self._count, top, bottom, since, until),
+                    f"{self._names(top, bottom)}: read by {reader}, {clock(since)} to {clock(until)}",
+                )
+            )
+        return Strip(shapes, "who reads each partition")
+
+    def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
+        """Return where a partition has two readers, at most `most` times; the longest are shown."""
+        life = self.timeline.zombies
+        rows = np.flatnonzero(window.overlaps(life.start, life.end))
+        lane = self._rank[life.partition[rows]]
+        blocks = merge(window.grain, lane, life.start[rows], life.end[rows], life.consumer[rows])
+        longest = np.argsort(blocks.start - blocks.end, kind="stable")[:most]
+        least = min(_SEEN, _SEEN_PART * self._height / max(1, len(longest)))
+        return tuple(
+            Shape(
+                self._path(window, self._count, top, bottom, since, until, thinnest=least, flattest=least),
+                f"{self._names(top, bottom)}: two readers {_stretch(since, until)}, "
+                f"{self.timeline.consumers[life.consumer[rows[row]]]} no longer owns it",
+            )
+            for top, bottom, since, until, row in map([*blocks.rows()].__getitem__, longest.tolist())
+        )
+
+    def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
+        """Phases as a grid: the phase that most of a cell's standing partitions are in, deeper for more."""
+        life = self.timeline
+        lanes = self._grid_lanes()
+        grid_lane = self._rank[life.partition] * lanes // self._count
+        alive = np.isfinite(self.born)
+        alive_lane = self._rank[alive] * lanes // self._count
+        shape = (lanes, _COLUMNS)
+        existing = coverage(window, alive_lane, self.born[alive], np.full(len(alive_lane), np.inf), shape)
+        standing = np.stack(
+            [
+                coverage(window, grid_lane[which], life.start[which], life.end[which], shape)
+                for which in (rows[life.phase[rows] == phase] for phase in PHASES)
+            ]
+        )
+        while True:
+            standing[standing < _LEAST] = 0
+            share = standing.sum(axis=0) / np.maximum(existing, 1e-9)
+            depth = np.searchsorted(DEPTHS, share - 1e-9).clip(max=len(DEPTHS) - 1)
+            label = np.where(share > 0, standing.argmax(axis=0) * len(DEPTHS) + depth + 1, 0)
+            blocks = cells(label)
+            columns = label.shape[1]
+            if len(blocks.row) <= most or columns == _FEWEST_COLUMNS:
+                break
+            # Half the columns.
+            halves = (grid.reshape(*grid.shape[:-1], -1, 2) for grid in (existing, standing))
+            existing, standing = (pairs.mean(axis=-1) for pairs in halves)
+        example = self._examples(window, rows, grid_lane[rows], label.shape)
+        shapes: dict[str, list[Shape]] = {}
+        for top, bottom, since, until, row in blocks.rows():
+            phase, depth = divmod(int(label.flat[row]) - 1, len(DEPTHS))
+            area = (slice(top, bottom + 1), slice(int(since), int(until)))
+            cause_here = int(example[area].max())
+            because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
+            style = PHASE_NAMES[PHASES[phase]]
+            begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
+            average = standing[:, *area].sum() / existing[area].sum()
+            # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
+            first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
+            shapes.setdefault(f"{style} depth-{depth}", []).append(
+                Shape(
+                    self._path(window, lanes, top, bottom, begins, ends),
+                    f"{self._names(first, after - 1)}: {average:.2%} not read, mostly {style}, "
+                    f"{clock(begins)} to {clock(ends)}{because}",
+                )
+            )
+        each = f", in {lanes} lanes of about {self._count / lanes:.0f}" if lanes < self._count else ""
+        return Strip(
+            shapes,
+            f"what partitions wait for{each}; the deeper the colour, the more of them stand still",
+        )
+
+    def _examples(
+        self, window: Window, rows: NDArray[np.intp], lane: NDArray[np.int64], shape: tuple[int, ...]
+    ) -> NDArray[np.int64]:
+        """Return a cause of what begins or ends in each cell of a grid, the last one there was.
+
+        -1 for none.
+        """
+        life = self.timeline
+        example = np.full(shape, -1, np.int64)
+        for at in (life.start[rows], life.end[rows]):
+            column = np.minimum((window.x(at) * (shape[1] / WIDTH)).astype(np.int64), shape[1] - 1)
+            np.maximum.at(example, (lane, column), life.cause[rows])
+        return example
+
+    def _sample(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
+        """Readers as a grid: one partition of each lane, at one moment of each column.
+
+        Pauses shorter than a column are left out, not seen now and then by chance.
+        """
+        life = self.timeline
+        lanes = self._grid_lanes()
+        chosen = self._order[((np.arange(lanes) + 0.5) * self._count / lanes).astype(np.int64)]
+        column = (window.end - window.start) / _COLUMNS
+        moments = window.start + (np.arange(_COLUMNS) + 0.5) * column
+        label = np.zeros((lanes, _COLUMNS), np.int64)
+        for lane, partition in enumerate(chosen.tolist()):
+            rows = slice(*np.searchsorted(life.partition, np.array((partition, partition + 1), np.int32)))
+            read = np.flatnonzero(life.phase[rows] == Phase.CONSUMING) + rows.start
+            if len(read) == 0:
+                continue
+            start, end = life.start[read], life.end[read]
+            closed = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
+            place = np.searchsorted(start, moments, side="right") - 1
+            lives = (place >= 0) & (moments < closed[place])
+            label[lane, lives] = life.consumer[read[place[lives]]] + 1
+        blocks = cells(label)
+        while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
+            label = label[:, ::2]
+            blocks = cells(label)
+        shapes: dict[str, list[Shape]] = {}
+        for top, bottom, since, until, row in blocks.rows():
+            reader = life.consumers[int(label.flat[row]) - 1]
+            begins, ends = (window.at(column * WIDTH / label.shape[1]) for column in (since, until))
+            names = self._list_partitions(chosen[top : bottom + 1])
+            shapes.setdefault(colours[reader], []).append(
+                Shape(
+                    self._path(window, lanes, top, bottom, begins, ends),
+                    f"{names}: read by {reader} about {clock(begins)} to {clock(ends)}",
+                )
+            )
+        each = (
+            f"one partition in about {self._count / lanes:.0f}" if lanes < self._count else "every partition"
+        )
+        return Strip(shapes, f"who reads, {each}")
+
+    def _exact(self, blocks: Blocks, most: int) -> bool:
+        flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
+        return len(blocks.row) <= most and flattest >= _FLATTEST * self._count
+
+    def _grid_lanes(self) -> int:
+        return min(self._count, GRID_LANES)
+
+    def _names(self, top: int, bottom: int) -> str:
+        return self._list_partitions(self._order[top : bottom + 1])
+
+    def _list_partitions(self, partitions: NDArray[np.int64]) -> str:
+        shown = np.sort(partitions)[:_NAMED]
+        topic = np.searchsorted(self.timeline.first, shown, side="right") - 1
+        numbers = (shown - self.timeline.first[topic]).astype(np.int32)
+        names = partition_ranges(PartitionList(self.timeline.topics, topic.astype(np.int32), numbers))
+        return f"{count(len(partitions), 'partition')}, {names}" + ("…" if len(partitions) > _NAMED else "")
+
+    def _path(
+        self,
+        window: Window,
+        lanes: int,
+        top: int,
+        bottom: int,
+        start: float,
+        end: float,
+        *,
+        thinnest: float = _THINNEST,
+        flattest: float = 0.0,
+    ) -> str:
+        left, right = (float(window.x(at)) for at in (start, end))
+        width, height = (
+            max(right - left, thinnest),
+            max((bottom - top + 1) * self._height / lanes, flattest),
+        )
+        return f"M{left:.1f} {top * self._height / lanes:.2f}h{width:.1f}v{height:.2f}h-{width:.1f}z"
+
+
+def _stretch(start: float, end: float) -> str:
+    return f"{clock(start)} to {clock(end)} ({duration(end - start)})"

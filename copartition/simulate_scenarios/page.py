@@ -1,0 +1,414 @@
+"""A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.kit.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
+from copartition.kit.words import clock, count, duration, visible
+from copartition.simulate_scenarios.lanes import Lanes, Shape, Strip
+from copartition.simulate_scenarios.report import REBALANCES, WORDS, assumptions, causes, outage_rows, phases
+from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
+
+_NAMED = 24
+"""More consumers than this have no legend: they share colours, and tooltips tell them apart."""
+
+
+def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
+    """Return the colour and shade of every consumer, the same in all runs."""
+    names = dict.fromkeys(name for result in results for name in result.timeline.consumers)
+    return {
+        name: f"c{number % COLOURS} shade-{number // COLOURS % SHADES}" for number, name in enumerate(names)
+    }
+
+
+def phase_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
+    """Return what each style means in the strips of what partitions do."""
+    legend = dict(WORDS["phases"])
+    if any(len(result.timeline.zombies.partition) for result in results):
+        legend["two"] = "two readers, one of which no longer owns it"
+    return legend
+
+
+def colour_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
+    """Whom each style means in the strip of who reads; empty if consumers share them."""
+    styles = consumer_styles(results)
+    return {} if len(styles) > _NAMED else {style: name for name, style in styles.items()}
+
+
+ROWS = 2
+"""Lines of text that labels are spread over."""
+_NEAR = 4.0
+"""Pixels within which marks are one."""
+_LONGEST = 28
+_LISTED = 8
+_LINES = 40
+"""More marks than these are ticks: so many lines would hide what they cross."""
+
+
+class Mark(NamedTuple):
+    """A line at a moment; `row` is that of its label, None if there is no room for one."""
+
+    x: float
+    hint: str
+    label: str
+    label_x: float
+    row: int | None
+
+
+def events(log: Sequence[LogEntry]) -> list[LogEntry]:
+    """Return what was done to the group, in order of time."""
+    return sorted((entry for entry in log if entry.from_outside), key=lambda entry: entry.at_ms)
+
+
+def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
+    """Marks of these events; events too near to each other share one."""
+    groups: list[list[LogEntry]] = []
+    beginning = -_NEAR
+    for entry in happened:
+        if not window.start <= entry.at_ms <= window.end:
+            continue
+        x = float(window.x(entry.at_ms))
+        if x - beginning >= _NEAR:
+            groups.append([])
+            beginning = x
+        groups[-1].append(entry)
+    free = [0.0] * ROWS
+    placed = []
+    for group in groups:
+        x = float(window.x(group[0].at_ms))
+        label = _label(group)
+        width = len(label) * LETTER
+        left = min(x + 3, WIDTH - width)
+        row = next((row for row in range(ROWS) if free[row] <= left), None)
+        if row is not None:
+            free[row] = left + width + LETTER
+        placed.append(Mark(x, _hint(group), label, left, row))
+    return tuple(placed)
+
+
+def _label(group: list[LogEntry]) -> str:
+    first = _event_text(group[0], longest=_LONGEST)
+    if len(group) == 1:
+        return first
+    if len({entry.what for entry in group}) == 1:
+        return f"{len(group)} times: {group[0].what}"
+    return f"{first} +{len(group) - 1}"
+
+
+def _event_text(entry: LogEntry, *, longest: int | None = None) -> str:
+    name = visible(entry.subject or "")
+    if longest is not None and len(name) > longest:
+        name = "…" + name[1 - longest :]
+    return str(WORDS["events"][entry.what]).format(name)
+
+
+def _hint(group: list[LogEntry]) -> str:
+    texts = [f"{clock(entry.at_ms)}: {_event_text(entry)}" for entry in group[:_LISTED]]
+    if len(group) > _LISTED:
+        texts.append(f"and {count(len(group) - _LISTED, 'more event')}")
+    return "; ".join(texts)
+
+
+_PIXELS = int(WIDTH)
+_SPOT = 10
+"""Pixels that share a tooltip."""
+
+
+class Curve(NamedTuple):
+    """A closed area under a curve, and the stretches that tell of it."""
+
+    area: str
+    spots: tuple[tuple[int, str], ...]  # where each begins, in pixels, and what it tells
+    spot_width: int
+
+
+def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, height: float) -> Curve:
+    """Return the share of the partitions that is read, the lowest in each pixel."""
+    if len(timeline.start) == 0:
+        return Curve("", (), _SPOT)
+    _, opens, closes = timeline.pauses()
+    opens, closes, births = np.sort(opens), np.sort(closes), np.sort(born)
+
+    def share(at: NDArray[np.float64]) -> NDArray[np.float64]:
+        started, ended, existing = (np.searchsorted(times, at, "right") for times in (opens, closes, births))
+        return 1 - (started - ended) / np.maximum(existing, 1)
+
+    # The share falls when a pause begins, so a pixel is lowest then, or as it began.
+    lowest = share(_edges(window, timeline.end.max())[:-1])
+    moments = opens[np.diff(opens, prepend=-1.0) > 0]
+    pixel, inside = _pixels(moments, window, len(lowest))
+    np.minimum.at(lowest, pixel, share(moments[inside]))
+    hints = [f"{low:.1%} read" for low in np.minimum.reduceat(lowest, range(0, len(lowest), _SPOT)).tolist()]
+    return _curve(window, lowest, height, hints)
+
+
+def lagging(records: RecordsResult, window: Window, end: float, height: float, most: float) -> Curve:
+    """Return the records the group is behind, the most in each pixel; `most` reaches the top."""
+    edges = _edges(window, end)
+    at_edges = np.interp(edges, records.lag_ms, records.lag)
+    highest = np.maximum(at_edges[:-1], at_edges[1:])
+    pixel, inside = _pixels(records.lag_ms, window, len(highest))
+    np.maximum.at(highest, pixel, records.lag[inside])
+    tops = np.maximum.reduceat(highest, range(0, len(highest), _SPOT)).tolist()
+    hints = [f"{high:,.0f} records behind" for high in tops]
+    return _curve(window, highest / max(most, 1.0), height, hints)
+
+
+def most_lag(records: RecordsResult, window: Window) -> float:
+    """Return the most records behind in a stretch of time."""
+    inside = (records.lag_ms >= window.start) & (records.lag_ms <= window.end)
+    at_edges = np.interp(window, records.lag_ms, records.lag)
+    return float(max(at_edges.max(), records.lag[inside].max(initial=0.0)))
+
+
+def _edges(window: Window, end: float) -> NDArray[np.float64]:
+    """Return where pixels begin and end, up to the end of the run."""
+    edges = np.linspace(window.start, window.end, _PIXELS + 1)
+    return edges[: max(2, int(np.searchsorted(edges, end, side="left")) + 1)]
+
+
+def _pixels(
+    times: NDArray[np.float64], window: Window, pixels: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the pixel of every time that is in the picture, and which are."""
+    inside = (times >= window.start) & (times < window.end)
+    return np.minimum(window.x(times[inside]).astype(np.int64), pixels - 1), inside
+
+
+def _curve(window: Window, values: NDArray[np.float64], height: float, hints: list[str]) -> Curve:
+    turns = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
+    steps = "".join(f"H{x}V{height * (1 - values[x]):.1f}" for x in turns.tolist())
+    at = [clock(window.at(spot * _SPOT)) for spot in range(len(hints) + 1)]
+    spots = tuple((spot * _SPOT, f"{at[spot]} to {at[spot + 1]}: {hint}") for spot, hint in enumerate(hints))
+    return Curve(f"M0 {height:g}{steps}H{len(values)}V{height:g}z", spots, _SPOT)
+
+
+DRAWN = 12
+"""The most runs that a page draws."""
+_SHAPES = 12_000
+"""Rectangles of one kind in a chart: what keeps a page of any group small enough to send."""
+_SHAPES_EACH = (480, 4_000)
+"""The fewest and the most of them in a panel."""
+_SECOND_READERS = 300
+
+
+class Heights(NamedTuple):
+    """Where the strips of a panel begin, and how high they are, in pixels."""
+
+    curve: float = 34.0
+    lanes: float = 120.0
+    lag: float = 48.0
+    curve_y: float = 56.0
+    lanes_y: float = 110.0
+    readers_y: float = 250.0
+    lag_y: float = 390.0
+
+    def axis_y(self, *, lag: bool) -> float:
+        """Return where the time axis is."""
+        return (self.lag_y + self.lag if lag else self.readers_y + self.lanes) + 6
+
+
+HEIGHTS = Heights()
+
+
+class Panel(NamedTuple):
+    """One run over one stretch of time."""
+
+    title: str  # which run
+    facts: str  # what this stretch of time cost it
+    label: str  # what the picture is, for people who do not see it
+    marks: tuple[Mark, ...]  # events
+    crowded: bool  # whether there are too many for lines
+    reading: Curve  # share of the partitions that is read
+    existing: str  # partitions from their first moment on, as an SVG path
+    phases: Strip  # partitions that stand still
+    readers: Strip
+    second_readers: tuple[Shape, ...]  # partitions with two readers
+    lag: Curve | None  # records behind; None without a load
+    most_lag: float  # records at the top of it
+
+
+class Chart(NamedTuple):
+    """Panels over one time axis; `name` tells the charts of a page apart."""
+
+    name: str
+    title: str
+    width: float
+    heights: Heights
+    axis_y: float
+    panels: tuple[Panel, ...]
+    ticks: tuple[Tick, ...]
+
+
+def whole_run(results: Sequence[SimulationResult]) -> Chart:
+    """Return the runs from beginning to end."""
+    return _chart("whole", "The whole run", results, results, _whole(results))
+
+
+def charts(results: Sequence[SimulationResult]) -> list[Chart]:
+    """Return the whole of the runs, and each scenario's busiest disturbance up close where that is much shorter."""
+    drawn = [whole_run(results)]
+    names = dict.fromkeys(result.scenario.name for result in results)
+    for name in names:
+        runs = [result for result in results if result.scenario.name == name]
+        near = busiest_disturbance(runs)
+        if near is not None and near.end - near.start < _whole(runs).end / 4:
+            title = "The busiest disturbance up close" + (f": {visible(name)}" if len(names) > 1 else "")
+            drawn.append(_chart(f"near-{len(drawn)}", title, runs, results, near))
+    return drawn
+
+
+def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> str:
+    """Return what tells a run from the others."""
+    title = f"{result.scenario.assignor}, {result.scenario.membership} members"
+    several = len({run.scenario.name for run in results}) > 1
+    return f"{result.scenario.name}: {title}" if several else title
+
+
+def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
+    """Return from a little before the event that stops the most to a little after what follows, over all runs.
+
+    What follows are the pauses and rebalances that begin before the next event, and follow-up rebalances even
+    after it. A consumer that comes back is no event of its own, and neither is the follow-up that a rebalance
+    asks for. An event stops as much as the pauses after it last, summed over partitions and runs.
+    """
+    moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
+    if not len(moments):
+        return None
+    stopped = np.zeros(len(moments) + 1)
+    for result in results:
+        _, opens, closes = result.timeline.pauses()
+        np.add.at(stopped, np.searchsorted(moments, opens, "right"), closes - opens)
+    chosen = int(stopped[1:].argmax())
+    first, following = [*moments.tolist(), np.inf][chosen : chosen + 2]
+    last = max(_end_of_disturbance(result, first, following) for result in results)
+    if last == first:
+        return None
+    margin = 0.1 * (last - first)
+    return Window(max(0.0, first - margin), last + margin)
+
+
+def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
+    """Return when something new happens to the group: all events but the return of those who are away."""
+    moments = []
+    away = set()
+    for entry in happened:
+        if entry.what in ("leave", "crash"):
+            away.add(entry.subject)
+        elif entry.what == "join" and entry.subject in away:
+            away.remove(entry.subject)
+            continue
+        moments.append(entry.at_ms)
+    return moments
+
+
+def _end_of_disturbance(result: SimulationResult, first: float, following: float) -> float:
+    """Return when a run is done with what begins between two moments."""
+    _, opens, closes = result.timeline.pauses()
+    last = float(closes[(opens >= first) & (opens < following)].max(initial=first))
+    for rebalance in result.rebalances:
+        if first <= rebalance.started_ms < following:
+            last = max(last, rebalance.completed_ms)
+        elif following <= rebalance.started_ms <= last and "partitions revoked" in rebalance.causes:
+            waiting = closes[(opens >= first) & (opens <= rebalance.started_ms)]
+            last = max(last, rebalance.completed_ms, float(waiting.max(initial=last)))
+    return last
+
+
+def _whole(results: Sequence[SimulationResult]) -> Window:
+    return Window(0.0, max(1.0, *(result.summary.duration_ms for result in results)))
+
+
+def _chart(
+    name: str,
+    title: str,
+    runs: Sequence[SimulationResult],
+    results: Sequence[SimulationResult],
+    window: Window,
+) -> Chart:
+    """Return some of the results, or all of them, with the colours and titles that they have among all."""
+    styles = consumer_styles(results)
+    most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
+    loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
+    top = max((most_lag(load, window) for load in loads), default=0.0)
+    panels = []
+    for result in runs:
+        lanes = Lanes(result.timeline, HEIGHTS.lanes)
+        placed = marks(events(result.log), window)
+        run = run_title(result, results)
+        partitions = count(int(result.timeline.first[-1]), "partition")
+        records, end = result.records, result.summary.duration_ms
+        panels.append(
+            Panel(
+                title=run,
+                facts=_facts(result, window),
+                label=f"{partitions} over time, {clock(window.start)} to {clock(window.end)}: {run}",
+                marks=placed,
+                crowded=len(placed) > _LINES,
+                reading=reading(result.timeline, lanes.born, window, HEIGHTS.curve),
+                existing=lanes.existing(window),
+                phases=lanes.phases(window, most),
+                readers=lanes.readers(window, most, styles),
+                second_readers=lanes.second_readers(window, _SECOND_READERS),
+                lag=None
+                if records is None or not len(records.lag)
+                else lagging(records, window, end, HEIGHTS.lag, top),
+                most_lag=top,
+            )
+        )
+    return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), tuple(panels), ticks(window))
+
+
+def _facts(result: SimulationResult, window: Window) -> str:
+    _, opens, closes = result.timeline.pauses()
+    lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
+    rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
+    return (
+        f"{count(rebalances, 'rebalance')}, {lasted.sum() / 1_000:,.1f} partition-seconds not read, "
+        f"{duration(float(lasted.max(initial=0.0)))} at most"
+    )
+
+
+_TOPICS = 8
+"""The most topics that a page's head names."""
+
+
+def simulation_html(results: Sequence[SimulationResult]) -> str:
+    """Return a page with one or more runs over the same time axis."""
+    drawn = results[:DRAWN]
+    outages = [outage_rows(result) for result in drawn]
+    return render(
+        "simulate_scenarios/page.html.j2",
+        results=results,
+        names=list(dict.fromkeys(result.scenario.name for result in results)),
+        groups=list(dict.fromkeys(_group(result.scenario) for result in results)),
+        drawn=drawn,
+        charts=charts(drawn),
+        phase_keys=phase_legend(drawn),
+        colour_keys=colour_legend(drawn),
+        outages=outages,
+        phases=phases,
+        longest=max((row.pause_ms for rows in outages for row in rows if row.partitions), default=0.0),
+        rebalances=REBALANCES,
+        assumed=_assumptions_by_run(results),
+        causes=causes,
+        run_title=run_title,
+    )
+
+
+def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
+    """Return what the figures take for granted: of each run, or of all where it is the same."""
+    by_run = {run_title(result, results): assumptions(result.scenario) for result in results}
+    first = next(iter(by_run.values()))
+    return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())
+
+
+def _group(scenario: Scenario) -> str:
+    topics = [f"{topic.name} with {count(topic.partitions, 'partition')}" for topic in scenario.topics]
+    if len(topics) > _TOPICS:
+        topics[_TOPICS:] = [count(len(topics) - _TOPICS, "more topic")]
+    members, happens = count(len(scenario.consumers), "consumer"), count(len(scenario.events), "event")
+    return " · ".join([members, *topics, happens, f"seed {scenario.seed}"])

@@ -1,0 +1,444 @@
+"""A record of a group beside the model: who had what after each event, and how long nobody had it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from os import PathLike
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from assignors.files import read_text
+from assignors.group import Topic
+from assignors.partition_list import PartitionList
+from assignors.registry import check_for_consumers, get_assignor
+from assignors.state import GroupState
+from copartition.assignment_diff.planner import plan
+from copartition.groups.names import Names
+from copartition.groups.snapshot import Step, read_record
+from copartition.simulation import (
+    Consumer,
+    Event,
+    Grow,
+    Join,
+    Leave,
+    Restart,
+    Scenario,
+    Settings,
+    SimulationResult,
+    simulate,
+)
+from copartition.simulation.inputs.file import with_settings
+from copartition.simulation.inputs.settings import QUIET_MS
+from copartition.simulation.outcome.timeline import Phase
+from copartition.watch.changes import Change, Kind, Watch
+from partitioning.errors import SourceError
+
+CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})
+HEARTBEATS_MS = 60_000
+"""How much the quiet time before a record is drawn from: many heartbeats, which may have come at any time."""
+NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
+"""In these phases the coordinator names nobody: it names who is not missed yet, and who has just heard."""
+
+
+class NamedStep(NamedTuple):
+    """A step of a record."""
+
+    step: Step
+    names: Sequence[str]  # what its members are called, in their order
+    changes: Sequence[Change]  # what it shows that is new
+
+    @property
+    def settled(self) -> bool:
+        """Whether who has what is known and every partition has an owner."""
+        state = self.step.state
+        if not state.members:
+            return state.status == "Empty"
+        return state.status == "Stable" and len(state.member) > 0 and bool((state.member >= 0).all())
+
+    @property
+    def owners(self) -> dict[tuple[str, int], str | None]:
+        """Who has each partition."""
+        return owners_of(self.step.state, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What a record shows from one settled step to the next."""
+
+    first: int  # number of the step before
+    steps: Sequence[NamedStep]  # that step, and the others up to the one after
+
+    @property
+    def last(self) -> int:
+        """Number of the step after."""
+        return self.first + len(self.steps) - 1
+
+    @property
+    def changes(self) -> list[Change]:
+        """All that changed."""
+        return [change for step in self.steps[1:] for change in step.changes]
+
+    @property
+    def causes(self) -> tuple[Change, ...]:
+        """Who came and went, and what grew."""
+        return tuple(change for change in self.changes if change.kind in CAUSES)
+
+    def planned(self, assignor: str) -> GroupState:
+        """Return the assignment that the strategy gives to the members after, who own what they owned before."""
+        before, after = self.steps[0], self.steps[-1]
+        new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
+        place = {
+            name: number
+            for number, (name, member) in enumerate(zip(after.names, after.step.state.members, strict=True))
+            if name not in new or member.instance_id
+        }
+        had = before.owners
+        state = after.step.state
+        member = [place.get(had.get(partition) or "", -1) for partition in state.places]
+        # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
+        rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
+        return plan(rebalancing, assignor)
+
+    def scenario(self, assignor: str, seed: int) -> Scenario:
+        """Return the causes as events, each at a time drawn from those between the look before it and its own.
+
+        Before the record the group was quiet for about an hour; later, since it was steps to have settled.
+        """
+        random = np.random.default_rng(seed)
+        # A look begins before its answer comes, so that what two looks show may overlap; its order is known.
+        drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.steps]).tolist()
+        at_ms = dict(enumerate(drawn, self.first))
+        causes = self.causes
+        zero_ms = at_ms[causes[0].step]
+        long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
+        consumers = self._consumers()
+        return Scenario(
+            topics=tuple(Topic(name, count) for name, count in self._counts().items()),
+            consumers=tuple(consumers[name] for name in self.steps[0].names),
+            events=tuple(
+                _event(
+                    cause, at_ms[cause.step] - zero_ms, consumers, self.steps[cause.step - self.first].step
+                )
+                for cause in causes
+            ),
+            assignor=assignor,
+            seed=seed,
+            name="record",
+            settled_ms=long_ms if self.first == 0 else zero_ms - at_ms[self.first],
+        )
+
+    def unnamed_ms(self, result: SimulationResult) -> float:
+        """Return the longest time that the simulated coordinator named no owner of a partition there was before."""
+        line = result.timeline
+        counts = zip(line.topics, line.first.tolist(), strict=False)
+        there = self.steps[0].step.state.counts_by_topic
+        named = np.zeros(int(line.first[-1]), np.bool_)
+        for topic, first in counts:
+            named[first : first + there.get(topic, 0)] = True
+        rows = np.isin(line.phase, NAMING_NOBODY) & named[line.partition]
+        partition, start, end = line.partition[rows], line.start[rows], line.end[rows]
+        longest, since = 0.0, 0.0
+        for row in range(len(start)):
+            goes_on = row and partition[row] == partition[row - 1] and start[row] == end[row - 1]
+            since = since if goes_on else float(start[row])
+            longest = max(longest, float(end[row]) - since)
+        return longest
+
+    def _counts(self) -> dict[str, int]:
+        """Return the partitions of each topic before; of one that nobody read then, after."""
+        before, after = self.steps[0].step.state, self.steps[-1].step.state
+        return after.counts_by_topic | before.counts_by_topic
+
+    def _consumers(self) -> dict[str, Consumer]:
+        """Return each member as a consumer.
+
+        A static one that left has been dropped by the coordinator just then.
+        """
+        left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
+        topics = self._counts()
+        return {
+            name: Consumer(
+                name,
+                static=member.instance_id is not None and name not in left,
+                topics=tuple(topic for topic in member.topics or () if topic in topics) or None,
+                rack=member.rack,
+            )
+            for named in reversed(self.steps)
+            for name, member in zip(named.names, named.step.state.members, strict=True)
+        }
+
+
+def _drawn_ms(step: Step, random: np.random.Generator) -> float:
+    """Return when the state of a step came about."""
+    return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
+
+
+def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
+    name = str(cause.name)
+    match cause.kind:
+        case Kind.JOINED:
+            return Join(at_ms, consumers[name])
+        case Kind.LEFT:
+            return Leave(at_ms, name)
+        case Kind.GREW:
+            return Grow(at_ms, name, int(cause.after or 0))
+        case _:
+            return Restart(at_ms, name, 0 if step.since is None else 500 * (step.at - step.since))
+
+
+def see(steps: Sequence[Step]) -> list[NamedStep]:
+    """Return what each step of a record shows."""
+    names, watch = Names(), Watch()
+    return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]
+
+
+def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
+    """Return what lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
+    settled = [number for number, step in enumerate(steps) if step.settled]
+    episodes = [Episode(first, steps[first : last + 1]) for first, last in pairwise(settled)]
+    return [
+        episode
+        for episode in episodes
+        if any(change.kind in {*CAUSES, Kind.MOVED} for change in episode.changes)
+    ]
+
+
+def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
+    """Return who has each partition of a state whose members have these names."""
+    owners = [*names, None]
+    return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
+
+
+SEEDS = 20
+"""Runs of each event: where in their interval heartbeats fall is not in a record."""
+
+
+class Differing(NamedTuple):
+    """Partitions that another member has than the model says; None stands for nobody."""
+
+    recorded: str | None
+    model: str | None
+    partitions: PartitionList
+
+
+class Bounds(NamedTuple):
+    """A time in milliseconds, as far as looks tell; `most` is None if it began before the record."""
+
+    least: float
+    most: float | None
+
+
+class Spread(NamedTuple):
+    """A time in milliseconds by the model: the shortest, the median and the longest of its runs."""
+
+    least: float
+    middle: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """What happened from one settled state to the next, and what the model says of it."""
+
+    first: int  # number of the step before
+    last: int  # number of the step after
+    causes: tuple[Change, ...]  # who came and went, and what grew; empty if the record does not show it
+    partitions: int  # how many the group has after
+    differing: tuple[Differing, ...]  # partitions that others have than the model says
+    # Longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown.
+    recorded: Bounds | None
+    predicted: Spread | None  # the same by the model; None if the record shows no cause
+
+    @property
+    def in_time(self) -> bool | None:
+        """Whether a run of the model is within what looks tell; None if there is nothing to compare."""
+        if self.recorded is None or self.predicted is None:
+            return None
+        ends = float("inf") if self.recorded.most is None else self.recorded.most
+        return self.recorded.least <= self.predicted.most and self.predicted.least <= ends
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """A record beside the model."""
+
+    group: str | None  # where the record shows it
+    assignor: str  # the one that the model ran
+    runs: int  # how many the model had of each event
+    steps: int  # how many the record has
+    seconds: float  # from its first step to its last
+    compared: tuple[Compared, ...]  # each event, in the order of time
+    assumed: tuple[str, ...]  # what the record does not show
+    warnings: tuple[str, ...]  # what of the record is missing, or was left out
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all that can be compared is as the model says."""
+        return not any(change.differing or change.in_time is False for change in self.compared)
+
+
+def replay_record(
+    path: str | PathLike[str],
+    assignor: str | None = None,
+    changes: Mapping[str, str] | None = None,
+    seeds: Sequence[int] = range(SEEDS),
+) -> Replay:
+    """Put a record beside the model, event by event, each from the state that was recorded before it.
+
+    Args:
+        path: the record.
+        assignor: what the group is taken to use; None: what the record says.
+        changes: settings and costs of the model, see `with_settings`.
+        seeds: one for each run of an event.
+
+    Raises:
+        SourceError: the file is no whole record, shows no settled group, or names no assignor.
+        ScenarioError: a setting that does not exist, or cannot be.
+        AssignorError: the strategy cannot assign this group.
+    """
+    changes = changes or {}
+    steps = read_record(path)
+    _check_whole(path, steps)
+    named_steps = see(steps)
+    settled = [number for number, step in enumerate(named_steps) if step.settled]
+    if not settled:
+        raise SourceError(
+            f"{path}: no step shows a stable group in which every partition has an owner, so the owners "
+            "are unknown; a record must begin before the rebalance"
+        )
+    strategy = _strategy(path, steps, assignor)
+    assumed: dict[str, None] = {}
+    compared = []
+    for episode in episodes(named_steps):
+        planned = episode.planned(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
+        assumed |= dict.fromkeys(planned.assumed)
+        compared.append(_compare(episode, planned, strategy, changes, seeds))
+    settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
+    from_looks = _assumed(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
+    return Replay(
+        steps[settled[0]].state.name,
+        strategy,
+        len(seeds),
+        len(steps),
+        steps[-1].at - steps[0].at,
+        tuple(compared),
+        (*from_looks, *assumed),
+        tuple(_warnings(path, settled, named_steps)),
+    )
+
+
+def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
+    """Raise where lines are missing or in another order, as far as their times tell."""
+    if steps[0].since is not None:
+        raise SourceError(f"{path}: line 1 has a time `since`, so the record's beginning is missing")
+    for number, step in enumerate(steps[1:], 2):
+        before = steps[number - 2]
+        if step.since is None:
+            raise SourceError(f"{path}: another record begins in line {number}; give each a file of its own")
+        if step.at < before.at or (before.since is not None and step.since < before.since):
+            raise SourceError(
+                f"{path}: line {number} is earlier than the line above; its lines are out of order, or of "
+                "several records"
+            )
+
+
+def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | None) -> str:
+    strategies = {step.state.strategy for step in steps if step.state.strategy is not None}
+    if assignor is None and len(strategies) != 1:
+        what = (
+            f"tells of {' and '.join(sorted(strategies))}"
+            if strategies
+            else "does not tell the group's assignor"
+        )
+        raise SourceError(f"{path}: the record {what}; name the one to replay it with, --assignor range")
+    strategy = assignor or strategies.pop()
+    check_for_consumers([strategy], SourceError)
+    get_assignor(strategy)
+    return strategy
+
+
+def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence[NamedStep]) -> list[str]:
+    warnings = []
+    if not read_text(path).endswith("\n"):
+        warnings.append("the last line is cut, and left out")
+    if settled[0]:
+        warnings.append(f"not replayed up to #{settled[0]}: who had what before is not known")
+    if settled[-1] != len(steps) - 1:
+        warnings.append(f"not replayed from #{settled[-1]} on: the record ends before the group settled")
+    return warnings
+
+
+def _compare(
+    episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
+) -> Compared:
+    after = episode.steps[-1]
+    name_of = dict(zip((member.id for member in after.step.state.members), after.names, strict=True))
+    model = owners_of(planned, [name_of[member.id] for member in planned.members])
+    recorded = after.owners
+    apart: dict[tuple[str | None, str | None], list[tuple[str, int]]] = {}
+    for partition in sorted(recorded):
+        pair = (recorded[partition], model.get(partition))
+        if pair[0] != pair[1]:
+            apart.setdefault(pair, []).append(partition)
+    predicted = None
+    if episode.causes:
+        scenarios = (with_settings(episode.scenario(strategy, seed), changes) for seed in seeds)
+        runs = [episode.unnamed_ms(simulate(scenario)) for scenario in scenarios]
+        predicted = Spread(min(runs), median(runs), max(runs))
+    return Compared(
+        episode.first,
+        episode.last,
+        episode.causes,
+        len(recorded),
+        tuple(Differing(*pair, PartitionList.of(some)) for pair, some in apart.items()),
+        _bounds(episode),
+        predicted,
+    )
+
+
+def _bounds(episode: Episode) -> Bounds | None:
+    """Return the longest time without an owner; of new partitions nobody knows since when they are there."""
+    moved = [
+        change
+        for change in episode.changes
+        if change.kind is Kind.MOVED and change.source is not None and change.target is not None
+    ]
+    if not moved:
+        return None
+    most = [1000 * change.most_s for change in moved if change.most_s is not None]
+    return Bounds(
+        1000 * max(change.least_s or 0 for change in moved), max(most) if len(most) == len(moved) else None
+    )
+
+
+def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
+    """Return what no record tells."""
+    kinds = {cause.kind for change in compared for cause in change.causes}
+    prefix, beat, session = "", settings.heartbeat_interval_ms, settings.session_timeout_ms
+    if consumer:  # the broker decides (KIP-848)
+        prefix, beat = "group.consumer.", settings.group_consumer_heartbeat_interval_ms
+        session = settings.group_consumer_session_timeout_ms
+    timing = f"{prefix}heartbeat.interval.ms={beat:g}, {prefix}session.timeout.ms={session:g} (--set)"
+    assumed = [
+        f"clients are Java's, {timing}",
+        f"events came at any time between two looks, which is drawn for each of {runs} runs",
+        "before the record the group was quiet for about an hour",
+    ]
+    if Kind.LEFT in kinds:
+        assumed.append(
+            "members that left have closed; if one was killed, nobody read its partitions for up to "
+            f"{session / 1000:g} s before, while the coordinator named it"
+        )
+    if Kind.RESTARTED in kinds:
+        assumed.append(
+            "members with a new id were away for half of the time between two looks; those that are static "
+            f"or were killed may have been away for up to {session / 1000:g} s, while the coordinator named "
+            "them"
+        )
+    if Kind.GREW in kinds:
+        assumed.append(
+            "a topic grew when a look showed it; the model's leader sees it within metadata.max.age.ms"
+        )
+    return assumed

@@ -1,0 +1,193 @@
+"""Simulations in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from copartition.kit.grid import cell, indent, note, print_table, table
+from copartition.kit.words import Table as ReportTable
+from copartition.kit.words import count, duration, visible
+from copartition.simulate_scenarios.report import REBALANCES, assumptions, causes, outage_rows, phases, titles
+from copartition.simulation.inputs.scenario import PURPOSES
+from partitioning.kit.packages import read_toml
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from copartition.simulation import Runs, Scenario, SimulationResult
+
+_NAME_WIDTH = 24
+_FIGURES = read_toml(__package__, "figures.toml")
+
+
+_SUMS = "pauses are sums, two partitions that nobody reads for 3 s make 6 s; the longest is of one partition"
+
+
+class _Column(NamedTuple):
+    """A scenario in the comparison: what tells it from the others, and its figures, None if unknown."""
+
+    name: tuple[str, ...]
+    scenario: Scenario
+    figures: Mapping[str, str | None]
+    warnings: Sequence[str]
+    heading: str = ""
+
+
+def print_simulation(results: Sequence[SimulationResult], console: Console) -> None:
+    """Runs side by side, the outages of each, and the rebalances of a single one."""
+    title, names = titles([result.scenario for result in results])
+    columns = [
+        _Column(name, result.scenario, _figures(asdict(result.summary)), result.warnings)
+        for name, result in zip(names, results, strict=True)
+    ]
+    _compare(title, columns, console)
+    console.print(note(_SUMS))
+    for name, result in zip(names, results, strict=True):
+        if result.outages:
+            if len(results) > 1:
+                console.print()
+                console.print(cell(" with ".join(name), "bold"))
+            print_table(_outage_table(result), console)
+    if any(result.outages for result in results):
+        console.print(note("seconds, summed over N partitions; in catch-up they are read, but late"))
+    if len(results) == 1 and results[0].rebalances:
+        print_table(_rebalance_table(results[0]), console)
+        if (more := len(results[0].rebalances) - REBALANCES) > 0:
+            console.print(note(f"and {count(more, 'rebalance')} more"))
+    _print_remarks(columns, console)
+
+
+def print_runs(plans: Sequence[Runs], console: Console) -> None:
+    """The median and the 95th percentile of every figure, scenarios side by side."""
+    title, names = titles([runs.scenario for runs in plans])
+    columns = [_percentiles(name, runs) for name, runs in zip(names, plans, strict=True)]
+    _compare(title, columns, console)
+    seeds = [summary.seed for summary in plans[0].summaries]
+    console.print(note(f"{len(seeds):,} runs, seeds {seeds[0]} to {seeds[-1]}; {_SUMS}"))
+    _print_remarks(columns, console)
+
+
+def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
+    """The scenarios that come with the package: name and summary, and what they are for."""
+    for row in rows:
+        console.print(cell(row["name"], "bold"))
+        console.print(note(row["summary"], ""))
+        for kind in filter(row.__contains__, PURPOSES):
+            console.print(note(f"{kind}: {row[kind]}"))
+
+
+def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
+    return {name: _figure(name, figures[name]) for name in _FIGURES}
+
+
+def _figure(name: str, value: float | None) -> str | None:
+    if value is None:
+        return None
+    if name == "longest_pause_ms" and value == inf:
+        return "no end"
+    return duration(value) if name.endswith("_ms") else f"{value:,.0f}"
+
+
+def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
+    middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
+    widest = max(len(value) for value in high.values() if value is not None)
+    figures = {
+        figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
+        for figure, value in middle.items()
+    }
+    return _Column(name, runs.scenario, figures, runs.warnings, f"MEDIAN  {'95 %':>{widest}}")
+
+
+def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
+    """A table of figures, one row each; as many tables below one another as the width asks for."""
+    console.print(cell(title, "bold"))
+    for kind in PURPOSES:
+        texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
+        for whom, texts in texts_by_scenario.items():
+            console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
+    while columns:
+        for end in range(len(columns), 0, -1):
+            shown = _comparison(columns[:end])
+            if console.measure(shown).maximum + 2 <= console.width:
+                break
+        console.print(indent(shown))
+        columns = columns[end:]
+
+
+def _comparison(columns: Sequence[_Column]) -> Table:
+    headings = ["\n".join(map(visible, filter(None, (*column.name, column.heading)))) for column in columns]
+    shown = table(["", *headings], right=range(1, len(columns) + 1))
+    for column in shown.columns[1:]:
+        column.max_width = _NAME_WIDTH
+    members = [f"{len(column.scenario.consumers)} {column.scenario.membership}" for column in columns]
+    shown.add_row("members at the start", *members)
+    for name, label in _FIGURES.items():
+        values = [column.figures[name] for column in columns]
+        if any(values):
+            shown.add_row(label, *(value or "-" for value in values))
+    return shown
+
+
+def _outage_table(result: SimulationResult) -> ReportTable:
+    columns = ["outage", "n", "pause", "detection", "barrier", "compute", "handover", "catch-up"]
+    rows = []
+    for row in outage_rows(result):
+        partitions = f"{row.partitions:,}" if row.partitions else ""
+        times = (row.pause_ms, *phases(row).values(), row.catch_up_ms)
+        rows.append((row.cause, partitions, *map(_seconds, times)))
+    return ReportTable(columns, rows, range(1, len(columns)))
+
+
+def _seconds(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return "-"
+    return f"{milliseconds / 1_000:,.1f}" if milliseconds else "0"
+
+
+def _rebalance_table(result: SimulationResult) -> ReportTable:
+    rows = [
+        (
+            duration(rebalance.started_ms),
+            duration(rebalance.completed_ms - rebalance.started_ms),
+            str(rebalance.generation),
+            str(rebalance.moved),
+            causes(rebalance.causes),
+        )
+        for rebalance in result.rebalances[:REBALANCES]
+    ]
+    return ReportTable(("at", "took", "generation", "moved", "because"), rows, range(4))
+
+
+def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
+    console.print()
+    for whom, sentences in _by_scenario(columns, lambda column: assumptions(column.scenario)).items():
+        console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
+    for whom, sentences in _by_scenario(columns, lambda column: column.warnings).items():
+        for sentence in sentences:
+            console.print(note(f"warning{whom}: {sentence}", "yellow"))
+
+
+def _purpose(kind: str, column: _Column) -> list[str]:
+    text = column.scenario.purpose.get(kind)
+    return [] if text is None else [text]
+
+
+def _by_scenario(
+    columns: Sequence[_Column], tell: Callable[[_Column], Iterable[str]]
+) -> dict[str, list[str]]:
+    """Return what there is to say of scenarios, by whom it is said of; of all where that is left open."""
+    where: dict[str, list[str]] = {}
+    for column in columns:
+        for text in tell(column):
+            where.setdefault(text, []).append(" with ".join(column.name))
+    lines_by_scenario: dict[str, list[str]] = {}
+    for text, names in where.items():
+        lines_by_scenario.setdefault(
+            "" if len(names) == len(columns) else f" for {', '.join(names)}", []
+        ).append(text)
+    return lines_by_scenario

@@ -1,0 +1,84 @@
+"""`copartition size`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.shell.commands import Output, command, track
+from copartition.shell.options import count_option, output_options
+from copartition.simulate_scenarios.command import ScenarioInputs, scenario_options
+
+if TYPE_CHECKING:
+    from copartition.simulate_scenarios.size_search import Size
+    from copartition.simulation.inputs.scenario import CapturedScenario
+
+
+def _read_time(ctx: click.Context, option: click.Parameter, value: str) -> float:  # noqa: ARG001 - click's interface
+    import re  # noqa: PLC0415 - help and completion do without
+
+    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds  # noqa: PLC0415 - as above
+
+    if not re.fullmatch(TIME, value):
+        raise click.BadParameter(
+            f"{value!r} is no time such as 30s; units are {', '.join(UNITS)}", param_hint="--max-lag"
+        )
+    return milliseconds(value)
+
+
+@command(
+    "copartition size deploy.yaml --max-lag 30s",
+    "copartition size deploy-surge --max-lag 30s --assignor range --assignor cooperative-sticky",
+    "copartition size billing.txt --deploy rolling --set load.rate=50 --set load.capacity=400 --max-lag 1min",
+    "copartition size night.ndjson --set load.capacity=400 --max-lag 1min",
+)
+@click.argument("plans", nargs=-1, required=True, metavar="FILE|NAME...")
+@click.option(
+    "--max-lag",
+    "max_lag_ms",
+    callback=_read_time,
+    metavar="TIME",
+    required=True,
+    help="The longest that a record may wait to be processed, whatever the scenario does: 30s, 2min.",
+)
+@scenario_options
+@count_option("--runs", "Seeds that each number of consumers is tried with.", default=20)
+@output_options("text", "json")
+@click.pass_context
+def size(
+    ctx: click.Context,
+    plans: tuple[str, ...],
+    *,
+    max_lag_ms: float,
+    inputs: ScenarioInputs,
+    runs: int,
+    output: Output,
+) -> None:
+    """The fewest consumers with which no record waits longer than --max-lag, through deploys and crashes.
+
+    FILE and NAME are scenarios as simulate takes them. Their load says how many records come and how many a
+    consumer can process, their events what has to be endured. Each number of consumers is simulated, from
+    the fewest that can process what comes. An autoscaler's settings stand beside it, by KEDA's names.
+
+    Of a record of watch, FILE.ndjson, it is the last stable group with the rates that the record shows,
+    through a rolling restart and through the crash of a member, or through each --deploy.
+
+    Exit code: 0 there is such a number, 1 there is none for a scenario, 2 could not run.
+    """
+    from copartition.simulate_scenarios.size_report import print_sizes, sizes_json  # noqa: PLC0415 - help does without
+
+    sizes = [_size(scenario, max_lag_ms, runs) for scenario in inputs.read(plans)]
+    output.show(partial(print_sizes, sizes), json=partial(sizes_json, sizes))
+    ctx.exit(any(size.fewest is None for size in sizes))
+
+
+def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:
+    """Return the answer for one scenario; a bar on the terminal meanwhile."""
+    from copartition.simulate_scenarios.size_search import Size, numbers_to_try, size_trials  # noqa: PLC0415 - as above
+
+    scenario, assumed = captured
+    what, numbers = f"{scenario.name} with {scenario.assignor}", numbers_to_try(scenario)
+    trials = track(size_trials(scenario, max_lag_ms, runs), what, len(numbers))
+    return Size(scenario, max_lag_ms, runs, tuple(trials), assumed)

@@ -1,0 +1,92 @@
+"""How many consumers a scenario takes: text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from copartition.kit.grid import cell, indent, note, table
+from copartition.kit.json import attributes_of, dump, finite
+from copartition.kit.words import count, duration, first_of
+from copartition.simulate_scenarios.report import FORMAT_VERSION, assumptions
+from copartition.simulate_scenarios.size_search import Size, SizeTrial
+from copartition.simulation.inputs.scenario import occurrence
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SHOWN = 5
+"""Trials of a table."""
+
+
+def sizes_json(sizes: Sequence[Size]) -> str:
+    """Return each scenario's answer, what was tried, and what is assumed; times that have no end are null."""
+    scenarios = [
+        {
+            "scenario": answer.scenario.name,
+            "assignor": answer.scenario.assignor,
+            **attributes_of(answer, "max_lag_ms", "runs", "fewest", "autoscaler", "partitions_needed"),
+            "trials": [finite(asdict(trial)) for trial in answer.trials],
+            "assumed": _assumed(answer),
+            "warnings": list(answer.warnings),
+        }
+        for answer in sizes
+    ]
+    return dump({"format_version": FORMAT_VERSION, "scenarios": scenarios})
+
+
+def print_sizes(sizes: Sequence[Size], console: Console) -> None:
+    """The answer first, then what was tried."""
+    for number, answer in enumerate(sizes):
+        if number:
+            console.print()
+        scenario = answer.scenario
+        console.print(cell(f"{scenario.name} with {scenario.assignor}: {_conclusion(answer)}", "bold"))
+        if answer.trials:
+            shown = table(["CONSUMERS", "LONGEST WAIT", "HIGHEST LAG", "RECOVERY", ""], right=range(4))
+            for trial in _shown(answer):
+                shown.add_row(*_row(trial))
+            console.print(indent(shown))
+        for topic, partitions in answer.partitions_needed.items():
+            console.print(
+                note(f"{topic}: one partition gets more than a consumer can process; {partitions:,} would do")
+            )
+        if answer.autoscaler:
+            settings = ", ".join(f"{name} {value}" for name, value in answer.autoscaler.items())
+            console.print(note(f"KEDA: {settings}; it adds consumers only beyond the bound"))
+        console.print(note(f"assumed: {'; '.join(_assumed(answer))}"))
+        for warning in answer.warnings:
+            console.print(note(f"warning: {warning}", "yellow"))
+
+
+def _shown(answer: Size) -> Sequence[SizeTrial]:
+    """Return the last trials; where none fits, those nearest to it."""
+    if answer.fewest is not None:
+        return answer.trials[-_SHOWN:]
+    return sorted(answer.trials, key=lambda trial: (trial.lag_ms, trial.consumers))[:_SHOWN]
+
+
+def _conclusion(answer: Size) -> str:
+    bound = duration(answer.max_lag_ms)
+    if answer.fewest is None:
+        tried = [trial.consumers for trial in answer.trials]
+        numbers = f" from {tried[0]:,} to {tried[-1]:,}" if tried else ""
+        return f"no number of consumers{numbers} keeps every record within {bound}"
+    keep = "keeps" if answer.fewest == 1 else "keep"
+    return f"{count(answer.fewest, 'consumer')} {keep} every record within {bound}"
+
+
+def _row(trial: SizeTrial) -> tuple[Any, ...]:
+    wait = "no end" if trial.lag_ms == inf else duration(trial.lag_ms)
+    recovery = "never" if trial.recovery_ms == inf else duration(trial.recovery_ms)
+    style = "green" if trial.fits else ""
+    lag = f"{trial.lag:,.0f}"
+    return cell(str(trial.consumers), style), cell(wait, style), lag, recovery, cell(trial.why)
+
+
+def _assumed(answer: Size) -> list[str]:
+    events = [occurrence(event) for event in answer.scenario.events]
+    happens = f"through {first_of(events, 3)}" if events else "nothing happens: no deploy and no crash"
+    return [happens, *assumptions(answer.scenario), *answer.assumed]

@@ -1,0 +1,212 @@
+"""How many consumers: the fewest with which no partition is ever further behind than a bound."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from copartition.simulation.agenda import newcomers
+from copartition.simulation.inputs.events import Autoscaler, ByName, Join, ScaleTo
+from copartition.simulation.inputs.scenario import Scenario, occurrence, topic_counts
+from copartition.simulation.outcome.result import SimulationResult, longest_pause
+from copartition.simulation.run import simulate_seeds
+from partitioning.errors import ScenarioError
+
+
+@dataclass(frozen=True, slots=True)
+class SizeTrial:
+    """What so many consumers come to, in the worst of the runs that were made.
+
+    Attributes:
+        consumers: how many there are at the start.
+        lag_ms: the longest that a record waits until it is processed, where consumers work on what they have
+            fetched of one partition after another; infinite where a partition never catches up or somebody
+            has more to read than it can process.
+        lag: the most records that the group was behind.
+        recovery_ms: the longest time until a partition was no further behind than before its outage.
+        fits: whether `lag_ms` is within the bound.
+        why: what the longest pause or the shortage is due to; empty if there is neither.
+    """
+
+    consumers: int
+    lag_ms: float
+    lag: float
+    recovery_ms: float
+    fits: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many consumers a scenario takes.
+
+    Attributes:
+        scenario: what was run, with the consumers that it names.
+        max_lag_ms: the bound.
+        runs: how many seeds; a number of consumers fits where the bound holds with each.
+        trials: what was tried, from the fewest consumers on that can process what comes.
+        assumed: what was taken for granted of the group that the scenario was made of.
+    """
+
+    scenario: Scenario
+    max_lag_ms: float
+    runs: int
+    trials: tuple[SizeTrial, ...]
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def fewest(self) -> int | None:
+        """The fewest consumers that fit and of which one more fits, too; None if no number does."""
+        if not self.trials or not self.trials[-1].fits:
+            return None
+        return self.trials[-2 if len(self.trials) > 1 and self.trials[-2].fits else -1].consumers
+
+    @property
+    def partitions_needed(self) -> dict[str, int]:
+        """Topics of which one partition is more than any consumer can process, and how many would do.
+
+        The keys of the hottest one spread evenly over those.
+        """
+        capacity, rates = _largest_capacity(self.scenario), self.scenario.rates
+        return {
+            topic.name: math.ceil(hottest * topic.partitions / capacity)
+            for topic in self.scenario.topics
+            if (hottest := float(rates[topic.name][: topic.partitions].max())) > capacity
+        }
+
+    @property
+    def autoscaler(self) -> dict[str, int] | None:
+        """Settings of KEDA's Kafka scaler that add consumers only beyond the bound.
+
+        What deploys and crashes cost is within it, and an autoscaler that answers them with more consumers
+        makes more rebalances. None if no number of consumers fits.
+        """
+        if self.fewest is None:
+            return None
+        rates = self.scenario.rates.values()
+        lag = sum(float(rate.sum()) for rate in rates) * self.max_lag_ms / 1_000
+        return {
+            "minReplicaCount": self.fewest,
+            "maxReplicaCount": max(self.fewest, sum(map(len, rates))),
+            "lagThreshold": max(1, math.ceil(lag / self.fewest)),
+        }
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to do where no number of consumers fits, and what is hardly meant in the scenario."""
+        warnings = list(self.scenario.warnings)
+        if self.fewest is None and not self.partitions_needed:
+            warnings.append(
+                "more consumers do not help: shorten what stops partitions, see `copartition simulate`"
+            )
+        return tuple(warnings)
+
+
+def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
+    """Return the fewest consumers with which no record waits longer than the bound, whatever the scenario does.
+
+    Args:
+        scenario: its load says what comes and what a consumer can process, its events what has to be
+            endured: a deployment, a crash. Consumers whom events name stay; others are like the last one.
+        max_lag_ms: the greatest age of an unprocessed record in any partition.
+        runs: how many seeds each number of consumers is tried with.
+
+    Raises:
+        ScenarioError: the scenario has no load or no capacity, or changes the number of consumers itself; the
+            bound is no length of time.
+    """
+    return Size(scenario, max_lag_ms, runs, tuple(size_trials(scenario, max_lag_ms, runs)))
+
+
+def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterator[SizeTrial]:
+    """Yield what `size` tries, one number of consumers after another, until two that follow each other fit.
+
+    More consumers mean more rebalances in a deploy, and one that fits alone does so by chance.
+    """
+    if not 0 <= max_lag_ms < math.inf or runs < 1:
+        raise ScenarioError(
+            f"a bound of {max_lag_ms} ms in {runs} runs; give milliseconds and at least one run"
+        )
+    fits = False
+    for consumers in numbers_to_try(scenario):
+        trial = _try(with_consumers(scenario, consumers), max_lag_ms, runs)
+        yield trial
+        if fits and trial.fits:
+            return
+        fits = trial.fits
+
+
+def numbers_to_try(scenario: Scenario) -> range:
+    """Return from the fewest consumers that can process what comes, and whom events name, to one a partition."""
+    counts, rates = topic_counts(scenario), scenario.rates
+    for event in scenario.events:
+        if isinstance(event, Autoscaler | ScaleTo):
+            raise ScenarioError(
+                f"{occurrence(event)} sets the number of consumers that is asked for; remove it"
+            )
+    if _largest_capacity(scenario) == math.inf:
+        raise ScenarioError("one consumer can process everything; give load.capacity, records a second")
+    arriving = sum(float(rates[topic.name][: topic.partitions].sum()) for topic in scenario.topics)
+    fewest = max(1, len(_named(scenario)), math.ceil(arriving / _largest_capacity(scenario)))
+    return range(fewest, max(sum(counts.values()), len(_named(scenario))) + 1)
+
+
+def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
+    """Return the scenario with so many consumers at the start, among them those whom events name."""
+    present, named = scenario.consumers, _named(scenario)
+    if consumers > len(present):
+        names = {consumer.name for consumer in present}
+        names |= {event.consumer.name for event in scenario.events if isinstance(event, Join)}
+        return replace(
+            scenario, consumers=(*present, *newcomers(consumers - len(present), present[-1], names, {}))
+        )
+    others = [consumer.name for consumer in present if consumer.name not in named]
+    kept = named.union(others[: consumers - len(named)])
+    return replace(scenario, consumers=tuple(consumer for consumer in present if consumer.name in kept))
+
+
+def _named(scenario: Scenario) -> set[str]:
+    names = {event.consumer for event in scenario.events if isinstance(event, ByName)}
+    return names.intersection(consumer.name for consumer in scenario.consumers)
+
+
+def _largest_capacity(scenario: Scenario) -> float:
+    """Return records a second that the consumer can process that can process most."""
+    if scenario.load is None:
+        raise ScenarioError("without a load there is no lag; give load.rate and load.capacity")
+    if not scenario.consumers:
+        raise ScenarioError("the group is empty at the start; give it a consumer that others are like")
+    return max(map(scenario.capacity_of, scenario.consumers))
+
+
+def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
+    """Return the worst of the runs; the first one beyond the bound ends the trial."""
+    worst: SizeTrial | None = None
+    for result in simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)):
+        trial = _trial(result, max_lag_ms)
+        if worst is None or trial.lag_ms > worst.lag_ms:
+            worst = trial
+        if not worst.fits:
+            break
+    assert worst is not None, "there is at least one run"
+    return worst
+
+
+def _trial(result: SimulationResult, max_lag_ms: float) -> SizeTrial:
+    records, summary = result.records, result.summary
+    assert records is not None
+    line = result.timeline
+    lag_ms, recovery_ms = records.curves.longest_wait_ms(), float(records.recovery_ms.max(initial=0.0))
+    why = longest_pause(line, summary.longest_pause_ms).removeprefix("; ")
+    if overload := result.overload_after(0) or result.overload_after(-1):
+        lag_ms, why = math.inf, overload
+    elif math.inf in {recovery_ms, summary.longest_pause_ms}:
+        lag_ms = math.inf
+        why = f"a partition never catches up; {why}" if why else "a partition never catches up"
+    return SizeTrial(
+        len(result.scenario.consumers),
+        lag_ms,
+        float(records.lag.max(initial=0.0)),
+        recovery_ms,
+        lag_ms <= max_lag_ms,
+        why,
+    )

@@ -1,0 +1,108 @@
+"""Records that a group skips when its topic grows: what is written before anybody reads the new partitions.
+
+A consumer that gets a partition without a committed offset starts where `auto.offset.reset` says. The default
+of the Java client, librdkafka, kafka-python and aiokafka is "latest": the end of the partition at that
+moment, so that what was written to a new partition before is never read. Tried on brokers 4.3.1 and 4.4.0
+with the Java client and librdkafka, under both protocols: each skipped what was written until it had the
+partition, and nothing under "earliest".
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.kit.evidence import Evidence
+from copartition.kit.words import count, duration
+from copartition.simulation.inputs.settings import Settings
+from copartition.simulation.outcome.timeline import Phase, Timeline
+
+CURE = (
+    "set auto.offset.reset=earliest (by_duration:PT1H on Java 4.0 and later) on all members before the topic "
+    "grows, or let producers write to the new partitions only when the members have them"
+)
+"""What keeps a group from skipping records of new partitions, in the imperative."""
+
+
+class Discovery(NamedTuple):
+    """How long it takes until members have new partitions.
+
+    Attributes:
+        protocol: "classic" or "consumer" (KIP-848).
+        at_most_ms: the longest time until the group notices them, in milliseconds; a rebalance follows.
+        setting: which setting that is, by Kafka's name.
+    """
+
+    protocol: str
+    at_most_ms: float
+    setting: str
+
+    def __str__(self) -> str:
+        return f"{duration(self.at_most_ms)} ({self.setting})"
+
+
+def find_discoveries(protocol: str | None, settings: Settings) -> tuple[Discovery, ...]:
+    """Return how long each protocol takes that the group may have: one if `protocol` is known, else both.
+
+    A classic group notices new partitions when its leader refreshes its metadata (librdkafka: when any member
+    does). In a group of the consumer protocol a member's heartbeat makes the coordinator look, which assigns
+    at most once in an assignment interval, and the next heartbeat of the new owner brings the partition.
+    """
+    beats_ms = 2 * settings.group_consumer_heartbeat_interval_ms
+    consumer = Discovery(
+        "consumer",
+        beats_ms + settings.group_consumer_assignment_interval_ms,
+        "two of group.consumer.heartbeat.interval.ms and group.consumer.assignment.interval.ms",
+    )
+    age = "metadata.max.age.ms; librdkafka: topic.metadata.refresh.interval.ms"
+    classic = Discovery("classic", settings.metadata_max_age_ms, age)
+    return tuple(found for found in (classic, consumer) if protocol in {None, found.protocol})
+
+
+def skipped_records(protocol: str | None, settings: Settings) -> tuple[str, Evidence]:
+    """Say how many records are skipped in each new partition, as a formula, and what that stands on.
+
+    Args:
+        protocol: "classic" or "consumer"; None if that is unknown.
+        settings: the timeouts of the group.
+    """
+    times = " or ".join(
+        f"{found}{f' under the {found.protocol} protocol' if protocol is None else ''}"
+        for found in find_discoveries(protocol, settings)
+    )
+    formula = f"a group skips in each new partition its records per second times up to {times}"
+    assumed = "members have auto.offset.reset=latest, their default, which no broker tells"
+    ground = Evidence(("the numbers of partitions before and after",), (assumed,))
+    return f"Under auto.offset.reset=latest, the default, {formula}", ground
+
+
+def skipped_in_run(timeline: Timeline, rates: Mapping[str, NDArray[np.float64]] | None) -> Iterator[str]:
+    """Say of each topic that got partitions how many records of these a run skips under "latest".
+
+    A run itself reads new partitions from their beginning, as under "earliest".
+
+    Args:
+        timeline: every partition's life.
+        rates: records a second that come to each partition of every topic; None if the run has no load.
+    """
+    rows = np.flatnonzero(np.diff(timeline.partition, prepend=-1))  # the first one of each partition
+    consumed = timeline.phase == Phase.CONSUMING
+    for topic, low, high in zip(timeline.topics, timeline.first, timeline.first[1:], strict=False):
+        born = rows[low:high][timeline.start[rows[low:high]] > 0]
+        if not len(born):
+            continue
+        waits_ms = np.zeros(len(born))
+        for place, row in enumerate(born.tolist()):
+            life = timeline.partition == timeline.partition[row]
+            read = timeline.start[life & consumed]
+            waits_ms[place] = (read[0] if len(read) else timeline.end[life][-1]) - timeline.start[row]
+        numbers = timeline.partition[born] - low
+        records = (
+            "" if rates is None else f"the {np.sum(rates[topic][numbers] * waits_ms) / 1_000:,.0f} records"
+        )
+        yield (
+            f"auto.offset.reset=latest, the default, skips {records or 'the records'} that are written to "
+            f"{count(len(born), 'new partition')} of {topic} until these are read, after up to "
+            f"{duration(float(waits_ms.max()))}; to lose none, {CURE}"
+        )

@@ -1,1 +1,0 @@
-"""A topic as its records show it: who wrote it, and whether it can be joined with others."""

@@ -1,0 +1,67 @@
+"""`copartition transactions`: what is open on a cluster, what it holds back, and what ends it."""
+
+import time
+from functools import partial
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import Output, command
+from copartition.shell.options import ms_option, output_options
+
+
+@command(
+    "copartition transactions -b localhost:9092",
+    "copartition transactions -b localhost:9092 --group billing --only-topic orders",
+)
+@click.option("--group", metavar="NAME", help="A group whose lag is shown beside what it can read.")
+@click.option(
+    "--only-topic", "topics", multiple=True, metavar="NAME", help="Look at this topic only; repeatable."
+)
+@ms_option("--open-longer-than", "How long a transaction may be open.", default=60_000)
+@ms_option("--interval", "Time between the two looks.", default=1_000)
+@click.option("--full", is_flag=True, help="Every transactional id, also without an open transaction.")
+@client_options("The cluster.")
+@output_options("text", "json")
+@click.pass_context
+def transactions(
+    ctx: click.Context,
+    *,
+    group: str | None,
+    topics: tuple[str, ...],
+    open_longer_than: float,
+    interval: float,
+    full: bool,
+    config: dict[str, str],
+    output: Output,
+) -> None:
+    """Open transactions, the partitions whose last stable offset they hold, and what ends each; reads only.
+
+    It looks twice. Exit code: 1 a transaction is open for too long, lacks a marker, hangs, or two processes
+    share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from this user; 0
+    nothing is wrong.
+    """
+    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
+    from copartition.transactions.looks import judge, look_at  # noqa: PLC0415
+    from copartition.transactions.report import print_transactions, transactions_json  # noqa: PLC0415
+
+    if not config.get("bootstrap.servers"):
+        raise click.UsageError("transactions are on a cluster; name it with -b HOST:PORT")
+    cluster = Cluster("transactions", config)
+    if missing := [name for name in topics if name not in cluster.counts]:
+        raise click.ClickException(f"the cluster has no topic {missing[0]} that this user may see")
+    first = look_at(cluster, topics or None, group)
+    time.sleep(interval / 1000)
+    last = look_at(cluster, topics or None, group)
+    answer = judge(
+        first,
+        last,
+        open_ms=open_longer_than,
+        servers=config["bootstrap.servers"],
+        transaction_version=cluster.level("transaction.version"),
+    )
+    output.show(
+        partial(print_transactions, last, answer, full=full),
+        json=partial(transactions_json, last, answer, group),
+    )
+    ctx.exit(answer.exit_code)

@@ -1,0 +1,545 @@
+"""What two looks at a cluster's transactions say: what is wrong, why it matters, and what ends it."""
+
+import struct
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from copartition.groups.live.cluster import Broker, Cluster, right_command
+from copartition.groups.live.wire import (
+    NO_TAGS,
+    Connection,
+    check_error,
+    compact_array,
+    compact_text,
+    connect_to,
+    failures,
+)
+from copartition.kit.evidence import Evidence, Missing
+from copartition.kit.words import count, duration, list_names
+from partitioning.errors import SourceError
+
+Partition = tuple[str, int]
+
+_DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS, _LIST_TRANSACTIONS = 61, 65, 66
+_NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND
+_HIDDEN = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+_UNREADABLE = 29  # TOPIC_AUTHORIZATION_FAILED
+_RIGHTS = {
+    _UNREADABLE: "this user needs READ on the topic",
+    31: "this user needs DESCRIBE on the cluster",
+    _HIDDEN: "this user needs DESCRIBE on the transactional id",
+}
+OPEN_STATES = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+"""States in which some partition waits for a marker."""
+
+
+class Transaction(NamedTuple):
+    """A transactional id as its coordinator has it; times are milliseconds since 1970."""
+
+    id: str
+    producer: int
+    epoch: int
+    state: str  # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, ..
+    timeout_ms: int  # the producer's transaction.timeout.ms
+    started_ms: int | None  # None if none is open
+    coordinator: int  # the broker's id
+    partitions: frozenset[Partition]
+
+    @property
+    def open(self) -> bool:
+        """Whether some partition waits for a marker."""
+        return self.state in OPEN_STATES
+
+
+class OpenProducer(NamedTuple):
+    """A producer with a transaction that is open in a partition, as the leader has it."""
+
+    producer: int
+    epoch: int
+    first_offset: int  # of the transaction in this partition
+    wrote_ms: int  # the time of its last record there
+
+
+class PartitionLook(NamedTuple):
+    """How far a partition can be read; None if its leader did not say."""
+
+    topic: str
+    partition: int
+    end: int | None  # the high watermark
+    stable: int | None  # the last stable offset: readers with read_committed stop here
+    committed: int | None  # of the group that was asked for
+    producers: tuple[OpenProducer, ...] | None
+
+    @property
+    def place(self) -> Partition:
+        """Topic and number."""
+        return self.topic, self.partition
+
+    @property
+    def behind(self) -> int | None:
+        """How many offsets an open transaction keeps from readers with read_committed."""
+        return None if self.end is None or self.stable is None else max(self.end - self.stable, 0)
+
+
+class Look(NamedTuple):
+    """What a cluster knew at one time.
+
+    Attributes:
+        at_ms: when, in milliseconds since 1970, by the clock of this machine.
+        transactions: the transactional ids that brokers showed, by id.
+        partitions: partitions that a transaction holds, and those of the group, by topic and number.
+        sources: the sources that answered, phrases of evidence.
+        missing_ids: why there may be transactional ids that are not in `transactions`.
+        missing: what else could not be asked.
+    """
+
+    at_ms: float
+    transactions: tuple[Transaction, ...]
+    partitions: tuple[PartitionLook, ...]
+    sources: tuple[str, ...]
+    missing_ids: tuple[Missing, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+
+def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None) -> Look:
+    """Look at all transactions that this user may see, and at the partitions that one holds.
+
+    Args:
+        cluster: the cluster.
+        topics: topics whose partitions are looked at; None for all, without the cluster's own.
+        group: a group whose partitions are shown too; None for none.
+    """
+    missing_ids: list[Missing] = []
+    missing: list[Missing] = []
+    transactions: list[Transaction] = []
+    answered = []
+    for broker in cluster.brokers.values():
+        try:
+            transactions += transactions_of(broker, cluster.config)
+        except SourceError as error:
+            what = f"the transactions of broker {broker.id} at {broker.address}: {error}"
+            missing_ids.append(Missing(what, "run it again when that broker answers"))
+        else:
+            answered.append(broker)
+    if answered and not _may_see_every_id(answered[0], cluster.config):
+        missing_ids.append(
+            Missing(
+                "transactions of ids that this user may not DESCRIBE: brokers leave them out without a word",
+                right_command(cluster.config, "Describe", "--transactional-id '*'"),
+            )
+        )
+    if topics is None:
+        topics = [name for name in cluster.counts if not name.startswith("__")]
+        if not cluster.may_see_every_topic():
+            right = right_command(cluster.config, "Describe", "--topic '*'")
+            what = (
+                "partitions of topics that this user may not DESCRIBE: brokers leave them out without a word"
+            )
+            missing.append(Missing(what, f"name the topics with --only-topic, or {right}"))
+    committed = {} if group is None else cluster.committed(group)
+    places = {(name, number) for name in topics for number in range(cluster.counts[name])} | set(committed)
+    # First how far is stable: an end that is asked for later is never below it.
+    stable, ends = cluster.ends(places, stable=True), cluster.ends(places)
+    if unknown := sorted(places - (ends.keys() & stable.keys())):
+        what = f"the offsets of {list_names([f'{name}-{number}' for name, number in unknown], _SHOWN)}"
+        missing.append(Missing(what, "run it again when the partitions have leaders"))
+    waiting = {place for transaction in transactions if transaction.open for place in transaction.partitions}
+    held = {place for place in places if place in waiting or stable.get(place) != ends.get(place)}
+    producers = _open_producers(cluster, held, missing)
+    looks = [
+        PartitionLook(
+            *place,
+            ends.get(place),
+            stable.get(place),
+            committed.get(place),
+            producers.get(place, None if place in held else ()),
+        )
+        for place in sorted(held | committed.keys())
+    ]
+    transactions.sort(key=lambda transaction: transaction.id)
+    seen = (
+        f"the transactional ids of {count(len(answered), 'broker')}",
+        f"last stable offsets and ends of {count(len(places) - len(unknown), 'partition')}",
+    )
+    return Look(
+        1000 * time.time(), tuple(transactions), tuple(looks), seen, tuple(missing_ids), tuple(missing)
+    )
+
+
+def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
+    """Return the transactional ids that a broker coordinates; `SourceError` where it cannot be asked.
+
+    A broker leaves out, without a word, ids that this user may not DESCRIBE.
+    """
+    with failures(), connect_to(broker.host, broker.port, config) as connection:
+        answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
+        answer.int32()
+        error = answer.int16()
+        check_error(error, _RIGHTS.get(error))
+        for _ in answer.items():
+            answer.text()  # states that it does not know: none was named
+        ids = []
+        for _ in answer.items():
+            ids.append(answer.text())
+            answer.skip(8)
+            answer.text()
+            answer.tags()
+        return _described(connection, ids, broker.id) if ids else []
+
+
+def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
+    """Return whether this user may DESCRIBE transactional ids of any name.
+
+    Asked with a name that nobody uses: a broker refuses it to a user without the right, and to others says
+    that it does not know or does not coordinate this id. No answer is no evidence, so it counts as no.
+    """
+    try:
+        with failures(), connect_to(broker.host, broker.port, config) as connection:
+            name = compact_text(f"copartition-{uuid.uuid4().hex}")
+            answer = connection.ask(_DESCRIBE_TRANSACTIONS, 0, compact_array([name]) + NO_TAGS)
+            answer.int32()
+            return [answer.int16() for _ in answer.items()] != [_HIDDEN]
+    except SourceError:
+        return False
+
+
+def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
+    """Return what a coordinator knows of these transactional ids, without those that expired meanwhile."""
+    answer = connection.ask(
+        _DESCRIBE_TRANSACTIONS, 0, compact_array([compact_text(name) for name in ids]) + NO_TAGS
+    )
+    answer.int32()
+    transactions = []
+    for _ in answer.items():
+        error = answer.int16()
+        name, state, timeout_ms, started_ms = answer.text(), answer.text(), answer.int32(), answer.int64()
+        producer, epoch = answer.int64(), answer.int16()
+        partitions = set()
+        for _ in answer.items():
+            topic = answer.text()
+            partitions |= {(topic, answer.int32()) for _ in answer.items()}
+            answer.tags()
+        answer.tags()
+        if error == _NOT_FOUND:
+            continue  # it expired since it was listed
+        check_error(error, _RIGHTS.get(error))
+        since = started_ms if started_ms >= 0 and state in OPEN_STATES else None
+        transactions.append(
+            Transaction(name, producer, epoch, state, timeout_ms, since, coordinator, frozenset(partitions))
+        )
+    return transactions
+
+
+def _open_producers(
+    cluster: Cluster, places: Iterable[Partition], missing: list[Missing]
+) -> dict[Partition, tuple[OpenProducer, ...]]:
+    """Return the producers with an open transaction in each of these partitions, by topic and number.
+
+    What a leader does not tell is added to `missing`, and its partitions are left out: they are unknown.
+    """
+    by_leader: dict[Broker, list[Partition]] = defaultdict(list)
+    topics = {topic for topic, _ in places} & cluster.counts.keys()
+    leaders = {topic: cluster.leaders(topic) for topic in topics}
+    for topic, number in sorted(places):
+        leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
+        if leader is None:
+            what = f"the producers of {topic}-{number}: it has no leader"
+            missing.append(Missing(what, "run it again when it has one"))
+        else:
+            by_leader[leader].append((topic, number))
+    producers: dict[Partition, tuple[OpenProducer, ...]] = {}
+    for leader, mine in by_leader.items():
+        try:
+            producers |= _producers_of(leader, mine, cluster.config, missing)
+        except SourceError as error:
+            what = f"the producers at broker {leader.id}: {error}"
+            missing.append(Missing(what, "run it again when that broker answers"))
+    return producers
+
+
+def _producers_of(
+    broker: Broker, places: Sequence[Partition], config: Mapping[str, str], missing: list[Missing]
+) -> dict[Partition, tuple[OpenProducer, ...]]:
+    """Return the same from one leader; partitions that it refuses are added to `missing`."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for topic, number in places:
+        numbers[topic].append(number)
+    topics = [
+        compact_text(topic) + compact_array([struct.pack(">i", number) for number in mine]) + NO_TAGS
+        for topic, mine in numbers.items()
+    ]
+    producers = {}
+    with failures(), connect_to(broker.host, broker.port, config) as connection:
+        answer = connection.ask(_DESCRIBE_PRODUCERS, 0, compact_array(topics) + NO_TAGS)
+        answer.int32()
+        for _ in answer.items():
+            topic = answer.text()
+            for _ in answer.items():
+                number, error, message = answer.int32(), answer.int16(), answer.compact()
+                active = []
+                for _ in answer.items():
+                    producer, epoch = answer.int64(), answer.int32()
+                    answer.skip(4)  # its last sequence number
+                    wrote_ms = answer.int64()
+                    answer.skip(4)  # the coordinator's epoch
+                    active.append(OpenProducer(producer, epoch, answer.int64(), wrote_ms))
+                    answer.tags()
+                answer.tags()
+                if error:
+                    reason = _RIGHTS.get(error) or message or f"error {error}"
+                    right = right_command(config, "Read", f"--topic {topic}")
+                    remedy = right if error == _UNREADABLE else "run it again when its leader answers"
+                    missing.append(Missing(f"the producers of {topic}-{number}: {reason}", remedy))
+                else:
+                    producers[topic, number] = tuple(one for one in active if one.first_offset >= 0)
+            answer.tags()
+    return producers
+
+
+MOST_TIMEOUT_MS = 900_000
+"""`transaction.max.timeout.ms`, the broker's default: no coordinator keeps a transaction open for longer."""
+
+_EPOCH_PER_TRANSACTION = 2
+"""The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
+
+_ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
+_CLOCK = "ages are by the clock of this machine"
+_NO_DENIAL = "no ACL denies this user a transactional id or a topic by name"
+_SHOWN = 5
+
+
+class Finding(NamedTuple):
+    """Something that an operator should know.
+
+    Attributes:
+        kind: "open long", "marker missing", "hanging", "unknown owner" or "fenced".
+        id: the transactional id; None if no coordinator says.
+        producer: the producer's id.
+        partitions: the partitions that the transaction is open in.
+        what: what is seen.
+        action: what ends it.
+        ground: the sources it was read from, and what is assumed.
+    """
+
+    kind: str
+    id: str | None
+    producer: int
+    partitions: tuple[Partition, ...]
+    what: str
+    action: str
+    ground: Evidence
+
+
+class Answer(NamedTuple):
+    """What two looks say.
+
+    Attributes:
+        findings: what is wrong.
+        missing: what either look could not see, each once.
+        ground: what was read in both looks.
+    """
+
+    findings: tuple[Finding, ...]
+    missing: tuple[Missing, ...]
+    ground: Evidence
+
+    @property
+    def exit_code(self) -> int:
+        """Return 1 if something is wrong, else 2 if something could not be seen, else 0."""
+        return 1 if self.findings else 2 if self.missing else 0
+
+
+def judge(
+    first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
+) -> Answer:
+    """Judge two looks at a cluster; see `findings` for the parameters."""
+    found = findings(first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version)
+    missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
+    assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
+    return Answer(tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.sources, (*assumed, _NO_DENIAL)))
+
+
+def findings(
+    first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
+) -> list[Finding]:
+    """Return what is seen in both looks; `open_ms` is how long a transaction may be open.
+
+    `transaction_version` is the level of that feature; None if no broker said.
+    """
+    before = {transaction.id: transaction for transaction in first.transactions}
+    problems: list[Finding] = []
+    for transaction in last.transactions:
+        earlier = before.get(transaction.id)
+        if transaction.state == "Ongoing":
+            if transaction.started_ms is not None and last.at_ms - transaction.started_ms > open_ms:
+                problems.append(_open_long(transaction, last, servers))
+        elif (
+            transaction.open
+            and earlier
+            and earlier[:4] == transaction[:4]
+            and earlier.started_ms == transaction.started_ms
+        ):
+            problems.append(_marker_missing(transaction, last.at_ms - first.at_ms))
+        if earlier is not None and _fenced(earlier, transaction, transaction_version):
+            problems.append(_fencing(earlier, transaction))
+    problems += _without_coordinator(first, last, servers)
+    return problems
+
+
+def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
+    """Return the transactions that coordinators know to be open, by producer and partition."""
+    opened = (transaction for transaction in look.transactions if transaction.open)
+    return {
+        (transaction.producer, place): transaction
+        for transaction in opened
+        for place in transaction.partitions
+    }
+
+
+def _fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
+    """Return whether a producer's transaction was aborted, by a new producer with its id or by itself.
+
+    A raised epoch alone says nothing if each transaction raises it; only a new producer makes the state
+    Empty.
+    """
+    if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
+        return False
+    by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
+    return transaction.state in _ABORTED or (
+        earlier.open and (transaction.state == "Empty" or by_producers_only)
+    )
+
+
+def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> Finding:
+    """Return a finding about a transaction that its coordinator told in one look or in both."""
+    times = "two looks" if looks == 2 else "the last look"
+    ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
+    return Finding(
+        kind,
+        transaction.id,
+        transaction.producer,
+        tuple(sorted(transaction.partitions)),
+        what,
+        action,
+        ground,
+    )
+
+
+def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
+    """Return the finding of a transaction that is open for longer than it may be, and who ends it.
+
+    What it holds back is a lower bound if a look does not show all of its partitions.
+    """
+    assert transaction.started_ms is not None
+    behind = {place.place: place.behind for place in look.partitions}
+    held = [behind.get(place) for place in transaction.partitions]
+    least = "at least " if None in held else ""
+    age_ms = look.at_ms - transaction.started_ms
+    left_ms = transaction.timeout_ms - age_ms
+    partitions = count(len(transaction.partitions), "partition")
+    ends = (
+        f"broker {transaction.coordinator} aborts it in {duration(left_ms)} (transaction.timeout.ms "
+        f"{transaction.timeout_ms:,})"
+        if left_ms > 0
+        else f"its transaction.timeout.ms of {transaction.timeout_ms:,} is over; "
+        f"broker {transaction.coordinator} aborts it within "
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms (10 s)"
+    )
+    return _of(
+        transaction,
+        "open long",
+        f"{transaction.id} has been open for {duration(age_ms)} in {partitions}; "
+        f"read_committed readers wait for {least}{count(sum(filter(None, held)), 'offset')} behind it",
+        f"{ends}. Sooner: restart its producer, whose init_transactions aborts it, or "
+        f"kafka-transactions.sh --bootstrap-server {servers} forceTerminateTransaction "
+        f"--transactionalId {transaction.id}",
+        looks=1,
+    )
+
+
+def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
+    """Return the finding of a decided transaction, some partition of which has no marker in both looks."""
+    partitions = count(len(transaction.partitions), "partition")
+    return _of(
+        transaction,
+        "marker missing",
+        f"{transaction.id} is decided ({transaction.state}), but {partitions} had no marker "
+        f"in two looks {duration(between_ms)} apart",
+        f"broker {transaction.coordinator} writes markers as soon as the leaders answer: see whether the "
+        f"partitions have a leader; if they have, restart broker {transaction.coordinator}, whose successor "
+        "writes them again",
+    )
+
+
+def _fencing(earlier: Transaction, transaction: Transaction) -> Finding:
+    """Return the finding of a transaction that was aborted between the looks."""
+    return _of(
+        transaction,
+        "fenced",
+        f"a transaction of {transaction.id} was aborted: it went from producer {earlier.producer} epoch "
+        f"{earlier.epoch} to producer {transaction.producer} epoch {transaction.epoch}. "
+        "A second process uses this id, its process was started again, or it aborted by itself",
+        "see whether two processes have this id: they fence each other, and each needs an id of its own; a "
+        "restart needs nothing",
+    )
+
+
+def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Finding]:
+    """Producers with an open transaction that no coordinator knows, at the same offset in both looks."""
+    offsets = {
+        (place.place, producer.producer, producer.first_offset)
+        for place in first.partitions
+        for producer in place.producers or ()
+    }
+    owned = owners_of(first).keys() | owners_of(last).keys()
+    for place in last.partitions:
+        for producer in place.producers or ():
+            again = (place.place, producer.producer, producer.first_offset) in offsets
+            if again and (producer.producer, place.place) not in owned:
+                yield _unowned(producer, place, last, servers)
+
+
+def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:
+    """Return the finding of a producer whose transaction no coordinator knows.
+
+    It hangs for certain only if every transactional id was seen and it is older than any transaction may be:
+    `abort` drops its records, so it is not advised for less.
+    """
+    age_ms = look.at_ms - producer.wrote_ms
+    hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
+    assumed = [_CLOCK]
+    name = f"{place.topic}-{place.partition}"
+    what = (
+        f"producer {producer.producer} (epoch {producer.epoch}) has a transaction open in {name} from offset "
+        f"{producer.first_offset:,} that no coordinator knows; it wrote last {duration(age_ms)} ago"
+    )
+    if hanging:
+        kind = "hanging"
+        what += (
+            f", and a coordinator would have ended it after {duration(MOST_TIMEOUT_MS)} "
+            "(transaction.max.timeout.ms): nothing ends it"
+        )
+        assumed.append(f"transaction.max.timeout.ms is its default, {MOST_TIMEOUT_MS:,}")
+        action = (
+            f"kafka-transactions.sh --bootstrap-server {servers} abort --topic {place.topic} "
+            f"--partition {place.partition} --start-offset {producer.first_offset}"
+        )
+    else:
+        kind = "unknown owner"
+        hidden = (
+            f"this look did not show {look.missing_ids[0].what}"
+            if look.missing_ids
+            else "its markers are on their way"
+        )
+        what += f": it hangs, or {hidden}"
+        action = (
+            look.missing_ids[0].remedy
+            if look.missing_ids
+            else f"run it again in {duration(max(MOST_TIMEOUT_MS - age_ms, 0))}: then it hangs for certain"
+        )
+    leader = f"the producers at the leader of {name} in two looks"
+    ground = Evidence((leader, *look.sources[:1]), tuple(assumed))
+    return Finding(kind, None, producer.producer, (place.place,), what, action, ground)

@@ -1,0 +1,154 @@
+"""Transactions of a cluster: text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from copartition.kit.json import attributes_of, dump, ground_fields, utc_time
+from copartition.kit.words import count, duration
+from copartition.transactions.looks import Finding, owners_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from copartition.transactions.looks import Answer, Look, OpenProducer, PartitionLook, Transaction
+
+    Owners = Mapping[tuple[int, tuple[str, int]], Transaction]
+
+FORMAT_VERSION = "1.0"
+
+
+def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
+    """Return all that is known, for programs.
+
+    Times are ISO 8601, offsets numbers, and what is unknown null.
+    """
+    owners = owners_of(look)
+    return dump(
+        {
+            "format_version": FORMAT_VERSION,
+            "kind": "transactions",
+            "at": utc_time(look.at_ms / 1000),
+            "transactions": [_transaction(transaction) for transaction in look.transactions],
+            "group": group,
+            "partitions": [_partition(place, owners) for place in look.partitions],
+            "findings": [_finding(finding) for finding in answer.findings],
+            "evidence": list(answer.ground.sources),
+            "assumed": list(answer.ground.assumed),
+            "missing": list(answer.missing),
+        }
+    )
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    own = attributes_of(finding, "kind", "id", "producer", "what", "action")
+    return {**own, "partitions": _names(finding.partitions), **ground_fields(finding.ground)}
+
+
+def _transaction(transaction: Transaction) -> dict[str, Any]:
+    return {
+        **transaction._asdict(),
+        "started": None if transaction.started_ms is None else utc_time(transaction.started_ms / 1000),
+        "partitions": _names(sorted(transaction.partitions)),
+    }
+
+
+def _partition(place: PartitionLook, owners: Owners) -> dict[str, Any]:
+    lag = None if place.committed is None or place.end is None else max(place.end - place.committed, 0)
+    readable = (
+        None if place.committed is None or place.stable is None else max(place.stable - place.committed, 0)
+    )
+    return {
+        **attributes_of(place, "topic", "partition", "committed"),
+        "last_stable_offset": place.stable,
+        "end": place.end,
+        "held": place.behind,
+        "lag": lag,
+        "lag_read_committed": readable,
+        "held_by": None
+        if place.producers is None
+        else [_holder(one, owners.get((one.producer, place.place))) for one in place.producers],
+    }
+
+
+def _holder(producer: OpenProducer, owner: Transaction | None) -> dict[str, Any]:
+    return {**producer._asdict(), "id": None if owner is None else owner.id}
+
+
+def _names(partitions: Sequence[tuple[str, int]]) -> list[str]:
+    return [f"{topic}-{number}" for topic, number in partitions]
+
+
+def print_transactions(look: Look, answer: Answer, console: Console, *, full: bool) -> None:
+    """What is open, where readers stop, what is wrong and what ends it."""
+    from copartition.kit.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
+
+    opened = [transaction for transaction in look.transactions if transaction.open]
+    ids = count(len(look.transactions), "transactional id")
+    head = [ids, f"{len(opened)} open", count(len(answer.findings), "finding")]
+    head += [f"{len(answer.missing)} unknown"] * bool(answer.missing)
+    console.print(cell("   ".join(head), "bold"))
+    shown = look.transactions if full else opened
+    if shown:
+        titles = [
+            Column("TRANSACTIONAL ID", "name"),
+            Column("PRODUCER"),
+            Column("EPOCH"),
+            Column("STATE", "word"),
+            Column("OPEN FOR"),
+            Column("TIMEOUT"),
+            Column("PARTITIONS", "list"),
+        ]
+        console.print(Grid(titles, [_transaction_row(transaction, look) for transaction in shown], full=full))
+    held = [place for place in look.partitions if place.behind or place.committed is not None]
+    if held:
+        console.print()
+        titles = [
+            Column("PARTITION", "name"),
+            *map(Column, ("COMMITTED", "STABLE", "END", "LAG", "READABLE", "HELD")),
+            Column("HELD BY", "list"),
+        ]
+        owners = owners_of(look)
+        console.print(Grid(titles, [_partition_row(place, owners) for place in held], full=full))
+    for finding in answer.findings:
+        console.print()
+        console.print(note(finding.what, "yellow"))
+        console.print(note(f"next: {finding.action}"))
+        console.print(note(f"read from: {'; '.join(finding.ground.sources)}"))
+    if answer.findings or answer.missing:
+        console.print()
+    for missing in answer.missing:
+        console.print(note(f"unknown: {missing.what}", "red"))
+        console.print(note(f"to know it: {missing.remedy}"))
+    console.print(note(f"read from: {'; '.join(answer.ground.sources)}"))
+    own = (text for finding in answer.findings for text in finding.ground.assumed)
+    for text in dict.fromkeys((*own, *answer.ground.assumed)):
+        console.print(note(f"assumed: {text}"))
+
+
+def _transaction_row(transaction: Transaction, look: Look) -> tuple[str, ...]:
+    age = "" if transaction.started_ms is None else duration(max(look.at_ms - transaction.started_ms, 0))
+    partitions = ", ".join(_names(sorted(transaction.partitions)))
+    timeout = duration(transaction.timeout_ms)
+    return (
+        transaction.id,
+        str(transaction.producer),
+        str(transaction.epoch),
+        transaction.state,
+        age,
+        timeout,
+        partitions,
+    )
+
+
+def _partition_row(place: PartitionLook, owners: Owners) -> tuple[str, ...]:
+    row = _partition(place, owners)
+    numbers = ("committed", "last_stable_offset", "end", "lag", "lag_read_committed", "held")
+    holders = (
+        "unknown"
+        if row["held_by"] is None
+        else ", ".join(one["id"] or f"producer {one['producer']}" for one in row["held_by"])
+    )
+    shown = ("" if row[name] is None else f"{row[name]:,}" for name in numbers)
+    return f"{place.topic}-{place.partition}", *shown, holders

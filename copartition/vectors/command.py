@@ -1,0 +1,53 @@
+"""`copartition vectors`: exact answers for authors of brokers and clients, and what differs from them."""
+
+import json
+import shlex
+
+import click
+
+from copartition.shell.commands import Output, command, write
+from copartition.shell.options import output_options, schema_option, seed_option
+
+MOST = 100_000
+
+
+@command(
+    "copartition vectors uniform --count 2000 > uniform.json",
+    "copartition vectors cooperative-sticky --against ./mine",
+)
+@click.argument("strategy")
+@click.option("--count", type=click.IntRange(1, MOST), default=200, show_default=True, help="How many cases.")
+@seed_option("Decides the cases.", default=0)
+@click.option(
+    "--against",
+    metavar="COMMAND",
+    help="A program that reads a case a line and writes an answer a line: report where it differs.",
+)
+@schema_option("copartition.vectors.cases", "SCHEMA")
+@output_options("text", "json")
+@click.pass_context
+def vectors(
+    ctx: click.Context, strategy: str, *, count: int, seed: int, against: str | None, output: Output
+) -> None:
+    """Groups or keys with the exact answers of STRATEGY, as JSON.
+
+    STRATEGY is an assignor (`copartition assign --list`), a client's profile (`copartition profiles`),
+    "simple" of share groups, or of Kafka Streams "streams-sticky", "streams-high-availability" or
+    "streams-classic-sticky".
+
+    With --against the exit code is 1 if a member gets other partitions, or a key another partition.
+    """
+    from copartition.vectors.cases import FORMAT_VERSION, make_vectors  # noqa: PLC0415 - not for help
+
+    cases = make_vectors(strategy, count, seed)
+    if against is None:
+        head = {"format_version": FORMAT_VERSION, "strategy": strategy, "seed": seed}
+        lines = ",\n".join(json.dumps(case) for case in cases)
+        write(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n')
+        return
+    from copartition.vectors.comparison import check_vectors, vectors_report  # noqa: PLC0415 - as --against
+
+    differences = check_vectors(strategy, cases, shlex.split(against))
+    write(vectors_report(strategy, cases, differences, output.form))
+    if any(difference.verdict == "different" for difference in differences):
+        ctx.exit(1)

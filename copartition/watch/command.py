@@ -1,0 +1,112 @@
+"""`copartition watch`: a group, a line a change."""
+
+from contextlib import ExitStack, suppress
+from typing import TextIO
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import command, complain, write
+from copartition.shell.options import FiniteRange, format_option, verbose_option
+
+_SUFFIX = ".ndjson"
+
+
+def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith(_SUFFIX):
+        raise click.BadParameter(f"{path}: the name of a record ends with {_SUFFIX}", ctx, option)
+    return path
+
+
+@command(
+    "copartition watch billing -b localhost:9092",
+    "copartition watch billing -b localhost:9092 --record night.ndjson",
+)
+@click.argument("group")
+@client_options("The cluster.")
+@click.option(
+    "--interval",
+    type=FiniteRange(0.1),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time from one look to the next.",
+)
+@click.option(
+    "--for",
+    "for_s",
+    type=FiniteRange(0),
+    metavar="SECONDS",
+    help="How long to watch; else until Ctrl-C.",
+)
+@click.option(
+    "--count", type=click.IntRange(1), metavar="N", help="How many times to look; else until Ctrl-C."
+)
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False),
+    callback=_record_name,
+    metavar="FILE.ndjson",
+    help="Keep what is seen, a snapshot a line: assignment-diff FILE.ndjson#STEP reads it.",
+)
+@format_option("text", "json", text="Format; json is an object a line.")
+@verbose_option
+@click.pass_context
+def watch(
+    ctx: click.Context,
+    group: str,
+    *,
+    config: dict[str, str],
+    interval: float,
+    for_s: float | None,
+    count: int | None,
+    record: str | None,
+    form: str,
+) -> None:
+    """What changes in a group, a line for each change.
+
+    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. It only reads: every
+    look asks the coordinator to describe the group. If there is no such group yet, it waits for one.
+    """
+    from copartition.groups.snapshot import read_record, record_line  # noqa: PLC0415
+    from copartition.watch.report import WatchReport, trouble_text  # noqa: PLC0415 - help does without
+
+    report = WatchReport(form)
+    if group.lower().endswith(_SUFFIX) and not config:
+        if record is not None or for_s is not None or count is not None:
+            raise click.UsageError(
+                "a record is replayed from its first step to its last; leave --for, --count and --record out"
+            )
+        steps = read_record(group)
+        for step in steps:
+            write(report.lines(step))
+        click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
+        return
+    from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
+    from copartition.watch.changes import Looks, Trouble  # noqa: PLC0415
+
+    def tell(trouble: Trouble) -> None:
+        words = trouble_text(trouble, looks.clock())
+        complain(ctx, words if trouble.why else f"live:{group}: {words}")
+
+    reader = GroupReader(group, config)
+    ends, committed = (None, None) if record is None else (reader.ends, reader.committed)
+    looks = Looks(
+        reader, interval_s=interval, for_s=for_s, count=count, ends=ends, committed=committed, tell=tell
+    )
+    with ExitStack() as stack:
+        file = None if record is None else stack.enter_context(_open_record(record))
+        with suppress(KeyboardInterrupt):
+            for step in looks:
+                if file is not None:
+                    file.write(record_line(step))
+                    file.flush()
+                write(report.lines(step))
+    click.echo(report.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
+
+
+def _open_record(path: str) -> TextIO:
+    try:
+        return open(path, "w", encoding="utf-8")  # noqa: PTH123 - as `write` does
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from error

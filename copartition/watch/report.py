@@ -1,0 +1,275 @@
+"""What changes in a watched group, a line each; and a record of a group beside the model."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from assignors.interface import RebalanceProtocol
+from assignors.registry import get_assignor
+from assignors.state import GroupState
+from copartition.groups.snapshot import Step
+from copartition.kit.json import attributes_of, dump, milliseconds, utc_time
+from copartition.kit.words import Table, count, duration, partition_ranges, visible
+from copartition.watch.changes import Change, Kind, Trouble, Watch
+from partitioning.errors import CopartitionError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from copartition.simulate_scenarios.replay import Bounds, Compared, Replay, Spread
+
+
+_MEMBERS = (Kind.JOINED, Kind.LEFT, Kind.RESTARTED)
+
+_WAITING = {True: "there is no such group yet; waiting for it", False: "the group is gone; waiting for it"}
+
+_UNKNOWN = "unknown"
+"""The state that librdkafka has no name for: a KIP-848 group that is assigning or reconciling."""
+
+
+def trouble_text(trouble: Trouble, now: float) -> str:
+    """Return what to say of a trouble at a time, which like its own are seconds since 1970."""
+    if not trouble.away:
+        return f"{trouble.why}; trying again" if trouble.why else "offsets can be read again"
+    if trouble.why:
+        return f"{trouble.why}; away since {utc_time(trouble.since, 'seconds')}, trying again"
+    return f"it answers again, after {duration(1000 * (now - trouble.since))} without an answer"
+
+
+def change_text(change: Change) -> str:
+    """Return the change for people."""
+    state = change.state
+    generation = "" if state.generation is None else f"  generation >= {state.generation}"
+    when = utc_time(change.at, "seconds")
+    return (
+        visible(f"{when}  #{change.step}  {state.status or _UNKNOWN}{generation}  {_change_text(change)}")
+        + "\n"
+    )
+
+
+def change_json(change: Change) -> str:
+    """Return the change for programs."""
+    state = change.state
+    row: dict[str, Any] = {
+        "at": utc_time(change.at, "milliseconds"),
+        "step": change.step,
+        "kind": change.kind,
+        "group": state.name,
+        "state": state.status,
+        "generation_at_least": state.generation,
+        "members": len(state.members),
+        **attributes_of(change, "name", "before", "after", "source", "target"),
+        "partitions": _by_topic(change.partitions),
+        "least_ms": milliseconds(change.least_s),
+        "most_ms": milliseconds(change.most_s),
+    }
+    return json.dumps(row) + "\n"
+
+
+def _change_text(change: Change) -> str:
+    if change.kind is Kind.STATE:
+        return _state(change)
+    if change.kind is Kind.MOVED:
+        ways = f"{change.source or 'nobody'} -> {change.target or 'nobody'}"
+        return f"{ways}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
+    if change.kind is Kind.STRATEGY:
+        return f"assignor {change.before} -> {change.after}"
+    if change.kind is Kind.GREW:
+        return f"{change.name} grew from {change.before} to {count(int(change.after or 0), 'partition')}"
+    if change.kind is Kind.RESTARTED:
+        return f"{change.name} is back under a new member id"
+    return f"{change.name} {change.kind}"
+
+
+def _state(change: Change) -> str:
+    if change.after == "Dead":
+        return _WAITING[change.before is None]
+    group = change.state
+    parts = [count(len(group.members), "member"), count(len(group.partition), "partition")]
+    facts = ", ".join([*parts, group.strategy or "no assignor"])
+    if change.step == 0:
+        return facts
+    text = f"{change.before or _UNKNOWN} -> {change.after or _UNKNOWN}{_length(change, ' after')}"
+    if change.after != "Stable":
+        return text
+    stood = "; eager: every partition stood still" if _eager(group) and change.most_s is not None else ""
+    return f"{text}: {facts}{stood}"
+
+
+def _length(change: Change, before: str) -> str:
+    """Return how long it took, as far as looks tell."""
+    least, most = (
+        None if seconds is None else duration(1000 * seconds) for seconds in (change.least_s, change.most_s)
+    )
+    if most is None:
+        return "" if least is None else f"{before} at least {least}"
+    return f"{before} at most {most}" if least is None else f"{before} {least} to {most}"
+
+
+def _eager(group: GroupState) -> bool:
+    """Return whether all members give up all that they have when this group rebalances, as far as is known."""
+    if group.protocol != "classic" or group.strategy is None:
+        return False
+    try:
+        return max(get_assignor(group.strategy).protocols) is RebalanceProtocol.EAGER
+    except CopartitionError:
+        return False
+
+
+class WatchReport:
+    """Shows a watch, step by step and in a few words at its end; `form` is "text" or "json"."""
+
+    def __init__(self, form: str) -> None:
+        self._line = change_json if form == "json" else change_text
+        self._watch = Watch()
+        self._kinds: Counter[Kind] = Counter()
+        self._moved = 0
+        self._longest_s = 0.0
+
+    def lines(self, step: Step) -> str:
+        """Return the lines of one more step."""
+        changes = self._watch.see(step)
+        for change in changes:
+            self._kinds[change.kind] += 1
+            if change.kind is Kind.MOVED and change.target is not None:
+                self._moved += len(change.partitions)
+                self._longest_s = max(self._longest_s, change.most_s or 0)
+        return "".join(map(self._line, changes))
+
+    def summary(self, seconds: float, blind_s: float | None) -> str:
+        """Return what was seen in this time.
+
+        `blind_s` is the longest time between two looks, None for a record.
+        """
+        members = ", ".join(f"{self._kinds[field]:,} {field}" for field in _MEMBERS)
+        text = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
+        if self._longest_s:
+            text[0] += f", without an owner for at most {duration(1000 * self._longest_s)}"
+        if blind_s is not None:
+            text.append(
+                f"what came and went between two looks, at most {duration(1000 * blind_s)}, was not seen"
+            )
+        if self._kinds[Kind.RESTARTED]:
+            text.append(
+                "how long a restarted member was away shows in no look: a static one that stops, and any "
+                "that is killed, is named until it is back or its session times out"
+            )
+        if self._kinds[Kind.LEFT]:
+            text.append(
+                "a member that is killed owns its partitions until its session times out: nobody reads them, "
+                "and no look shows it"
+            )
+        return "\n".join(text) + "\n"
+
+
+REPLAY_FORMAT_VERSION = "1.0"
+_COLUMNS = ("STEPS", "WHAT HAPPENED", "OWNERS", "NO OWNER FOR", "BY THE MODEL", "")
+_VERDICTS = {True: "agrees", False: "differs", None: ""}
+
+
+def print_replay(replay: Replay, console: Console) -> None:
+    """A line an event, then which partitions differ, what is missing and what was assumed."""
+    from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - JSON does without rich
+
+    head = (
+        replay.group or "a group",
+        replay.assignor,
+        f"{replay.steps:,} steps in {duration(1000 * replay.seconds)}",
+    )
+    console.print(cell("   ".join(head), "bold"))
+    if replay.compared:
+        print_table(Table(_COLUMNS, [*map(_row, replay.compared)]), console)
+        console.print(note(f"the model's times are the median, and the range, of {replay.runs} runs"))
+    else:
+        console.print(note("nothing happened that can be replayed"))
+    for change in replay.compared:
+        for recorded, model, partitions in change.differing:
+            where = f"#{change.last}  {partition_ranges(partitions)}"
+            console.print(
+                note(f"{where}  {recorded or 'nobody'}, by the model {model or 'nobody'}", "yellow")
+            )
+    for text in replay.warnings:
+        console.print(note(f"warning: {text}", "yellow"))
+    for text in replay.assumed:
+        console.print(note(f"assumed: {text}"))
+
+
+def replay_json(replay: Replay) -> str:
+    """Return the same for programs; times are milliseconds."""
+    return dump(
+        {
+            "format_version": REPLAY_FORMAT_VERSION,
+            "kind": "record-replay",
+            **attributes_of(replay, "group", "assignor", "steps", "runs", "agrees"),
+            "events": [_event(change) for change in replay.compared],
+            "assumed": list(replay.assumed),
+            "warnings": list(replay.warnings),
+        }
+    )
+
+
+def _event(compared: Compared) -> dict[str, Any]:
+    return {
+        "first_step": compared.first,
+        "last_step": compared.last,
+        "causes": [{"kind": cause.kind, "name": cause.name, "to": cause.after} for cause in compared.causes],
+        "partitions": compared.partitions,
+        "differing": [
+            {"recorded": recorded, "model": model, "partitions": _by_topic(partitions)}
+            for recorded, model, partitions in compared.differing
+        ],
+        "recorded_ms": _times(compared.recorded),
+        "model_ms": _times(compared.predicted),
+        "in_time": compared.in_time,
+    }
+
+
+def _times(times: Bounds | Spread | None) -> dict[str, int | None] | None:
+    if times is None:
+        return None
+    return {name: None if value is None else round(value) for name, value in times._asdict().items()}
+
+
+def _by_topic(partitions: Any) -> dict[str, list[int]]:
+    numbers_by_topic: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        numbers_by_topic.setdefault(topic, []).append(number)
+    return numbers_by_topic
+
+
+def _row(compared: Compared) -> tuple[str, ...]:
+    differing = sum(len(change.partitions) for change in compared.differing)
+    owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"
+    agrees = False if differing else compared.in_time
+    return (
+        f"#{compared.first} to #{compared.last}",
+        ", ".join(map(_cause, compared.causes)) or "nothing that the record shows",
+        owners,
+        _bounds_text(compared.recorded),
+        _spread_text(compared.predicted),
+        _VERDICTS[agrees],
+    )
+
+
+def _cause(cause: Change) -> str:
+    if cause.kind is Kind.GREW:
+        return f"{cause.name} grew to {cause.after}"
+    return f"{cause.name} {cause.kind}"
+
+
+def _bounds_text(bounds: Bounds | None) -> str:
+    if bounds is None:
+        return ""
+    if bounds.most is None:
+        return f"at least {duration(bounds.least)}"
+    return f"{duration(bounds.least)} to {duration(bounds.most)}"
+
+
+def _spread_text(spread: Spread | None) -> str:
+    if spread is None:
+        return "unknown"
+    if spread.least == spread.most:
+        return duration(spread.middle)
+    return f"{duration(spread.middle)} ({duration(spread.least)} to {duration(spread.most)})"

@@ -1,0 +1,108 @@
+"""`copartition why`: what logs of brokers and clients say of a group's rebalances."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import click
+
+from copartition.shell.client_options import client_options
+from copartition.shell.commands import Output, command, write
+from copartition.shell.options import group_option, html_option, output_options, set_option, topics_option
+
+
+class _LogOrGroup(click.Path):
+    """A file, or live:GROUP."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value.startswith("live:") else super().convert(value, param, ctx)
+
+
+@command(
+    "copartition why /var/log/kafka/server.log --group billing",
+    "copartition why server.log.gz billing-*.log --html why.html",
+    "copartition why server.log --group billing --as-scenario --topic orders=12 > billing.yaml",
+    "copartition why live:billing -b localhost:9092",
+    "kubectl logs -l app=billing --prefix | copartition why -",
+)
+@click.argument(
+    "logs", nargs=-1, required=True, type=_LogOrGroup(exists=True, dir_okay=False, allow_dash=True)
+)
+@group_option
+@client_options("The cluster of live:GROUP.")
+@click.option(
+    "--as-scenario",
+    is_flag=True,
+    help="A scenario of what happened to the group instead, YAML that copartition simulate runs.",
+)
+@topics_option("A topic and its partitions, for simulations; repeatable.")
+@click.option("--assignor", help="The group's strategy, where the logs do not name it.")
+@set_option("A timeout of the group, such as session.timeout.ms=10000")
+@click.option("--full", is_flag=True, help="Every rebalance, not only the last ones.")
+@output_options("text", "json")
+@html_option
+@click.pass_context
+def why(
+    ctx: click.Context,
+    logs: tuple[str, ...],
+    *,
+    group: str | None,
+    config: dict[str, str],
+    as_scenario: bool,
+    topics: tuple[tuple[str, int], ...],
+    assignor: str | None,
+    changes: dict[str, str],
+    full: bool,
+    output: Output,
+    html: str | None,
+) -> None:
+    """Why groups rebalanced, from LOGS: each rebalance with its cause, who caused it, and what avoids it.
+
+    LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
+    together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.
+    live:GROUP is what a cluster's __consumer_offsets keeps of a group; it is only read.
+    The exit code is 1 if a group rebalanced, 0 if none did, and 2 if the logs show no group.
+    """
+    from copartition.why.cures import cures, scenario_or_why_not  # noqa: PLC0415
+    from copartition.why.evidence import read_evidence  # noqa: PLC0415
+    from copartition.why.rebalances import histories  # noqa: PLC0415
+    from copartition.why.report import print_why, why_json  # noqa: PLC0415 - help and completion do without
+
+    if live := [log.removeprefix("live:") for log in logs if log.startswith("live:")]:
+        from copartition.why.offsets_topic import read_topic, topic_history  # noqa: PLC0415 - needs a cluster
+
+        if len(logs) > 1:
+            raise click.UsageError("live:GROUP is read alone: give no log, or --group, beside it")
+        group, full = live[0], True
+        groups = [topic_history(group, read_topic(group, config))]
+        groups = [group for group in groups if group.rebalances or group.others]
+    else:
+        groups = histories(read_evidence(logs, group))
+    if group is not None:
+        groups = [history for history in groups if history.name == group]
+    if not groups:
+        raise click.ClickException(
+            f"the logs show nothing of {f'the group {group}' if group else 'a group'}: they must hold lines "
+            "of a broker's group coordinator or of a consumer"
+        )
+    if as_scenario:
+        from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - few ask for it
+        from copartition.why.cures import scenario_of  # noqa: PLC0415
+
+        if len(groups) > 1:
+            names = ", ".join(group.name for group in groups[:10])
+            raise click.UsageError(f"a scenario has one group; name it with --group: {names}")
+        logged = scenario_of(groups[0], dict(topics), assignor, changes)
+        output.write(scenario_yaml(logged.scenario, logged.assumed))
+        return
+    answers = [
+        (group, cures(group, scenario_or_why_not(group, dict(topics), assignor, changes))) for group in groups
+    ]
+    if html is not None:
+        from copartition.why.report import why_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(why_html(answers), html)
+    output.show(partial(print_why, answers, full=full), json=partial(why_json, answers))
+    if any(group.rebalances for group in groups):
+        ctx.exit(1)

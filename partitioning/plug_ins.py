@@ -1,0 +1,181 @@
+"""Plug-ins: strategies that are not ours, by name, from installed packages or registered in this process.
+
+This module knows no strategy. What places a key by a plug-in's name needs it, and strategies place keys.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from partitioning.errors import (
+    BrokenPluginError,
+    CopartitionError,
+    InvalidConfigError,
+    StrategyConflictError,
+)
+from partitioning.interface import Partitioner
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+S = TypeVar("S")
+
+
+def call_plug_in(which: str, method: Callable[..., S], *arguments: object) -> S:
+    """Return what a plug-in's method returns; BrokenPluginError if it ends the process (`sys.exit`)."""
+    try:
+        return method(*arguments)
+    except SystemExit as error:
+        name = getattr(method, "__name__", method)
+        raise BrokenPluginError(f"{which} ends the process in `{name}`: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyInfo:
+    """One strategy that can be had by name.
+
+    >>> [(info.origin, info.summary) for info in list_partitioners() if info.name == "java"]
+    [('built-in', 'kafka-clients, default')]
+
+    Attributes:
+        name: what to ask for.
+        origin: "built-in", "built-in, of" somebody, "registered", or the distribution it comes from.
+        summary: one line on what it does.
+        fault: why it cannot be used; None if it can.
+    """
+
+    name: str
+    origin: str
+    summary: str
+    fault: str | None = None
+
+
+class PlugIns(Generic[S]):
+    """All strategies of one kind that are not ours.
+
+    Attributes:
+        kind: what messages call a strategy: "partitioner" or "assignor".
+        built_in: names of built-in strategies, which no plug-in can have. A `Registry` adds its own.
+    """
+
+    def __init__(self, kind: str, group: str, interface: type, built_in: Collection[str] = ()) -> None:
+        """Find plug-ins in `group`, the group of entry points; each has the public names of `interface`."""
+        self.kind = kind
+        self.built_in = {*built_in}
+        self._group = group
+        self._interface = interface
+        self._registered: dict[str, Callable[..., S]] = {}
+
+    @cached_property
+    def _installed(self) -> dict[str, list[EntryPoint]]:
+        from importlib.metadata import entry_points  # noqa: PLC0415 - takes longer than all of this package
+
+        entry_points_of: dict[str, list[EntryPoint]] = {}
+        for point in entry_points(group=self._group):
+            entry_points_of.setdefault(point.name, []).append(point)
+        return entry_points_of
+
+    def names(self) -> list[str]:
+        """Return the sorted names of all plug-ins, whether they can be used or not; nothing is loaded."""
+        return sorted({*self._registered, *self._installed} - self.built_in)
+
+    def get(self, name: str, **config: object) -> S:
+        """Make a new instance of the plug-in of this name, which is one of `names`.
+
+        Raises:
+            InvalidConfigError: it has no such setting.
+            StrategyConflictError: two installed packages have one of this name.
+            BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
+        """
+        which = f"{self.kind} {name!r}"
+        factory = self._registered.get(name) or self._load(name, self._installed[name])
+        check_config(which, signature_of(factory), config)
+        try:
+            strategy = factory(**config)
+        except CopartitionError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise BrokenPluginError(f"{which} cannot be made: {error!r}") from error
+        missing = [
+            method for method in vars(self._interface) if method[0] != "_" and not hasattr(strategy, method)
+        ]
+        if missing:
+            raise BrokenPluginError(f"{which} is {strategy!r}, which lacks {' and '.join(missing)}")
+        return strategy
+
+    def register(self, name: str, factory: Callable[..., S]) -> None:
+        """Make a strategy known by name in this process; raise StrategyConflictError if the name is taken."""
+        if name in self.built_in or name in self._registered:
+            owner = "built in" if name in self.built_in else "registered already"
+            raise StrategyConflictError(f"{self.kind} {name!r} is {owner}; choose another name")
+        self._registered[name] = factory
+
+    def infos(self) -> list[StrategyInfo]:
+        """Describe every plug-in; one that cannot be used with its fault."""
+        infos = [
+            StrategyInfo(name, "registered", summary_of(factory))
+            for name, factory in self._registered.items()
+        ]
+        for name, points in self._installed.items():
+            origins = _origins(points)
+            if name in self.built_in or name in self._registered:
+                infos.append(StrategyInfo(name, origins, "", f"{name!r} is taken; it cannot be replaced"))
+                continue
+            try:
+                infos.append(StrategyInfo(name, origins, summary_of(self._load(name, points))))
+            except (StrategyConflictError, BrokenPluginError) as error:
+                infos.append(StrategyInfo(name, origins, "", str(error)))
+        return infos
+
+    def _load(self, name: str, points: list[EntryPoint]) -> Callable[..., S]:
+        origins = _origins(points)
+        if len(points) > 1:
+            raise StrategyConflictError(f"{self.kind} {name!r} comes from {origins}; uninstall one of them")
+        try:
+            factory = points[0].load()
+        except (Exception, SystemExit) as error:  # a module may call sys.exit when it is imported
+            raise BrokenPluginError(
+                f"{self.kind} {name!r} of {origins} cannot be loaded: {error!r}"
+            ) from error
+        if not callable(factory):
+            raise BrokenPluginError(f"{self.kind} {name!r} of {origins} is not callable: {factory!r}")
+        return factory  # type: ignore[no-any-return]
+
+
+def signature_of(factory: Callable[..., object]) -> inspect.Signature | None:
+    """Return the parameters of a factory; None if they are unknown, as of some that are written in C."""
+    try:
+        return inspect.signature(factory)
+    except ValueError:
+        return None
+
+
+def check_config(which: str, signature: inspect.Signature | None, config: dict[str, object]) -> None:
+    """Raise InvalidConfigError if a factory of this signature does not take these settings."""
+    try:
+        if signature is not None:
+            signature.bind(**config)
+    except TypeError as error:
+        raise InvalidConfigError(f"{which}: {error}") from error
+
+
+def _origins(points: list[EntryPoint]) -> str:
+    return " and ".join(sorted(point.dist.name if point.dist else point.value for point in points))
+
+
+def summary_of(factory: Callable[..., object]) -> str:
+    """Return the first line of a factory's docstring."""
+    return (inspect.getdoc(factory) or "").partition("\n")[0]
+
+
+STRATEGIES = ("default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random")
+"""Names of built-in partitioners that are no profile's; `partitioners` makes them."""
+
+PARTITIONERS: PlugIns[Partitioner] = PlugIns(
+    "partitioner", "copartition.partitioners", Partitioner, STRATEGIES
+)
+"""Partitioners that are not ours. Names of profiles are taken, too: look at `profiles.PROFILES` first."""

@@ -1,0 +1,110 @@
+"""Ways to run the commands, and what the reports are made from."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from copartition.shell.main import copartition
+from tests.copartition.groups.conftest import workers
+from tests.copartition.reported import (
+    assuming,
+    empty_diff,
+    grown,
+    large,
+    named,
+    odd,
+    planned,
+    quiet_run,
+    runs,
+    unchanged,
+    with_stops,
+)
+from tests.support.commands import invoker
+from tests.support.recording import strangers
+
+__all__ = [
+    "assuming",
+    "empty_diff",
+    "grown",
+    "large",
+    "named",
+    "odd",
+    "planned",
+    "quiet_run",
+    "runs",
+    "strangers",
+    "unchanged",
+    "with_stops",
+    "workers",
+]
+
+CAPTURES = Path(__file__).parent / "groups" / "captures"
+
+
+@pytest.fixture
+def run():
+    """Run `copartition ARGUMENTS` in this process."""
+    return invoker(copartition)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start `copartition` or `assignment-diff` as a process of its own; none outlives the test."""
+    started = []
+
+    def popen(command, *arguments, before="", stdout=subprocess.PIPE, **kwargs):
+        script = f"{before}\nfrom copartition.shell import {command} as main\nmain()"
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            # What a shell runs in its background ignores Ctrl-C, and so would its children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+            **kwargs,
+        )
+        started.append(process)
+        return process
+
+    yield popen
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def members():
+    """A capture of a group of five, one of them idle."""
+    return CAPTURES / "members-4.3.1.txt"
+
+
+@pytest.fixture
+def offsets():
+    """A capture with committed offsets and lags."""
+    return CAPTURES / "offsets-4.3.1.txt"
+
+
+@pytest.fixture
+def reconciling():
+    """A capture that holds a current and a target assignment."""
+    return CAPTURES / "reconciling-4.3.1.txt"
+
+
+@pytest.fixture
+def without_topics():
+    """A capture that cannot be read."""
+    return CAPTURES / "members-3.9.1.txt"
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "deploy.yaml"
+    path.write_text(
+        "{topics: {orders: 12}, consumers: 4,"
+        " events: [{event: rolling-restart, every_ms: 60000, down_ms: 1000}]}"
+    )
+    return path

@@ -1,0 +1,81 @@
+"""Real producers under faults of single requests come to what the model says, batch by batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.delivery import transactions
+from benchmarks.delivery.cells import Cell, classes, measure, predict, settled
+from benchmarks.delivery.producers import Java, Librdkafka
+from tests.support.broker import Broker, Kafka
+from tests.support.proxy import Proxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from copartition.models import DeliverySettings
+
+pytestmark = pytest.mark.jvm
+
+PLAIN = settled(enable_idempotence=False)
+ONE = settled(enable_idempotence=False, max_in_flight_requests_per_connection=1)
+UNASKED = settled(enable_idempotence=False, acks="0")
+ONCE = settled(enable_idempotence=False, retries=0)
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[Proxy]:
+    with Proxy() as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def kafka(proxy: Proxy) -> Iterator[Kafka]:
+    with Broker(proxy.listeners) as own:
+        yield Kafka(own.bootstrap_servers)
+
+
+@pytest.fixture(scope="module")
+def producers() -> Iterator[dict[str, Java | Librdkafka]]:
+    both = {"java": Java(), "librdkafka": Librdkafka()}
+    yield both
+    for each in both.values():
+        each.close()
+
+
+@pytest.mark.parametrize(
+    ("client", "settings", "fault", "expected"),
+    [
+        ("java", settled(), "refused, then acknowledgement lost", set()),
+        ("java", PLAIN, "acknowledgement lost", {"twice", "out of order"}),
+        ("java", ONE, "acknowledgement lost", {"twice"}),
+        ("java", PLAIN, "request lost", {"out of order"}),
+        ("java", ONCE, "acknowledgement lost", {"failed", "failed but written"}),
+        ("java", UNASKED, "refused", {"lost"}),
+        ("librdkafka", settled(), "acknowledgement lost", set()),
+        ("librdkafka", settled(), "first refused", {"lost"}),
+        ("librdkafka", PLAIN, "acknowledgement lost", {"twice"}),
+        ("librdkafka", ONE, "refused", {"out of order"}),
+    ],
+)
+def test_a_producer_comes_to_what_the_model_says(
+    proxy: Proxy,
+    kafka: Kafka,
+    producers: dict[str, Java | Librdkafka],
+    client: str,
+    settings: DeliverySettings,
+    fault: str,
+    expected: set[str],
+) -> None:
+    cell = Cell(client, settings, fault)  # type: ignore[arg-type]
+    predicted, seen = (
+        classes(each) for each in (predict(cell), measure(cell, producers[client], proxy, kafka))
+    )
+    assert predicted.keys() == seen.keys() == expected
+
+
+@pytest.mark.parametrize("cell", [transactions.SECOND, transactions.ANSWER_LOST])
+def test_a_transaction_ends_as_the_simulation_says(proxy: Proxy, kafka: Kafka, cell: str) -> None:
+    assert transactions.measure(cell, proxy, kafka)["aborted"] == transactions.predict(cell)["aborted"]

@@ -1,0 +1,138 @@
+"""Diffs and runs that every report is made from."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignors.group import Assignment, Topic
+from assignors.state import GroupState, MemberIdentity
+from copartition.assignment_diff import WhatIf, diff, plan
+from copartition.assignment_diff.stops import Stop
+from copartition.simulation import Consumer, Crash, Join, Scenario, simulate
+from partitioning.topic_partition import TopicPartition
+from tests.support.diffs import shuffled
+
+
+def orders(numbers):
+    return [TopicPartition("orders", number) for number in numbers]
+
+
+@pytest.fixture(scope="session")
+def grown():
+    """Six members of twenty partitions each; two join and take the last five of everybody."""
+    before = {f"worker-{m}": orders(range(20 * m, 20 * m + 20)) for m in range(6)}
+    after = {name: mine[:15] for name, mine in before.items()}
+    after["worker-6"] = [each for m in range(3) for each in before[f"worker-{m}"][15:]]
+    after["worker-7"] = [each for m in range(3, 6) for each in before[f"worker-{m}"][15:]]
+    return diff(before, after)
+
+
+@pytest.fixture
+def planned(strangers):
+    """One member of two leaves, one joins, and the topic grows by a partition."""
+    before = GroupState.of(Assignment.of({"a": orders(range(6)), "gone": orders([6])}))
+    what_if = WhatIf(add_members=1, remove_members=("gone",), partitions={"orders": 8})
+    return diff(before, plan(before, "even", what_if), match="member-id")
+
+
+@pytest.fixture(scope="session")
+def large():
+    """A hundred thousand partitions of two thousand members, all of which move."""
+    return shuffled(2_000, 100_000)
+
+
+@pytest.fixture(scope="session")
+def unchanged():
+    group = {"a": orders([0, 1]), "b": orders([2])}
+    return diff(group, group)
+
+
+@pytest.fixture(scope="session")
+def odd():
+    """Names that are markup somewhere, an idle member, a conflict, a rename, lost and gained partitions."""
+    before = {
+        "<b>|*": orders([0, 1, 2, 3]),
+        "old": orders([4, 5]),
+        "gone": orders([6]),
+        "zombie": orders([0]),
+    }
+    after = {"<b>|*": orders([0, 1, 2]), "new": orders([4, 5]), "idle": [], "zombie": orders([7])}
+    return diff(before, after)
+
+
+@pytest.fixture(scope="session")
+def runs():
+    """One crash and one join, under three strategies."""
+    consumers = tuple(Consumer(f"worker-{number}") for number in range(4))
+    events = (Crash(10_000, "worker-1"), Join(90_000, Consumer("late")))
+    return [
+        simulate(Scenario((Topic("orders", 12),), consumers, events, assignor, name="a <crash>"))
+        for assignor in ("range", "sticky", "cooperative-sticky")
+    ]
+
+
+@pytest.fixture(scope="session")
+def quiet_run():
+    return simulate(Scenario((Topic("orders", 4),), (Consumer("a"),)))
+
+
+@pytest.fixture(scope="session")
+def empty_diff():
+    nobody = GroupState.of({})
+    return diff(nobody, nobody)
+
+
+@pytest.fixture(scope="session")
+def named():
+    """A group with a name, a status and a warning."""
+    state = GroupState.of({"m": orders([0])})
+    kwargs = {"name": "billing", "status": "Stable", "warnings": ("half of it is missing",)}
+    identity = (MemberIdentity("m", client_id="app"),)
+    full = GroupState(identity, state.topics, state.member, state.topic, state.partition, **kwargs)
+    return diff(full, full)
+
+
+@pytest.fixture(scope="session")
+def assuming():
+    """A group that does not change, of which something is assumed."""
+    state = replace(GroupState.of({"m": orders([0, 1])}), assumed=("everybody subscribes to orders",))
+    return diff(state, state)
+
+
+@pytest.fixture
+def with_stops(grown):
+    """A diff with made-up costs, a check-list of what reports tell of them."""
+    made = replace(grown)
+    made.__dict__["stops"] = (
+        Stop("crash", "eager", 8, 120, 45_000.0, 46_500.0, 5_580.0, 46_500.0),
+        Stop("leave", "consumer", 1, 30, 0.0, math.inf, math.inf, math.inf),
+    )
+    return made
+
+
+def a_crowd(members, partitions=20, *, prefix="billing-service-prod-7f9c4d8b6-", shuffled=False, seed=0):
+    """Every member hands its partitions to the next; shuffled: to anybody."""
+    total = members * partitions
+    names = tuple(
+        MemberIdentity(f"{prefix}{number:04}-{number % 7}", client_id=f"{prefix}{number:04}")
+        for number in range(members)
+    )
+    owner = np.arange(total) * members // total
+    later = np.random.default_rng(seed).permutation(owner) if shuffled else (owner + 1) % members
+    topic, number = (each.astype(np.int32) for each in np.divmod(np.arange(total), (total + 1) // 2))
+    sides = (
+        GroupState(
+            names,
+            ("orders", "payments"),
+            side.astype(np.int32),
+            topic,
+            number,
+            lag=np.full(total, 10),
+            complete=True,
+            members_complete=True,
+        )
+        for side in (owner, later)
+    )
+    return diff(*sides, match="member-id")

@@ -1,0 +1,144 @@
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from copartition.shell.client_options import client_settings
+from copartition.shell.main import copartition
+
+SECRET = "hunter2"
+
+
+@pytest.fixture(autouse=True)
+def no_servers_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("server", "settings", "expected"),
+    [
+        (None, (), "from-environment:1"),
+        ("given:2", (), "given:2"),
+        (None, ("bootstrap.servers=set:3",), "set:3"),
+    ],
+)
+def test_the_environment_names_the_cluster_where_nothing_else_does(
+    monkeypatch: pytest.MonkeyPatch, server: str | None, settings: tuple[str, ...], expected: str
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "from-environment:1")
+    assert client_settings(server, settings, None)["bootstrap.servers"] == expected
+
+
+def read(folder: Path, text: str | bytes) -> dict[str, str]:
+    path = folder / "client.properties"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return client_settings(None, (), str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sasl.password=hunter2", {"sasl.password": "hunter2"}),
+        ("sasl.password: hunter2", {"sasl.password": "hunter2"}),
+        ("sasl.password hunter2", {"sasl.password": "hunter2"}),
+        ("  sasl.password\t=\thunter2", {"sasl.password": "hunter2"}),
+        ("sasl.password = a=b:c d", {"sasl.password": "a=b:c d"}),
+        ("sasl.password==x", {"sasl.password": "=x"}),
+        ("a\\:b\\=c=d", {"a:b=c": "d"}),
+        ("key=\\u00e9\\t\\\\", {"key": "é\t\\"}),
+        ("key=one, \\\n   two\nnext=3", {"key": "one, two", "next": "3"}),
+        ("key=one\\", {"key": "one"}),
+        ("# ours\n! theirs\n\n  # indented\nkey=#1", {"key": "#1"}),
+        ("key=1\r\nkey=2\r\n", {"key": "2"}),
+        (b"\xef\xbb\xbfkey=1", {"key": "1"}),
+        ("key=\nother:", {"key": "", "other": ""}),
+        ("key=a\u2028b", {"key": "a\u2028b"}),
+        ("", {}),
+    ],
+)
+def test_a_file_is_read_as_java_reads_properties(
+    tmp_path: Path, text: str | bytes, expected: dict[str, str]
+) -> None:
+    assert read(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("key=1\n\nhunter2", "line 3 is not KEY=VALUE"),
+        ("=hunter2", "line 1 is not KEY=VALUE"),
+        (": hunter2", "line 1 is not KEY=VALUE"),
+        ("hunter2 \\\n", "line 1 is not KEY=VALUE"),
+        (b"key=hunter2\xff", "the file is not UTF-8 text"),
+    ],
+)
+def test_a_line_that_is_no_setting_is_named_and_not_shown(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
+    with pytest.raises(click.BadParameter, match=message) as caught:
+        read(tmp_path, text)
+    assert SECRET not in caught.value.format_message()
+
+
+@pytest.mark.parametrize("setting", ["sasl.password:hunter2", "=hunter2", "hunter2"])
+def test_an_option_that_is_no_setting_is_named_and_not_shown(setting: str) -> None:
+    with pytest.raises(click.BadParameter, match="number 2 is not KEY=VALUE") as caught:
+        client_settings(None, ("a=b", setting), None)
+    assert SECRET not in caught.value.format_message()
+
+
+def test_an_option_wins_over_the_file_and_the_server_over_both(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("a=file\nb=file\nbootstrap.servers=file\n")
+    read_back = client_settings("server", ("b=option", "bootstrap.servers=option"), str(path))
+    assert read_back == {"a": "file", "b": "option", "bootstrap.servers": "server"}
+
+
+CLUSTERS = """
+prod.bootstrap.servers=kafka:9092
+prod.security.protocol=SSL
+test.bootstrap.servers=localhost:9092
+"""
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / ".config" / "copartition" / "clusters.properties"
+    path.parent.mkdir(parents=True)
+    path.write_text(CLUSTERS)
+    return path
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_cluster_is_named(tmp_path: Path) -> None:
+    assert client_settings(None, (), None, "prod") == {
+        "bootstrap.servers": "kafka:9092",
+        "security.protocol": "SSL",
+    }
+    own = tmp_path / "client.properties"
+    own.write_text("security.protocol=PLAINTEXT")
+    assert client_settings("other:1", (), str(own), "prod") == {
+        "bootstrap.servers": "other:1",
+        "security.protocol": "PLAINTEXT",
+    }
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_cluster_that_the_file_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(click.BadParameter, match=r"has no line production.bootstrap.*: prod, test$"):
+        client_settings(None, (), None, "production")
+
+
+def test_a_cluster_without_a_file_names_the_file(clusters: Path) -> None:
+    clusters.unlink()
+    result = CliRunner().invoke(copartition, ["audit", "orders", "--cluster", "prod"])
+    assert (result.exit_code, str(clusters) in result.stderr) == (2, True)
+
+
+def test_a_line_of_the_file_that_is_no_setting_is_not_shown(clusters: Path) -> None:
+    clusters.write_text(f"prod.bootstrap.servers\n{SECRET}")
+    with pytest.raises(click.BadParameter, match="line 1") as caught:
+        client_settings(None, (), None, "prod")
+    assert (caught.value.param_hint, SECRET in str(caught.value)) == ("--cluster", False)

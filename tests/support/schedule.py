@@ -1,0 +1,165 @@
+"""Shares the files of tests out among the workers of pytest-xdist, and says how far a run is.
+
+A worker runs a file at a time, so a fixture of a module is made once. The files with tests that wait for a
+server or for Spark begin first: a long file that began last would be waited for by all workers.
+
+What librdkafka's threads print while a test runs is in the captured output of that test. What they print
+between two tests is about no test, and would look like a failure among the lines of a green run.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from xdist.workermanage import WorkerController
+
+SPARK = "tests/spark_integration/"
+SINKS = f"{SPARK}sinks/"
+"""Tests of the sinks take as long as all other tests of the shared Spark session."""
+OWN_SPARK = (f"{SPARK}cluster/", f"{SPARK}faults/")
+"""Folders of tests that start a Spark of their own."""
+EVERY_S = 10
+"""Seconds between two lines that say how far a run is."""
+SHOWN = 4
+"""The most running files that such a line names."""
+
+
+@pytest.hookimpl(trylast=True)  # pytest's own plug-in for crashes keeps the terminal
+def pytest_configure(config: pytest.Config) -> None:
+    """Drop what a worker's threads print between two tests, while pytest captures nothing."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if hasattr(config, "workerinput") and capture:
+        capture.stop_global_capturing()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        capture.start_global_capturing()
+        capture.suspend_global_capture()
+
+
+@pytest.hookimpl(trylast=True)  # `tiers` has marked live tests before
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put tests of Spark first, then other live ones: the scheduler keeps this order of files."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (not item.nodeid.startswith(SPARK), "live" not in item.keywords))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the process that prints say how far the run is; with -v, pytest-xdist names each test itself."""
+    config = session.config
+    shared_out = bool(config.getoption("tx", default=None))
+    if shared_out and not hasattr(config, "workerinput") and config.option.verbose <= 0:
+        config.pluginmanager.register(Progress(session), "progress")
+
+
+@pytest.hookimpl(optionalhook=True)  # with `-p no:xdist` nobody calls it
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | None:
+    """Take our scheduler for `--dist loadfile`."""
+    return Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def group_of(file: str) -> str:
+    """Return the group of a file; the files of a group run in one worker.
+
+    Two groups share all files of the Spark session, each with a JVM of a gigabyte.
+    """
+    if not file.startswith(SPARK) or file.startswith(OWN_SPARK):
+        return file
+    return "Spark session for sinks" if file.startswith(SINKS) else "Spark session for all else"
+
+
+class Scheduler(LoadFileScheduling):
+    """Gives a worker a file at a time, or half of the files that use the shared Spark session."""
+
+    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+        config.option.loadscopereorder = False  # pytest-xdist would begin with the file of the most tests
+        super().__init__(config, log)
+        self._places: dict[str, int] = {}
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid.partition("::")[0])
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Send a worker its next group.
+
+        The base class looks each test up in the list of all tests, and counts what is left in every group
+        that a worker ever had: with 10,000 tests that takes seconds of CPU time.
+        """
+        self._places = self._places or {nodeid: place for place, nodeid in enumerate(self.collection)}
+        groups = self.assigned_work.setdefault(node, {})
+        for name in [name for name, tests in groups.items() if all(tests.values())]:
+            del groups[name]
+        name, tests = self.workqueue.popitem(last=False)
+        groups[name] = tests
+        node.send_runtest_some([self._places[nodeid] for nodeid, done in tests.items() if not done])
+
+
+class Progress:
+    """Says every ten seconds how many tests are done, and which files run.
+
+    Args:
+        session: that of the process that prints.
+    """
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+        self._reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        self._begun: dict[str, float] = {}
+        self._running: dict[str, str] = {}
+        self._done = 0
+        self._ended = threading.Event()
+        self._speaker = threading.Thread(target=self._speak, daemon=True)
+        self._speaker.start()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Count a test that passed without a letter of its own: 10,000 dots say nothing."""
+        return ("passed" if report.when == "call" else "", "", "") if report.passed else None
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note that a test runs."""
+        file = nodeid.partition("::")[0]
+        self._begun.setdefault(file, time.monotonic())
+        self._running[nodeid] = file
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Note that a test is done."""
+        self._running.pop(nodeid, None)
+        self._done += 1
+
+    def pytest_sessionfinish(self) -> None:
+        """Stop before pytest prints its summary."""
+        self._ended.set()
+        self._speaker.join()
+
+    def _speak(self) -> None:
+        while not self._ended.wait(EVERY_S):
+            now = time.monotonic()
+            seconds = {file: now - self._begun[file] for file in list(self._running.values())}
+            line = progress_line(self._done, self._session.testscollected, seconds)
+            self._reporter.ensure_newline()
+            self._reporter.write_line(line)
+
+
+def progress_line(done: int, of: int, running: Mapping[str, float]) -> str:
+    """Return the line that says how far a run is.
+
+    Args:
+        done: tests that ended.
+        of: all tests; 0 while the workers still collect them.
+        running: seconds that each file with a running test has taken so far.
+    """
+    if not of:
+        return "collecting tests"
+    longest = sorted(running.items(), key=lambda item: -item[1])[:SHOWN]
+    files = ", ".join(f"{file} ({seconds:.0f} s)" for file, seconds in longest)
+    return f"[{100 * done // of:3}%] {done} of {of} tests are done; running: {files or 'none'}"

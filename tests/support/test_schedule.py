@@ -1,0 +1,110 @@
+"""Files of Spark run in two workers, live tests begin before the rest, and a line says how far a run is."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.schedule import (
+    group_of,
+    progress_line,
+    pytest_collection_modifyitems,
+    pytest_xdist_make_scheduler,
+)
+
+SPARK = "tests/spark_integration"
+
+
+@pytest.mark.parametrize(
+    ("file", "group"),
+    [
+        ("tests/assignors/test_twins.py", "tests/assignors/test_twins.py"),
+        (f"{SPARK}/sinks/test_broker.py", "Spark session for sinks"),
+        (f"{SPARK}/sinks/exactly_once/test_spark.py", "Spark session for sinks"),
+        (f"{SPARK}/test_keys.py", "Spark session for all else"),
+        (f"{SPARK}/reading/test_source.py", "Spark session for all else"),
+        (f"{SPARK}/cluster/test_cluster.py", f"{SPARK}/cluster/test_cluster.py"),
+        (f"{SPARK}/faults/test_kills.py", f"{SPARK}/faults/test_kills.py"),
+    ],
+)
+def test_two_groups_share_the_files_of_the_spark_session(file, group):
+    assert group_of(file) == group
+
+
+def item(nodeid, *keywords):
+    return SimpleNamespace(nodeid=nodeid, keywords=keywords)
+
+
+def test_tests_of_spark_begin_then_other_live_ones_and_each_kind_keeps_its_order():
+    items = [item("a"), item("b", "live"), item(f"{SPARK}/c"), item(f"{SPARK}/d", "live"), item("e", "live")]
+    pytest_collection_modifyitems(SimpleNamespace(workerinput={}), items)
+    assert [each.nodeid for each in items] == [f"{SPARK}/d", f"{SPARK}/c", "b", "e", "a"]
+
+
+def test_without_workers_the_order_is_pytests_own():
+    items = [item("a"), item("b", "live")]
+    pytest_collection_modifyitems(SimpleNamespace(), items)
+    assert [each.nodeid for each in items] == ["a", "b"]
+
+
+class Node:
+    """A worker of pytest-xdist, as its scheduler sees the worker."""
+
+    shutting_down = False
+
+    def __init__(self):
+        self.gateway = SimpleNamespace(id="gw0")
+        self.sent = []
+
+    def send_runtest_some(self, places):
+        self.sent.append(places)
+
+    def shutdown(self):
+        self.shutting_down = True
+
+
+@pytest.fixture
+def scheduler(pytestconfig):
+    """Make the scheduler of a run with two workers."""
+    settings = {"dist": "loadfile", "tx": ["2*popen"]}
+    config = SimpleNamespace(option=SimpleNamespace(), getoption=settings.get, getvalue=settings.get)
+    return pytest_xdist_make_scheduler(config, pytestconfig.pluginmanager.get_plugin("dsession"))
+
+
+TESTS = ["tests/a.py::one", "tests/b.py::one", "tests/a.py::two", "tests/c.py::one", "tests/c.py::two"]
+
+
+@pytest.fixture
+def nodes(scheduler):
+    """Give two workers that collected `TESTS` their first files."""
+    nodes = [Node(), Node()]
+    for node in nodes:
+        scheduler.add_node(node)
+        scheduler.add_node_collection(node, TESTS)
+    scheduler.schedule()
+    return nodes
+
+
+def test_each_file_is_sent_once_and_in_order(nodes):
+    assert [node.sent for node in nodes] == [[[0, 2], [3, 4]], [[1]]]
+
+
+def test_a_worker_ends_that_is_done_when_no_file_is_left(scheduler, nodes):
+    scheduler.mark_test_complete(nodes[1], 1)
+    assert nodes[1].shutting_down
+
+
+@pytest.mark.parametrize(
+    ("done", "of", "running", "line"),
+    [
+        (0, 0, {}, "collecting tests"),
+        (5, 20, {"a.py": 61.4}, "[ 25%] 5 of 20 tests are done; running: a.py (61 s)"),
+        (
+            19,
+            20,
+            {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5},
+            "[ 95%] 19 of 20 tests are done; running: e (5 s), d (4 s), c (3 s), b (2 s)",
+        ),
+    ],
+)
+def test_a_line_says_how_far_a_run_is(done, of, running, line):
+    assert progress_line(done, of, running) == line
