@@ -99,16 +99,16 @@ def test_the_page_judges_what_was_kept() -> None:
 
 
 @pytest.fixture(scope="module")
-def kept() -> dict[str, list[str]]:
+def faults_of_runs() -> dict[str, list[str]]:
     """What is wrong with each kept run, by drill, version and moment."""
     runs = read_runs(MEASURED, "runs")
     return {run["run"]: faults(DRILLS[run["run"].split()[0]], run) for run in runs}
 
 
-def test_every_drill_has_found_a_wrong_answer(kept: dict[str, list[str]]) -> None:
-    found = {run.split()[0] for run, wrong in kept.items() if wrong and run.endswith("before")}
+def test_every_drill_has_found_a_wrong_answer(faults_of_runs: dict[str, list[str]]) -> None:
+    found = {run.split()[0] for run, wrong in faults_of_runs.items() if wrong and run.endswith("before")}
     assert found == set(DRILLS)
 
 
-def test_no_answer_of_today_is_wrong(kept: dict[str, list[str]]) -> None:
-    assert {run: wrong for run, wrong in kept.items() if wrong and run.endswith("after")} == {}
+def test_no_answer_of_today_is_wrong(faults_of_runs: dict[str, list[str]]) -> None:
+    assert {run: wrong for run, wrong in faults_of_runs.items() if wrong and run.endswith("after")} == {}
