@@ -117,7 +117,7 @@ class Admin:
     def metadata(self) -> Metadata:
         """Return brokers and topics as they were when this client was made.
 
-        Topics without partitions are those that the cluster refuses to describe; they are left out.
+        Topics of which the cluster shows no partition are left out.
         """
         found = self._metadata
         return Metadata(
@@ -132,7 +132,8 @@ class Admin:
     def describe_group(self, group: str) -> DescribedGroup:
         """Return the group as the Admin API has it.
 
-        A group that is not there is "DEAD", or an error since Kafka 4.0.
+        A group that is not there is in the state "DEAD", or it is an error: that depends on the version of
+        Kafka.
         """
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         found = asked[group].result()

@@ -127,7 +127,7 @@ class Grid:
                 yield from line([*[""] * (len(row) - 1), text], styles)
 
     def _widths(self, room: int) -> tuple[list[int], str]:
-        """Return the width of each column and the blanks between two columns, so that the table fits into `room`.
+        """Return the width of each column and the blanks between two columns, to fit into `room`.
 
         Widths are in columns of the terminal. First the list gets narrower, to a third of `room` at least,
         then names,
@@ -142,6 +142,7 @@ class Grid:
             cut = max(0, min(over, widths[-1] - max(_NARROWEST, room // 3)))
             widths[-1] -= cut
             over -= cut
+        # One column at a time from the widest name, so that several long names end equally wide.
         names = [place for place, column in enumerate(self.columns) if column.kind == "name"]
         while over > 0 and names:
             widest = max(names, key=widths.__getitem__)

@@ -75,8 +75,13 @@ def utc_time(seconds: float, to: str = "milliseconds") -> str:
 def json_schema(document: type, report: str, borrowed: Mapping[type, type] | None = None) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a report; docstrings of its types describe their fields.
 
-    All of these types are names of the module that has `document`. `borrowed` gives for some of them another
-    type, whose docstring describes fields of the same names.
+    Args:
+        document: the type of the whole report. All types that it uses are names of its module.
+        report: the command that writes it, for the title.
+        borrowed: for some of these types another type, whose docstring describes fields of the same names.
+
+    Raises:
+        MissingDependencyError: msgspec is not installed.
     """
     with needs("the JSON Schema", "cli"):
         import msgspec  # noqa: PLC0415 - only the schema needs it
@@ -89,6 +94,7 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
         # What msgspec keeps on a class cannot be pickled, and Spark is sent some of these classes by value.
         if "__msgspec_cache__" in vars(type_):
             del type_.__msgspec_cache__
+        # A type's own description of a field wins over a borrowed one.
         other = described(borrowed[type_]) if borrowed and type_ in borrowed else {}
         for name, text in {**other, **described(type_)}.items():
             if name in properties or name not in other:

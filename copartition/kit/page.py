@@ -63,6 +63,7 @@ class Tick(NamedTuple):
 def ticks(window: Window) -> tuple[Tick, ...]:
     """Return at most twelve marks, at multiples of a step that people count in, such as 5 s or 15 min."""
     span = (window.end - window.start) / _MARKS
+    # `_steps` never ends, so that a run of years has its dozen marks, too.
     step = next(step for step in _steps() if step >= span)
     times = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
     return tuple(Tick(float(window.x(at)), clock(at)) for at in times.tolist())
@@ -168,11 +169,13 @@ def environment() -> jinja2.Environment:
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("copartition", "."),
         autoescape=True,
+        # `finalize` sees every value that a template prints, so no template can forget to escape a name.
         finalize=lambda value: visible(value) if isinstance(value, str) else value,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    # Filters by the name that templates use; each takes a value and returns text.
     templates.filters |= {
         "clock": clock,
         "compact": _compact,

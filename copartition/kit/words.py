@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    r"""Return the text, with every character that cannot be seen written as Python would: \x1b, \u202e, \udc80.
+    r"""Return the text, with every character that cannot be seen written as Python would.
 
-    Those are control characters, marks without width, marks of direction, odd blanks, and bytes that were
-    no
-    UTF-8. Text without them is returned as it is, backslashes included; JSON reports carry the true value.
+    For example \x1b, \u202e or \udc80. Those are control characters, marks without width, marks of
+    direction, odd
+    blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes included; JSON
+    reports
+    carry the true value.
 
     >>> print(visible("orders\x1b[31m"))
     orders\x1b[31m
@@ -152,7 +154,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def list_names(names: Sequence[str], most: int | None = None) -> str:
-    """Return the names as an enumeration; if there are more than `most`, the first of them and how many follow.
+    """Return the names as an enumeration; of more than `most` names, the first and how many follow.
 
     >>> [list_names(["a", "b", "c"]), list_names(["a", "b", "c"], 2)]
     ['a, b and c', 'a, b and 1 more']

@@ -73,8 +73,7 @@ class QuietCommand(click.Command):
 
 
 class QuietGroup(QuietCommand, click.Group):
-    """A group of commands whose error for an unknown one names up to two commands that are spelled like it.
-    """
+    """A group of commands; its error for an unknown command names up to two that are spelled like it."""
 
     command_class = QuietCommand
 

@@ -157,7 +157,7 @@ def _print(state: GroupState, console: Console) -> None:
     if unassigned := PartitionList.of(sorted(assignment.unassigned)):
         shown.add_row(cell("nobody", "yellow"), str(len(unassigned)), cell(partition_ranges(unassigned)))
     console.print(shown)
-    # The range of loads is the first thing that people compare between two assignors.
+    # "each" is a range, so that an uneven assignment shows without reading the table.
     loads = [len(mine) for mine in assignment.values()]
     each = f"{min(loads)} to {max(loads)} each"
     console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {each}"))
