@@ -48,7 +48,7 @@ class SnapshotMember(msgspec.Struct, omit_defaults=True):
     host: _Id | None = None
     rack: _Id | None = None
     protocol: _Id | None = None
-    """What the member was seen to speak: "consumer", "classic" or "cooperative"."""
+    """The protocol that the member was seen to speak: "consumer", "classic" or "cooperative"."""
     topics: tuple[_Name, ...] | None = None
     partitions: dict[_Name, list[_Partition]] = {}
     target: dict[_Name, list[_Partition]] = {}
@@ -62,7 +62,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     group: str | None = None
     state: str | None = None
     topics: dict[_Name, _Count] = {}
-    """Partition count of each topic; none where the counts were not known."""
+    """Partition count of each topic; none if the counts were not known."""
     unassigned: dict[_Name, list[_Partition]] = {}
     """Partitions nobody has; those of topics with a count need not be listed."""
     lag: dict[_Name, dict[_Partition, _Lag]] = {}
@@ -79,7 +79,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     has_target: bool = False
-    """Whether the members' targets are known, which may be empty."""
+    """True if the members' targets are known, which may be empty."""
     target_unassigned: dict[_Name, list[_Partition]] = {}
     generation: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The lowest that the group's generation can be."""
@@ -90,9 +90,9 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     group_version: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The cluster's level of the feature group.version."""
     at: _Time | None = None
-    """When the group was first seen like this, in a record of several."""
+    """The time when the group was first seen like this, in a record of several."""
     since: _Time | None = None
-    """When it was last seen as the snapshot before says."""
+    """The time when it was last seen as the snapshot before says."""
 
 
 def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
@@ -112,6 +112,7 @@ def decode_snapshot(content: str | bytes) -> Snapshot:
     """
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
+    # msgspec gives up on deep nesting with an error of Python's, which is no bug here.
     except RecursionError:
         raise SourceError("not a group snapshot: it is nested too deeply") from None
     except msgspec.MsgspecError as error:
@@ -355,6 +356,7 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
     except SourceError as error:
         raise SourceError(f"{path}: {error}") from error
     steps = []
+    # What follows the last newline is a line that is still being written.
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
             steps.append(_step(decode_snapshot(line)))

@@ -37,6 +37,7 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
     members = []
     for member in assigned.members:
         consumer = rebalance.consumers[member.id]
+        # A static consumer of a scenario has its name as instance id.
         instance_id = consumer.name if consumer.static else None
         topics = _read_by(consumer, result.scenario, assigned)
         members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
@@ -185,6 +186,7 @@ def read_pair(
             start = state if source.target is None else as_complete(source.target)
         except SourceError as error:
             raise SourceError(f"{_source_label(name)}: {error}") from error
+        # The lag is that of the source: a target has none.
         weigh = given_weights(weights, source.state)
         planned = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
         sides = (state, planned) if after == planning[-1] else (planned, state)
@@ -275,6 +277,7 @@ def _file(name: str, group: str | None) -> Source:
 def _one_group(source: Source, group: str | None) -> Source:
     """Return the source if its group is the one that the user asked for, or if it has no name."""
     name = source.state.name
+    # A snapshot without a name may be of any group.
     if group is not None and name not in {None, group}:
         raise SourceError(f"the snapshot holds the group {name!r}, not {group!r}")
     return source

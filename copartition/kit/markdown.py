@@ -58,6 +58,7 @@ class Page:
         self.table(title, titles, table.rows, len(table.rows), noun, share=share)
 
     def _fitting(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
+        # GitHub refuses a longer comment, so rows are left out and counted.
         room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for what ends and counts
         fitting: list[str] = []
         for line in lines:
@@ -85,6 +86,7 @@ def markdown_row(cells: Iterable[str]) -> str:
 def markdown_text(text: str, most: int = MOST_CHARACTERS) -> str:
     """Names are shown as they are: nothing in them is markup."""
     text = visible(text)
+    # The backslash comes first, or it would escape the escapes of the others.
     for sign in "\\`*_[]|":
         text = text.replace(sign, f"\\{sign}")
     return shorten_list(text.replace("&", "&amp;").replace("<", "&lt;"), most)

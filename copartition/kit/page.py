@@ -173,6 +173,7 @@ def environment() -> jinja2.Environment:
         finalize=lambda value: visible(value) if isinstance(value, str) else value,
         trim_blocks=True,
         lstrip_blocks=True,
+        # A misspelt name in a template must fail, not print nothing.
         undefined=jinja2.StrictUndefined,
     )
     # Filters by the name that templates use; each takes a value and returns text.

@@ -253,6 +253,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
         SourceError: the tables lack owners, are cut off, or contradict each other.
     """
     about = _about(scanned)
+    # The table of members knows idle ones, that of offsets knows lags; together they must agree.
     roster = read_members(scanned.tables["members"]) if "members" in scanned.tables else None
     offsets = scanned.tables.get("offsets")
     if offsets is not None:
@@ -354,6 +355,7 @@ def _listed(roster: Roster) -> _Holdings:
             "the capture lists members without their partitions; add --verbose, or describe without --members"
         )
     if "" in roster.current.topics:
+        # Any member shows the form, so the first one with partitions is named.
         row = int(roster.current.member[0])
         text = roster.table.texts("ASSIGNMENT").of_row(row)
         raise roster.table.fault(
@@ -384,6 +386,7 @@ def _described(table: Table) -> _Holdings:
             raise table.fault(row, f"{name} is missing; {AGAIN}")
     warnings = _check_end(table, members, consumers) if table.unfinished else ()
     rows = partition >= 0
+    # A lag below 0 is a commit beyond the end, which is worth a warning and no error.
     beyond = np.flatnonzero(rows & with_lag & (lag < 0))
     if len(beyond):
         row = int(beyond[0])

@@ -159,6 +159,7 @@ class Cluster:
 
         It is asked again for up to `TIMEOUT_S` while the coordinator moves, and if the asking process died.
         """
+        # After the deadline the last refusal is the answer, so a wrong answer is never made up.
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
@@ -195,6 +196,7 @@ class Cluster:
             GroupNotFoundError: there is no such group.
         """
         described: DescribedGroup = self._answer("describe_group", group)
+        # Brokers before Kafka 4.0 describe a group that is not there as dead, without an error.
         if described.state == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
@@ -269,6 +271,7 @@ class Ledgers(Cluster):
         for place in self._commits(ledger_group(app_id)):
             try:
                 entry = Entry.parse(place.offset, place.metadata)
+            # An offset committed by hand under this name is no entry; it must not hide the others.
             except ValueError:
                 entries[place.topic, place.partition] = None
             else:

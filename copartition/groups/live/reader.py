@@ -40,6 +40,7 @@ def states(
             for partition in owned:
                 rows.partition(*partition, member.identity.id, lags.get(partition, UNKNOWN_LAG))
                 free.discard(partition)
+        # Partitions without an owner come last and sorted, so that equal groups give equal states.
         for topic, number in sorted(free):
             rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
         read = rows.state(complete=topics.complete, name=group.name, status=group.status)
@@ -80,6 +81,7 @@ def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) 
     """
     described = cluster.describe_topics(sorted(topics))
     counts = {name: len(topic.racks) for name, topic in described.items()}
+    # The broker hides a topic without the right in the same way as one that does not exist.
     unseen = sorted({*topics} - counts.keys())
     hidden = (
         f"the cluster shows this user no topic {', '.join(unseen)}: its partition count is unknown; if there "
@@ -107,6 +109,7 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
     unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
     warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
     lags = {place: end - committed[place] for place, end in ends.items()}
+    # One warning with a count, as a topic that was made anew has all its partitions beyond the end.
     beyond = sorted(place for place, lag in lags.items() if lag < 0)
     for topic, partition in beyond[:1]:
         warnings.append(beyond_end(f"{topic}-{partition}", lags[topic, partition], len(beyond)))

@@ -113,6 +113,7 @@ class Answer(Reader):
             if byte < 0x80:
                 return value
             shift += 7
+            # Five bytes are the most that Kafka's own readers accept, too.
             if shift > 28:
                 raise self._fault("a number takes too many bytes")
 
@@ -350,6 +351,7 @@ def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
     last: OSError | None = None
     for server in config.get("bootstrap.servers", "").split(","):
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+        # An entry without a port is passed over; others may be right.
         if not host or not port.isdigit():
             continue
         try:
@@ -398,6 +400,7 @@ def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
     context = ssl.create_default_context(
         cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
     )
+    # "https" is librdkafka's default, and the only value that checks names.
     context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") == "https"
     if config.get("enable.ssl.certificate.verification", "true") == "false":
         context.check_hostname = False
