@@ -1,4 +1,9 @@
-"""The names that the package has for everybody."""
+"""Gather the names that the package `copartition` offers to its users.
+
+`copartition.__init__` loads this module when one of these names is first asked for. Nothing inside the
+project
+imports from here.
+"""
 
 from copartition.assignment_diff.compare import AssignmentDiff, diff
 from copartition.simulation import Scenario, SimulationResult, simulate, simulate_seeds

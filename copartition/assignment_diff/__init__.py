@@ -1,4 +1,7 @@
-"""What a change to a group moves and stops: two states of a group, or one and a plan, compared."""
+"""Tell what a change to a group moves and stops: two states of a group, or one and a plan, compared.
+
+The names of `api` are those of the package; they are imported when they are first used.
+"""
 
 from typing import TYPE_CHECKING
 

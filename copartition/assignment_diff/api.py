@@ -1,4 +1,4 @@
-"""The names that the package has for everybody."""
+"""Gather the names that the package `copartition.assignment_diff` offers to its users."""
 
 from copartition.assignment_diff.changes import MATCH_RULES as MATCH_RULES
 from copartition.assignment_diff.changes import Action as Action

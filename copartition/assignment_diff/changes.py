@@ -1,4 +1,4 @@
-"""What changed between two states: members, paired and named over both sides, and partitions, a row each.
+"""Pair and name the members of two states, and define the change of one member and of one partition.
 
 Without pairs of members, every restart reads as if everything had moved.
 """
@@ -19,12 +19,13 @@ from assignors.state import MemberIdentity
 from partitioning.errors import DiffError
 
 _FIELDS = {"instance-id": "instance_id", "client-id": "client_id", "member-id": "id", "host": "host"}
-"""What names a member, the best name first."""
+"""The fields by which members are recognised, the best first: match rule -> attribute of `MemberIdentity`."""
 
 MATCH_RULES = ("auto", *_FIELDS, "overlap")
+"""The values of --match."""
 
 RENAME_PCT = 50
-"""Members that have at least this much in common are taken for one (as git does with files)."""
+"""Percent of common partitions from which two members are taken for one (as git does with files)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ def match_members(
             for one, other in _pairs_by_field(field, before, after):
                 if after_of[one] < 0 and other not in paired:
                     after_of[one], rule_of[one] = other, name
+                    # A member is paired by the best field that it has; later fields find the rest.
                     paired.add(other)
     renames = []
     if rule in {"auto", "overlap"}:
@@ -104,6 +106,11 @@ def match_members(
 
 
 def _check_unique(rule: str, side: str, members: Sequence[MemberIdentity]) -> None:
+    """Refuse a rule under which a member of this side has no value, or two members have the same.
+
+    Raises:
+        DiffError: there is such a member; the message names it and `side`.
+    """
     values = [getattr(member, _FIELDS[rule]) for member in members]
     if None in values:
         member = members[values.index(None)].id
@@ -118,7 +125,10 @@ def _check_unique(rule: str, side: str, members: Sequence[MemberIdentity]) -> No
 def _pairs_by_field(
     field: str, before: Sequence[MemberIdentity], after: Sequence[MemberIdentity]
 ) -> list[tuple[int, int]]:
-    """Pairs whose value of a field is the same and unique on both sides."""
+    """Return (number before, number after) of members whose value of a field is the same on both sides.
+
+    The value must be unique on each side.
+    """
     olds, news = ([getattr(member, field) for member in side] for side in (before, after))
     old_times, new_times = Counter(olds), Counter(news)
     number = {value: index for index, value in enumerate(news)}
@@ -135,7 +145,17 @@ def _pairs_by_overlap(
     free: NDArray[np.bool_],
     spare: NDArray[np.bool_],
 ) -> list[tuple[int, int, int]]:
-    """Unmatched members that share most of their partitions, the largest overlap first."""
+    """Return unmatched members that share most of their partitions, the largest overlap first.
+
+    Args:
+        owner_before: number of the owner before of each partition, -1 for none.
+        owner_after: the same after.
+        free: True for each member before that has no pair yet.
+        spare: True for each member after that has no pair yet.
+
+    Returns:
+        (number before, number after, score in percent); each number at most once.
+    """
     if not (free.any() and spare.any()):
         return []
     owned = (owner_before >= 0) & (owner_after >= 0)
@@ -147,9 +167,13 @@ def _pairs_by_overlap(
         np.bincount(owner_after[owner_after >= 0], minlength=len(spare)),
     )
     one, other = np.divmod(pairs, len(spare))
+    # Of the larger list, so that a member with few partitions is not taken for one that has them among
+    # many.
     score = 100 * shared // np.maximum(sizes[0][one], sizes[1][other])
     overlaps: list[tuple[int, int, int]] = []
     lost_one, lost_other = set[int](), set[int]()
+    # The best score first; of equal scores the most partitions. The pair itself decides last, so that equal
+    # inputs give equal diffs.
     for row in np.lexsort((pairs, -shared, -score)).tolist():
         old, new = int(one[row]), int(other[row])
         if score[row] >= RENAME_PCT and old not in lost_one and new not in lost_other:
@@ -164,7 +188,7 @@ Identity: TypeAlias = tuple[int, int]
 
 
 class Presence(StrEnum):
-    """On which sides a member is."""
+    """The sides on which a member is."""
 
     STAYED = "stayed"
     """On both."""
@@ -206,9 +230,12 @@ class MemberChange:
 def order_members(
     after_of: tuple[int, ...], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> tuple[list[str], list[Identity]]:
-    """Return both sides' members in natural order: names and identities.
+    """Return the names of both sides' members in natural order, and the identity of each.
 
-    `after_of` is -1 for one that left.
+    Args:
+        after_of: for each member before its number after, -1 for one that left.
+        before: the members before.
+        after: the members after.
     """
     joined = sorted({*range(len(after))}.difference(after_of))
     identities: list[Identity] = [*enumerate(after_of), *((-1, index) for index in joined)]
@@ -220,7 +247,7 @@ def order_members(
 def _names(
     identities: list[Identity], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> list[str]:
-    """Return what each member is called: short where that is unique, never the same for two."""
+    """Return the name of each member: short if that is unique, never the same name for two members."""
     clients = [Counter(member.client_id for member in side) for side in (before, after)]
 
     def short(one: int, other: int) -> str:
@@ -233,6 +260,7 @@ def _names(
     times = Counter(names)
     for index, (one, other) in enumerate(identities):
         if times[names[index]] > 1:
+            # Two members with one short name get their member ids, which are unique on their side.
             names[index] = after[other].id if other >= 0 else before[one].id
     times = Counter(names)
     return [
@@ -242,14 +270,20 @@ def _names(
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """worker-9 before worker-10: of two numbers the longer one is the greater, whatever their length."""
+    """Return a key by which names sort as people count: "worker-9" before "worker-10".
+
+    Numbers compare by their digits, without zeros in front; of any length, as no number is converted.
+
+    >>> sorted(["worker-10", "worker-9"], key=natural)
+    ['worker-9', 'worker-10']
+    """
     parts = re.split(r"([0-9]+)", name)
     parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
     return [(len(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
 
 
 class Action(IntEnum):
-    """What happened to a partition; `label` and `marker` are how reports write it."""
+    """The change of one partition; its number is also the order of reports."""
 
     KEEP = 0
     """Same owner, or nobody on both sides."""

@@ -1,4 +1,4 @@
-"""`copartition diff`, which is `assignment-diff`."""
+"""Run `copartition diff`, which is `assignment-diff`."""
 
 from __future__ import annotations
 
@@ -43,15 +43,21 @@ CHECKS = (
     "avoidable_moves, fullest, needed_fullest, topic_fullest, needed_topic_fullest, peak, needed_peak, "
     "spread_before, spread_after, stickiness, lag_moved, lag_unowned"
 )
-"""What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
+"""The numbers that --check can look at: those of `Summary`, which `--help` names without loading it."""
 
 _CONFLICTS = 10
 """Conflicts that the error stream names; the report has them all."""
 
 HELP_END = end_of_help(__package__, CHECKS=CHECKS)
+"""The end of --help, from `help.txt`."""
 
 
 def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:
+    """Return a regular expression of the user; None without one.
+
+    Raises:
+        click.BadParameter: the text is no regular expression, or too large for one.
+    """
     if text is None:
         return None
     try:
@@ -81,10 +87,16 @@ view_options = one_argument(
     click.option("--reasons", is_flag=True, help="plan: show why the assignor moves each partition."),
     parameters=("by", "topic", "member", "every", "reasons"),
 )
-"""What of a diff to show."""
+"""Options that choose the part of a diff to show; the command gets them as `view`."""
 
 
 def _subscription(text: str, option: str) -> tuple[str, tuple[str, ...]]:
+    # A client id may hold "=", a topic never does: the last one counts.
+    """Return (member, topics) of a text MEMBER=TOPIC,.. as --subscribe has it.
+
+    Raises:
+        click.BadParameter: the text has another form.
+    """
     member, _, topics = text.rpartition("=")
     if not member:
         raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint=option)
@@ -130,7 +142,7 @@ planning_options = one_argument(
     grow_option("plan: a topic that grows to N partitions; repeatable.", "partitions"),
     parameters=("add_members", "joining", "remove_members", "deploy", "subscribe", "partitions"),
 )
-"""What a plan changes in its group."""
+"""Options that change the group of a plan; the command gets them as `what_if`."""
 
 
 @command(epilog=HELP_END)
@@ -182,12 +194,12 @@ def diff(
     config: dict[str, str],
     save: str | None,
 ) -> None:
-    """What changes in a consumer group from BEFORE to AFTER.
+    """Show what changes in a consumer group from BEFORE to AFTER.
 
     Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
     without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, the other side as that assignor
     would assign it; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
-    copartition watch has recorded. One source is enough where it holds two states: a scenario or a record
+    copartition watch has recorded. One source is enough if it holds two states: a scenario or a record
     (first and last step), or a KIP-848 group on its way to its target. Of any other source alone the report
     says how even it is.
     """
@@ -212,18 +224,23 @@ def diff(
     )
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
+    # A plan keeps the ids of members, so other rules could only pair different members.
     rule = "member-id" if pair.planned and match == "auto" else match
     change = compare(pair.before, pair.after, match=rule, timing=timing, weights=pair.weights)
     change = replace(change, alone=pair.alone)
     if not len(change.action):
         raise SourceError("nothing to compare: neither side shows a partition of the group")
+    # Before any output: a report beside exit code 2 would be read as an answer.
     if strict and change.assumed:
         complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")
         ctx.exit(COULD_NOT)
+    # Checked before anything is written, as a number that is unknown ends the command.
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
+        # Saved before the report, so that a broken pipe does not lose the plan.
         write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
     # The text report, and Markdown, name them all.
+    # The error stream names conflicts for programs that read another format only for its numbers.
     silent = quiet or output.form not in {"text", "markdown"}
     for conflict in change.conflicts[: _CONFLICTS * silent]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
@@ -239,9 +256,9 @@ def diff(
 
 
 def _found_something(change: AssignmentDiff) -> bool:
-    """Return whether anything differs or stops.
+    """Return True if anything differs or stops; of one state, if it is uneven or a partition has no reader.
 
-    Of one state, whether it is uneven or a partition has no reader.
+    This is the exit code 1 of a diff without --check.
     """
     if change.alone:
         from copartition.assignment_diff.needed import is_even  # noqa: PLC0415 - help and completion do without
@@ -257,7 +274,10 @@ def _timing(changes: Mapping[str, str]) -> Settings:
     from copartition.simulation import Scenario  # noqa: PLC0415 - needs msgspec
 
     settings = {
-        key: int(value) if value.isdecimal() and len(value) < 19 else value for key, value in changes.items()
+        # Scenario files have numbers as numbers; longer rows of digits stay texts, which are refused with a
+        # reason.
+        key: int(value) if value.isdecimal() and len(value) < 19 else value
+        for key, value in changes.items()
     }
     return Scenario.from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
 
@@ -271,6 +291,7 @@ def _check_rows(form: str, by: str | None) -> None:
 
 
 def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
+    """Print the report in the form of `output`."""
     if output.form in {"text", "stat"}:
         from copartition.assignment_diff.report.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
 

@@ -1,4 +1,11 @@
-"""Compare two states of a group."""
+"""Compare two states of a group.
+
+Index spaces: a row is a partition that either side knows, sorted by topic and number. A place is the index
+of
+a member in `AssignmentDiff.members`. A number is the index of a member in its own side's state. -1 is
+nobody
+in both, and arrays that translate one into the other have one more element for it.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,13 +56,14 @@ from copartition.simulation.inputs.settings import Settings
 from partitioning.topic_partition import TopicPartition
 
 State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
+"""The forms in which a side of a diff can be given."""
 
 
 _BY_CHANCE = {"roundrobin", "sticky", "cooperative-sticky", "uniform"}
 """Kafka's strategies under which topics are read together by number only by chance."""
 
 _LISTED = 5
-"""So many members or topics are named where a remark concerns them."""
+"""Members or topics that a remark names at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +110,24 @@ class AssignmentDiff:
 
     @cached_property
     def balance(self) -> AssignmentQuality | None:
-        """How even a state that stands alone is; None if there are two, or partitions have two owners."""
+        """The loads of a state that stands alone, and the best ones.
+
+        None if there are two sides, or two owners.
+        """
         return balance_of(self.after) if self.alone else None
 
     @property
     def same(self) -> bool:
-        """Whether nothing changed; a member under a new id is the same member, but not by overlap alone."""
+        """True if nothing changed; a member under a new id is the same member, but not by overlap alone."""
         came_or_went = any(member.presence in {Presence.JOINED, Presence.LEFT} for member in self.members)
         return not (came_or_went or self.matching.renames or self.action.any())
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before believing the numbers; what a plan's way was is past when it is compared."""
+        """Sentences to read before believing the numbers, each once.
+
+        A plan that stands before does not warn: how it would have come about is past when it is compared.
+        """
         before = () if self.before.status == "planned" else self.before.warnings
         return tuple(dict.fromkeys((*before, *self.after.warnings)))
 
@@ -123,6 +137,7 @@ class AssignmentDiff:
 
         Empty if the strategy before is one of Kafka's that does not look after this: then it was by chance.
         """
+        # To say that a plan ends what was chance would blame it for nothing.
         if self.before.strategy in _BY_CHANCE:
             return ()
         after = self._owners_by_topic(self.target, Action.REMOVED)
@@ -150,18 +165,27 @@ class AssignmentDiff:
         together: dict[bytes, list[int]] = {}
         for topic, owners in enumerate(self._owners_by_topic(self.source, Action.ADDED)):
             if len(np.unique(owners)) > 1 and (owners >= 0).all():
+                # Topics with equal columns of owners are read together by number; their bytes are the key.
                 together.setdefault(owners.tobytes(), []).append(topic)
         return [topics for topics in together.values() if len(topics) > 1]
 
     def _owners_by_topic(self, owner: NDArray[np.int32], missing: Action) -> Sequence[NDArray[np.int32]]:
-        """Return the owners of each topic's partitions in the order of their numbers, on a side."""
+        """Return the owners of each topic's partitions in the order of their numbers, on one side.
+
+        Args:
+            owner: place of the owner of each row, on that side.
+            missing: the action of rows that this side does not have.
+        """
         there = self.action != missing
         ends = np.searchsorted(self.topic[there], np.arange(1, len(self.topics)))
         return np.split(owner[there], ends)
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What was taken for granted because no source tells."""
+        """Sentences about everything that the diff takes for granted because no source tells it.
+
+        Each sentence stands once; those of the two sides come first.
+        """
         ids, later = (
             dict(zip(side.topics, side.topic_ids, strict=False)) for side in (self.before, self.after)
         )
@@ -186,22 +210,26 @@ class AssignmentDiff:
 
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
-        """What the change costs, by what happens and by protocol; nothing if it stops nobody."""
+        """The costs of the change, by event and by protocol; empty if it stops nobody."""
         return find_stops(self.before, self.after, self._events, self.timing or Settings())
 
     @cached_property
     def _events(self) -> tuple[Event, ...]:
+        """The events that bring the change about, see `find_events`."""
         rows = Columns(self.topic, self.action, self.source, self.target)
         return tuple(find_events(self.before, self.members, rows, self.timing or Settings()))
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The rebalance protocols that the group may have: its own where a side names it, else all."""
+        """The rebalance protocols that the group may have: its own if a side names it, else all."""
         return find_protocols(self.before, self.after)
 
     @property
     def own_stops(self) -> tuple[Stop, ...]:
-        """The stops under the group's own protocol; none where a plan has a longer way, see `consumption`."""
+        """The stops under the protocols that the group may have.
+
+        None if a plan has a longer way, see `consumption`.
+        """
         if self.after.way:
             return ()
         protocols = self.protocols
@@ -209,7 +237,10 @@ class AssignmentDiff:
 
     @cached_property
     def consumption(self) -> Consumption | None:
-        """What the way to a plan stops, under the group's own protocol; None if nothing, or unknown."""
+        """The stops on the way to a plan, under the group's own protocol.
+
+        None if nothing stops, or it is unknown.
+        """
         settings = self.timing or Settings()
         return find_consumption(
             self.before, self.after, self._events, settings, new_strategy=self.new_strategy
@@ -217,14 +248,15 @@ class AssignmentDiff:
 
     @property
     def new_strategy(self) -> bool:
-        """Whether the plan has another strategy than the group, so that every member has to restart."""
+        """True if the plan has another strategy than the group, so that every member has to restart."""
         own, planned = self.before.strategy, self.after.strategy
         return self.after.status == "planned" and own is not None and own != planned
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:
-        """Yield the rows as objects: only changed ones, or all.
+        """Yield the rows as objects, in order: only changed ones, or all with `every`.
 
-        A planned side after gives each its reason; the first row then waits until all reasons are known.
+        A planned side after gives each row its reason; the first row then waits until all reasons are
+        known.
         """
         rows = np.arange(len(self.action)) if every else np.flatnonzero(self.action)
         names = [*(member.name for member in self.members), None]
@@ -250,7 +282,10 @@ class AssignmentDiff:
 
     @cached_property
     def flows(self) -> tuple[Flow, ...]:
-        """Partitions that changed owners, by pair of members, in member order; nobody comes last."""
+        """Moved partitions by (old owner, new owner), in member order.
+
+        An unassigned side is None and sorts last.
+        """
         rows = np.flatnonzero((self.action != Action.KEEP) & (self.source != self.target))
         if len(rows) == 0:
             return ()
@@ -258,6 +293,7 @@ class AssignmentDiff:
         source, target = (np.where(side[rows] < 0, nobody, side[rows]) for side in (self.source, self.target))
         pair = source.astype(np.int64) * (nobody + 1) + target
         order = np.argsort(pair, kind="stable")
+        # One int64 for each pair, so that sorting groups the rows of a million partitions at once.
         pairs, starts = np.unique(pair[order], return_index=True)
         names = [*(member.name for member in self.members), None]
         return tuple(
@@ -271,7 +307,7 @@ class AssignmentDiff:
 
     @cached_property
     def flows_by_reason(self) -> tuple[Flow, ...]:
-        """The flows, those of one pair of members apart by what set their partitions in motion."""
+        """The flows, those of one pair of members split by the reason that set their partitions in motion."""
         sentences = []
         for flow in self.flows:
             by_reason: dict[Reason | None, list[TopicPartition]] = {}
@@ -284,12 +320,20 @@ class AssignmentDiff:
         return tuple(sentences)
 
     def _reason(self, topic: str, partition: int) -> Reason | None:
+        """Return the reason of a partition; None if no plan can be asked."""
         explainer = self.after.explainer
         return None if explainer is None else explainer.explain((topic, partition)).cause
 
 
 class _Side(NamedTuple):
-    """A state with one row for each partition of the diff."""
+    """A state with one row for each partition of the diff.
+
+    Attributes:
+        here: True if the state knows the partition.
+        owner: number of its owner, -1 without one; of two owners the lower number.
+        second: number of another owner, -1 without one.
+        lag: records that wait, `UNKNOWN_LAG` if unknown; None if the state knows none.
+    """
 
     here: NDArray[np.bool_]
     owner: NDArray[np.int32]
@@ -305,7 +349,7 @@ def diff(
     timing: Settings | None = None,
     weights: GivenWeights | None = None,
 ) -> AssignmentDiff:
-    """Return what changes from one assignment of a group to another; a million partitions take half a second.
+    """Return the changes from one assignment of a group to another; a million partitions take half a second.
 
     >>> change = diff({"a": [("orders", 0), ("orders", 1)]}, {"a": [("orders", 0)], "b": [("orders", 1)]})
     >>> change.summary.moved, change.summary.members_joined
@@ -326,11 +370,14 @@ def diff(
     old, new = GroupState.of(before), GroupState.of(after)
     topics = tuple(sorted({*old.topics, *new.topics}))
     keys = [_keys(state, topics) for state in (old, new)]
+    # `key` has each partition of either side once, in order; `row` is the place of each side's partitions
+    # in it.
     key, row = np.unique(np.concatenate(keys), return_inverse=True)
     sides = [
         _spread(state, rows, len(key))
         for state, rows in zip((old, new), np.split(row, [len(keys[0])]), strict=True)
     ]
+    # Before rows can be compared, members must have one place on both sides.
     matching = match_members(old.members, new.members, sides[0].owner, sides[1].owner, match)
     names, identities = order_members(matching.after_of, old.members, new.members)
     of_old = _places([one for one, _ in identities], len(old.members))
@@ -340,13 +387,17 @@ def diff(
     action = _actions(sides, source, target, [_listed(state, topics)[topic] for state in (old, new)])
     rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
     members = _members(names, identities, matching, rows, (old, new))
+    # With two owners of a partition no assignment is described, so there is nothing to compare with the
+    # best one.
     if (sides[1].second >= 0).any():
         needed = Needed(None, None, exact=False)
     else:
+        # A member that is gone after is judged by what it subscribed to before.
         subscriptions = [
             new.members[other].topics if other >= 0 else old.members[one].topics for one, other in identities
         ]
         needed = find_needed(rows, topics, members, subscriptions, all_known=new.members_complete)
+    # The later lag is the one that the next owner will meet.
     lag = sides[0].lag if sides[1].lag is None else sides[1].lag
     return AssignmentDiff(
         before=old,
@@ -383,27 +434,36 @@ def diff(
 
 
 def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return each partition of a state as one int64: index into `topics` times 2**32, plus the number."""
     number = {name: index for index, name in enumerate(topics)}
     numbers = np.array([number[name] for name in state.topics], np.int64)
     return numbers[state.topic] * 2**32 + state.partition
 
 
 def _listed(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Return topics of which a state lists every partition.
+    """Return True for each topic of which the state lists every partition.
 
-    A topic that it does not name may exist unread.
+    A topic that a state does not name may exist without being read there.
     """
     named = set(state.topics) if state.complete else ()
     return np.array([name in named for name in topics], np.bool_)
 
 
 def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side:
+    """Return a state as columns over the rows of the diff.
+
+    Args:
+        state: the state.
+        rows: the row of each of its partitions.
+        partitions: the number of rows.
+    """
     here = np.zeros(partitions, np.bool_)
     here[rows] = True
     owned = state.member >= 0
     nobody = len(state.members)
     lowest = np.full(partitions, nobody, np.int32)
     highest = np.full(partitions, -1, np.int32)
+    # Lowest and highest differ exactly if two members claim the partition.
     np.minimum.at(lowest, rows[owned], state.member[owned])
     np.maximum.at(highest, rows[owned], state.member[owned])
     owner = np.where(highest < 0, -1, lowest).astype(np.int32)
@@ -415,7 +475,10 @@ def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side
 
 
 def _places(numbers: list[int], members: int) -> NDArray[np.int32]:
-    """Return the place in a list of each member of a side, -1 for one that is not in it."""
+    """Return the place of each member of a side by its number, -1 for one without a place.
+
+    The result has one more element than the side has members: index -1, nobody, gives -1.
+    """
     places = np.full(members + 1, -1, np.int32)  # the last element serves index -1, nobody
     for place, number in enumerate(numbers):
         if number >= 0:
@@ -430,6 +493,15 @@ def _members(
     rows: Columns,
     states: tuple[GroupState, GroupState],
 ) -> tuple[MemberChange, ...]:
+    """Return the change of each member, in the order of `names`.
+
+    Args:
+        names: by place.
+        identities: (number before, number after) by place.
+        matching: the rule that paired each member.
+        rows: owners are places.
+        states: both sides.
+    """
     old, new = states
     before, after, kept = (
         np.bincount(column[column >= 0], minlength=len(names)).tolist()
@@ -453,6 +525,12 @@ def _members(
 def _actions(
     sides: list[_Side], source: NDArray[np.int32], target: NDArray[np.int32], listed: list[NDArray[np.bool_]]
 ) -> NDArray[np.int8]:
+    """Return the `Action` of each row.
+
+    A partition is new or removed only if the other side lists all partitions of its topic; else it is
+    compared as a
+    partition without an owner there.
+    """
     old, new = sides
     absent = (listed[0] & ~old.here, listed[1] & ~new.here)
     return np.select(
@@ -470,6 +548,7 @@ def _actions(
 
 
 def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presence:
+    """Return the sides on which a member is; unknown if the other side does not show all its members."""
     if one >= 0 and other >= 0:
         return Presence.STAYED
     if one < 0:
@@ -478,5 +557,6 @@ def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presenc
 
 
 def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: int) -> tuple[str, ...]:
+    """Return the names of one or two owners of a row on a side."""
     owners = (int(side.owner[index]), int(side.second[index]))
     return tuple(names[place_of[owner]] for owner in owners if owner >= 0)

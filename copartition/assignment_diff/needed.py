@@ -1,4 +1,4 @@
-"""How many moves a change needed, how full its fullest member has to be, and how even a state is."""
+"""Find the fewest moves that a change needed, the least load of its fullest member, and balance."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ class TopicSpread(NamedTuple):
 
 
 def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
-    """Return the spread after, of partitions none of which has two owners.
+    """Return the worst spread of a topic after the change.
 
-    `subscribers` counts members by topic.
+    Args:
+        rows: partitions none of which has two owners after.
+        subscribers: the number of members that subscribe to each topic.
     """
     here = rows.action != Action.REMOVED
     share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
@@ -45,13 +47,14 @@ def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpre
     )
     if not len(pairs):
         return TopicSpread(0, 0)
+    # The fair share of a topic is its partitions over its subscribers, rounded up.
     needed = share[pairs % topics]
     worst = int(np.lexsort((amount, amount - needed))[-1])
     return TopicSpread(int(amount[worst]), int(needed[worst]))
 
 
 class Columns(NamedTuple):
-    """The rows of a diff, see `AssignmentDiff`."""
+    """The rows of a diff, see `AssignmentDiff`; owners are places of members, -1 for nobody."""
 
     topic: NDArray[np.integer]
     action: NDArray[np.int8]
@@ -60,7 +63,7 @@ class Columns(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """The least that a change needs."""
+    """The least that a change needs, computed from subscriptions, not from any strategy."""
 
     moves: int | None  # None if no valid assignment is as balanced as the side after
     # At best loads; None if partitions have two owners or unseen members could take some.
@@ -77,11 +80,18 @@ def find_needed(
     *,
     all_known: bool,
 ) -> Needed:
-    """Return what the best valid assignments need; `subscriptions` holds None if a member's are unknown.
+    """Return the least that the best valid assignments need.
 
     Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
     whose subscriptions are unknown could read everything, and a member not seen after could still have
     partitions (not `all_known`), so fewer are impossible whatever the truth is.
+
+    Args:
+        rows: the rows of the diff.
+        topics: names, by the index in `rows.topic`.
+        members: by place.
+        subscriptions: of each member after, by place; None if they are unknown.
+        all_known: the side after shows all its members.
     """
     there = np.array([member.presence is not Presence.LEFT for member in members], np.bool_)
     loads = [member.after for member in members if member.after_id is not None]
@@ -96,8 +106,11 @@ def find_needed(
     exact = all_known and None not in of
     here = rows.action != Action.REMOVED
     if not exact:
+        # A partition without an owner after could be one that an unseen member has; it must not count as
+        # free.
         here &= rows.target >= 0
     held = here & (rows.source >= 0) & (rows.action != Action.CONFLICT)
+    # Members that left have no place among those that stay; the last element serves -1, nobody.
     place = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
     holder = place[np.where(held, rows.source, -1)][here]
     fewest = min(loads, default=0) if all_known else 0
@@ -131,6 +144,7 @@ def group_of(state: GroupState) -> Group:
         for member in state.members
     ]
     ids = {member.id for member in members}
+    # An id that a real member has would make two members one.
     unused = (name for number in itertools.count() if (name := f"unlisted-{number}") not in ids)
     members += [Member(name, state.topics) for name in itertools.islice(unused, state.unlisted)]
     return Group([Topic(*counted) for counted in state.counts_by_topic.items()], members)
@@ -148,9 +162,9 @@ def balance_of(state: GroupState) -> AssignmentQuality | None:
 
 
 def is_even(balance: AssignmentQuality) -> bool:
-    """Return whether a group with members is balanced: no assignment of its partitions has more even loads.
+    """Return True if a group with members is balanced: no assignment of its partitions has more even loads.
 
-    A partition without an owner is no balance: an assignment that gives it to somebody has other loads.
+    A partition without an owner is no balance: an assignment that gives it to a member has other loads.
     The commands that judge balance (`assignment-diff`, `doctor`) ask this function and no other.
     """
     return bool(balance.loads) and balance.loads == balance.best_loads
@@ -159,9 +173,9 @@ def is_even(balance: AssignmentQuality) -> bool:
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
     """Return the peak of a state and its lower bound.
 
-    None if members, partitions or owners are not all known.
-
-    Members whose subscriptions are unknown count as reading everything, so the bound holds in any case.
+    None if members, partitions or owners are not all known. Members whose subscriptions are unknown count
+    as
+    reading everything, so the bound holds in any case.
     """
     place = state.topic * (np.int64(2**32)) + state.partition
     one_owner = len(np.unique(place)) == len(place)

@@ -1,4 +1,7 @@
-"""A page with a diff, and its pictures: who owned what before and after, who gave to whom, loads, stops."""
+"""Make the page of a diff and its pictures: owners before and after, gifts between members, loads, stops.
+
+Pictures are laid out here in pixels; the template only prints them. Colours are classes of the style sheet.
+"""
 
 import re
 from collections.abc import Sequence
@@ -19,18 +22,18 @@ from copartition.kit.page import WIDTH, Tick, Window, number_ticks, render, tick
 from copartition.kit.words import count, shared_start, visible
 
 FEW = 30
-"""The most members that a picture shows one by one."""
+"""Members that a picture shows one by one, at most."""
 
 _ROOM = 24
-"""The most letters of a name; so many leave room for a picture on a phone."""
+"""Letters of a name at most; so many leave room for a picture on a phone."""
 _FIRST = 14
-"""The most letters of the first name of several."""
+"""Letters of the first name of a range at most."""
 _LEAST = 12
 """Letters that a name has left beside a word about its member."""
 
 
 class Kind(IntEnum):
-    """Why a partition can have another owner, as far as the members tell."""
+    """The reason why a partition can have another owner, as far as the members tell."""
 
     KEPT = 0
     LEFT = 1
@@ -56,7 +59,7 @@ _LABELS = {
 
 
 class Groups(NamedTuple):
-    """Ranges of members, and nobody."""
+    """Ranges of members with a name for each, and nobody as the last group."""
 
     names: tuple[str, ...]  # nobody comes last
     shared: str  # the beginning of all names that "…" stands for; empty if they are whole
@@ -65,7 +68,14 @@ class Groups(NamedTuple):
 
 
 def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
-    """At most so many groups of these members, of the same size but for the last."""
+    """Return at most `most` groups of these members, of one size but for the last.
+
+    Args:
+        diff: the diff.
+        which: places of members, in the order of the picture.
+        most: groups at most, nobody not counted.
+    """
+    # Equal ranges keep the order of names, so a reader finds a member by its name.
     size = max(1, ceil(len(which) / max(1, most)))
     names = [visible(diff.members[index].name) for index in which.tolist()]
     room = _ROOM if size == 1 else _FIRST
@@ -83,12 +93,13 @@ def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Group
 
 
 def _label(name: str, member: MemberChange) -> str:
+    """Return the name of a member in its room, and the word about it if there is one."""
     status = presence(member)
     return f"{_cut(name, max(_LEAST, _ROOM - len(status)))} ({status})" if status else _cut(name, _ROOM)
 
 
 def _range(names: Sequence[str]) -> str:
-    """Return the first and the last of several names, what both begin with said once."""
+    """Return the first and the last of several names; what both begin with is said once."""
     first, last = names[0], names[-1]
     if len(names) == 1:
         return _cut(first, _ROOM)
@@ -96,7 +107,7 @@ def _range(names: Sequence[str]) -> str:
 
 
 def _beginning(names: Sequence[str]) -> str:
-    """Return what all names begin with, up to a sign that parts words."""
+    """Return the longest start that all names share, up to a sign that parts words; "" for one name."""
     if len(names) < 2:
         return ""
     words = re.match(r".*[^A-Za-z0-9]", shared_start(names))
@@ -104,20 +115,27 @@ def _beginning(names: Sequence[str]) -> str:
 
 
 def _cut(name: str, room: int) -> str:
+    """Return a name in at most `room` letters: of a longer name its beginning and its end."""
     tail = room // 2
     return name if len(name) <= room else f"{name[: room - tail - 1]}…{name[-tail:]}"
 
 
 def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many partitions each group has of each other, by kind: an array [kind, before, after].
+    """Return the number of partitions by kind, group before and group after: an int64 array of that shape.
 
     Partitions that nobody has on either side are left out.
+
+    Args:
+        diff: the diff.
+        of: group of each member by place, and of nobody at index -1, as `Groups.of`.
     """
     left, joined = (
         np.array([*(member.presence is there for member in diff.members), False], np.bool_)
         for there in (Presence.LEFT, Presence.JOINED)
     )
     source, target = diff.source, diff.target
+    # The first condition that holds counts: a partition with two owners is a conflict, whoever came or
+    # went.
     kind = np.select(
         [
             diff.action == Action.CONFLICT,
@@ -136,14 +154,20 @@ def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.i
 
 
 _LEAST_ROW = 17.0
+"""Pixels that a row is high at least, for its text."""
 _GAP = 9.0
+"""Pixels between two rows."""
 _EACH, _LOWEST, _HIGHEST = 34.0, 150.0, 420.0
 """Height of all partitions together: for each member, at least, at most."""
 _EDGE = 6.0
+"""Pixels above the first row."""
 
 
 class Row(NamedTuple):
-    """A member, or several; places are in pixels from above."""
+    """A member or a range of members in the picture; places are in pixels from above.
+
+    `y` is the top of its partitions, `before` and `after` their heights, `middle` the line of its name.
+    """
 
     name: str
     numbers: str
@@ -171,14 +195,17 @@ class Ownership(NamedTuple):
 
 
 def ownership(diff: AssignmentDiff) -> Ownership:
-    """Lay the picture out."""
+    """Return the picture of owners: before on the left, after on the right, ribbons between."""
     grouped = groups(diff, np.arange(len(diff.members)), FEW)
     went = count_exchanged(diff, grouped.of)
     before, after = went.sum(axis=(0, 2)), went.sum(axis=(0, 1))
     widest = np.maximum(before, after)
+    # Nobody has a row only if it owns something on a side.
     shown = len(widest) if widest[-1] else len(widest) - 1
+    # Two members need no tall picture, and thirty must fit on a screen.
     total = min(max(_EACH * shown, _LOWEST), _HIGHEST)
     unit = total / max(1, int(widest.sum()))
+    # A member with few partitions still needs room for its name.
     heights = np.maximum(widest[:shown] * unit, _LEAST_ROW)
     tops = _EDGE + np.concatenate([[0.0], np.cumsum(heights + _GAP)])
     numbers = [
@@ -199,7 +226,17 @@ def ownership(diff: AssignmentDiff) -> Ownership:
 
 
 def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) -> list[Ribbon]:
-    """Ribbons leave each row in the order of their ends, and arrive in that of their beginnings."""
+    """Return the ribbons, in the order in which they are drawn.
+
+    They leave each row in the order of their ends, and arrive in that of their beginnings, so that those of
+    one row
+    do not cross.
+
+    Args:
+        went: as `count_exchanged` returns it.
+        tops: pixels from above of each group.
+        unit: pixels of a partition.
+    """
     kind, source, target = np.nonzero(went)
     thick = (went[kind, source, target] * unit).astype(np.float64)
     leaves = _stack(np.lexsort((kind, target, source)), source, thick) + tops[source]
@@ -214,10 +251,17 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
 
 
 def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far below the top of its row each begins, one after the other in this order."""
+    """Return the pixels of each ribbon below the top of its row, one after the other in this order.
+
+    Args:
+        order: the ribbons, those of one row together.
+        row: the row of each ribbon.
+        thick: its pixels.
+    """
     until = np.cumsum(thick[order])
     begins = until - thick[order]
     opens = np.concatenate([[True], np.diff(row[order]) != 0])[: len(order)]
+    # The sum so far at the start of each row, carried on to the row's other ribbons.
     base = np.maximum.accumulate(np.where(opens, begins, 0.0))
     place = np.empty(len(order))
     place[order] = begins - base
@@ -225,6 +269,13 @@ def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.flo
 
 
 def _path(start: float, end: float, height: float) -> str:
+    """Return the SVG path of a ribbon, at least 0.6 pixels thick so that it can be seen.
+
+    Args:
+        start: pixels from above on the left.
+        end: the same on the right.
+        height: its thickness.
+    """
     height = max(height, 0.6)
     low, high = end + height, start + height
     return (
@@ -236,12 +287,13 @@ def _path(start: float, end: float, height: float) -> str:
 _HEAT_ROWS, _HEAT_COLUMNS = 40, 30
 """The most members with a row, with a column each."""
 _RANGES = 20
-"""The rows or columns of more."""
+"""Rows or columns of the table if there are more members than that."""
 SHADES = 5
+"""Shades of a cell, the darkest for the largest number."""
 
 
 class HeatRow(NamedTuple):
-    """What a member, or a range of them, gave to each."""
+    """The partitions that a member, or a range of members, gave to each column."""
 
     name: str
     cells: tuple[tuple[int, int], ...]  # how many partitions, and how dark that is: 0 for none
@@ -249,7 +301,7 @@ class HeatRow(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """The table of who gave partitions (rows) to whom (columns)."""
+    """The table of givers (rows) and takers (columns) of partitions."""
 
     columns: tuple[str, ...]
     rows: tuple[HeatRow, ...]
@@ -259,7 +311,7 @@ class Heat(NamedTuple):
 
 
 def heat(diff: AssignmentDiff) -> Heat:
-    """Return partitions with another owner after, by members before and after."""
+    """Return the partitions that have another owner after, by members before and after."""
     rows = diff.source != diff.target
     source, target = diff.source[rows], diff.target[rows]
     givers, takers = _axis(diff, source, _HEAT_ROWS), _axis(diff, target, _HEAT_COLUMNS)
@@ -268,6 +320,7 @@ def heat(diff: AssignmentDiff) -> Heat:
     went = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
     down, across = _order(givers, went.sum(axis=1)), _order(takers, went.sum(axis=0))
     went = went[np.ix_(down, across)]
+    # Rounded up, so that a single partition is never white.
     shades = -(-went * SHADES // max(1, int(went.max(initial=0))))
     return Heat(
         tuple(takers.names[column] for column in across),
@@ -282,14 +335,15 @@ def heat(diff: AssignmentDiff) -> Heat:
 
 
 def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Groups:
+    """Return the groups of the members that occur, each alone if there are at most `alone` of them."""
     used = np.unique(members[members >= 0])
     return groups(diff, used, len(used) if len(used) <= alone else _RANGES)
 
 
 def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
-    """Return single members by how many partitions, ranges by name.
+    """Return the order of rows or columns: single members by their partitions, ranges by name.
 
-    Nobody last, where it has to do with any.
+    Nobody comes last, and is left out without a partition.
     """
     everybody = np.arange(len(partitions) - 1)
     if grouped.size == 1:
@@ -298,10 +352,13 @@ def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
 
 
 HEIGHT = 64.0
+"""Pixels of a histogram."""
 _BINS = 100
+"""Bars of a histogram, roughly."""
 _NARROWEST = 7.0
-"""The fewest partitions from end to end."""
+"""Partitions from end to end of the axis at least."""
 _THINNEST = 3.0
+"""Pixels of the band of the fair share at least, on both sides."""
 
 
 class Share(NamedTuple):
@@ -315,7 +372,7 @@ class Share(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The members of one side: a histogram as an SVG path, what it says, and where the fair share is."""
+    """The members of one side: a histogram as an SVG path, its figures, and the band of the fair share."""
 
     side: str
     facts: str
@@ -325,7 +382,7 @@ class Spread(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The picture: dots for each of a few members, else a histogram a side."""
+    """The picture of loads: a dot for each of a few members, else a histogram for each side."""
 
     window: Window  # numbers of partitions, from the left
     members: tuple[tuple[str, MemberChange], ...]  # those with dots, by what they are called
@@ -337,7 +394,7 @@ class Load(NamedTuple):
 
 
 def load(diff: AssignmentDiff) -> Load:
-    """Lay the picture out."""
+    """Return the picture of loads."""
     loads = [
         np.array([member.before for member in diff.members if member.before_id is not None], np.int64),
         np.array([member.after for member in diff.members if member.after_id is not None], np.int64),
@@ -345,6 +402,7 @@ def load(diff: AssignmentDiff) -> Load:
     shares, fair = _shares(diff, loads)
     every = np.concatenate([*loads, *([*share] for share in shares if share)]).astype(np.float64)
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    # An axis from 0 would draw nearly equal loads as one spot.
     low = 0.0 if low < high * 0.7 else max(0.0, low - 3)
     window = Window(low, max(high + 1, low + _NARROWEST))
     few = len(diff.members) <= FEW
@@ -368,7 +426,10 @@ def load(diff: AssignmentDiff) -> Load:
 
 
 def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[Share | None], str]:
-    """Return the fair shares before and after, where all members have the same, and what to know of them."""
+    """Return the fair shares before and after, None if there is none, and a sentence about them.
+
+    A share is fair only if all members read the same topics.
+    """
     existing = [int(np.count_nonzero(diff.action != gone)) for gone in (Action.ADDED, Action.REMOVED)]
     shares = [
         Share(number // len(load), -(-number // len(load))) if len(load) else None
@@ -376,6 +437,7 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
     ]
     if shares[1] is None:
         return shares, "Nobody is left to share the partitions."
+    # Without the idle members the share would look greater than it is.
     if diff.summary.members_after is None:
         return [None, None], "Members without partitions may not have been seen, so a fair share is unknown."
     if diff.summary.members_before is None:
@@ -392,7 +454,10 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
 
 
 def _stretch(share: Share | None, window: Window, beyond: float = 0) -> tuple[float, float] | None:
-    """Return where it begins and how wide it is, so many partitions more on both sides."""
+    """Return (start, width) in pixels of a share, `beyond` partitions more on both sides.
+
+    None without a share.
+    """
     if share is None:
         return None
     start, end = float(window.x(share.low - beyond)), float(window.x(share.high + beyond))
@@ -400,6 +465,7 @@ def _stretch(share: Share | None, window: Window, beyond: float = 0) -> tuple[fl
 
 
 def _spread(side: str, loads: NDArray[np.int64], share: Share | None, window: Window) -> Spread:
+    """Return the histogram of one side's loads."""
     if len(loads) == 0:
         return Spread(side, "no members", "", 0, None)
     wide = max(1, round((window.end - window.start) / _BINS))
@@ -445,7 +511,7 @@ class Timeline(NamedTuple):
 
 
 def timeline(diff: AssignmentDiff) -> Timeline | None:
-    """Lay the stops out; None if nothing stops."""
+    """Return the stops on one axis of time; None if nothing stops."""
     stops = diff.own_stops
     if not stops:
         return None
@@ -456,6 +522,7 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
         )
         or 1_000.0
     )
+    # A little room on the right, so that the longest bar has an end.
     window = Window(0.0, longest * 1.05)
     events: dict[str, list[Stop]] = {}
     for stop in stops:
@@ -466,17 +533,23 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
 
 
 ROWS = 100
-"""The most rows of a table."""
+"""Rows of a table at most."""
 _RIBBONS = 150
-"""More ribbons than this are a tangle."""
+"""Ribbons at most; more of them are a tangle, and the table of gifts stands instead."""
 
 
 def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
     """Return a page with a diff: verdict, assumptions, owners, loads, the stop.
 
-    `reasons` splits flows by cause.
+    Args:
+        diff: the diff.
+        reasons: flows are split by the reason that set them in motion.
+
+    Raises:
+        MissingDependencyError: jinja2 is not installed.
     """
     picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
+    # Many ribbons over each other cannot be followed; the table says the same in numbers.
     if picture is not None and len(picture.ribbons) > _RIBBONS:
         picture = None
     shown = Shown(diff, View(reasons=reasons))

@@ -1,4 +1,4 @@
-"""Who is in a planned group, what each subscribes to, whose rule decides, and what depends on unknown ids.
+"""Decide who is in a planned group, what each subscribes to, whose rule decides, and which ids are unknown.
 
 A classic coordinator makes the id of a member of its instance id, or of its client id if it has none, and a
 random UUID. Under the consumer protocol (KIP-848) the whole id is random. Clients give a strategy the same
@@ -75,17 +75,23 @@ _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 
 
 def placeholder(prefix: str, names: Collection[str | None]) -> str:
-    """Return an id for a member whose id will begin like this.
+    """Return an id for a new member, which begins with `prefix` and is none of `names`.
 
-    It sorts between the digits and letters of UUIDs.
+    "?" sorts between the digits and the letters of UUIDs, so the id stands in the middle of those it could
+    have.
     """
     return next(name for number in count() if (name := f"{prefix}?{number or ''}") not in names)
 
 
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
-    """Return new members whose place among the others is not known, where the strategy depends on that place.
+    """Return the new members whose place among the others is unknown, if the strategy depends on that place.
 
-    For an assignor that is not Kafka's own that is unknown. `random_ids`: ids are wholly random (KIP-848).
+    For an assignor that is not Kafka's own it is unknown whether it depends.
+
+    Args:
+        seats: all members after the change.
+        strategy: its name.
+        random_ids: ids are wholly random (KIP-848).
     """
     # aiokafka's assignors get no instance ids: all of them depend on member ids.
     strategy = "sticky" if strategy.startswith("aiokafka-") else name_in_group(strategy)
@@ -109,26 +115,29 @@ def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) ->
 
 
 def _may_pass(prefix: str, other: str) -> bool:
-    """Return whether a UUID decides if an id that begins like this comes before the other one."""
+    """Return True if a UUID decides whether an id that begins with `prefix` comes before `other`."""
     return not prefix or (other.startswith(prefix) and "0" <= other[len(prefix) : len(prefix) + 1] <= "f")
 
 
 def _kind(seat: Seat) -> Hashable:
-    """Joining members of one kind may change places without anybody seeing it; a restarted one is its own."""
+    """Return a value that is equal for joining members that may change places without any difference.
+
+    A restarted member has partitions of its own, so it is of its own kind.
+    """
     return seat.identity.id if _restarted(seat) else seat.identity._replace(id="")
 
 
 def _restarted(seat: Seat) -> bool:
-    """Return whether a new member is an old one, which has had partitions under its new id since."""
+    """Return True if a new member is an old one, which has had partitions under its new id since."""
     return seat.identity.id != seat.member.id
 
 
 EVERYBODY = "*"
-"""What stands for all members in `WhatIf.subscribe`."""
+"""The name that stands for all members in `WhatIf.subscribe`."""
 
 
 class Seat(NamedTuple):
-    """A member as the assignor sees it, and as the diff does."""
+    """A member as the assignor sees it, and as the diff does: the two ids differ after a restart."""
 
     member: Member  # without claims
     identity: MemberIdentity
@@ -136,7 +145,7 @@ class Seat(NamedTuple):
 
 
 class Seats(NamedTuple):
-    """The members of a planned group."""
+    """The members of a planned group, before and after the change."""
 
     now: list[Member]  # before the change, with what they subscribe to after it
     all: list[Seat]  # after the change, new members last
@@ -147,7 +156,10 @@ class Seats(NamedTuple):
 def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
     """Return the members after the change.
 
-    To name a member that is not there, or add one that is, is an error.
+    Raises:
+        SourceError: a member is named that is not there, or one is added that is, or it is unknown what a
+            member
+            that joins would read.
     """
     everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
     subscribed = subscribed_members(state, what_if)
@@ -157,6 +169,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
         for number, identity in enumerate(state.members)
     ]
     seats = [seat for number, seat in enumerate(now) if number not in leaving]
+    # Members that leave do not count: their subscriptions decide nothing any more.
     unknown = [seat.identity for seat in seats if seat.identity.topics is None]
     assumed = []
     if unknown:
@@ -177,7 +190,10 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
 
 
 def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[str, ...]]:
-    """Return what members are said to subscribe to; "*" stands for all whom no other name matches."""
+    """Return the subscriptions that the user states, by the member's number.
+
+    "*" stands for all members whom no other name matches.
+    """
     named = {
         find_member(state, name, "--subscribe"): topics
         for name, topics in what_if.subscribe.items()
@@ -189,10 +205,11 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
 
 
 def read_topics(state: GroupState) -> tuple[str, ...]:
-    """Return topics that the group reads, as far as anything shows it.
+    """Return the topics that the group reads, sorted, as far as anything shows it.
 
     A topic that nobody subscribes to or has a partition of is a leftover of commits, unless all topics are.
     """
+    # Partitions with an owner show that the owner subscribes to their topic.
     owned = {state.topics[number] for number in np.unique(state.topic[state.member >= 0])}
     subscribed = {topic for member in state.members for topic in member.topics or ()}
     return tuple(sorted(owned | subscribed or state.topics))
@@ -205,6 +222,7 @@ def names_of(members: Sequence[MemberIdentity], most: int = 5) -> str:
 
 def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) -> Iterator[Seat]:
     """Yield the members that join, named ones first."""
+    # Ids of any kind: a new name must not look like an old member by another field.
     names = {name for member in state.members for name in member[:3]}
     instances = {member.instance_id for member in state.members if member.instance_id is not None}
     continued = continue_names(state) if what_if.add_members else None
@@ -241,10 +259,13 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
 
 
 def continue_names(state: GroupState) -> Iterator[tuple[str | None, str]] | None:
-    """Name members that join as the others are: instance id, None if they are dynamic, and client id.
+    """Return (instance id, client id) of members that join, named as the others are, without end.
 
-    None if the names of the members have no next one: members have no client id, only some have an instance
-    id, or the names are not alike but for a number at the end.
+    The instance id is None if members are dynamic. None instead of names if the names of the members have
+    no next
+    one: members have no client id, only some have an instance id, or the names are not alike but for a
+    number at
+    the end.
     """
     clients = _next_names([member.client_id for member in state.members])
     instance_ids = [member.instance_id for member in state.members]
@@ -252,12 +273,16 @@ def continue_names(state: GroupState) -> Iterator[tuple[str | None, str]] | None
         return None
     if not any(instance_ids):
         return ((None, name) for name in clients)
+    # Instance ids that two members share name neither of them, and have no next one.
     instances = _next_names(instance_ids) if len({*instance_ids}) == len(instance_ids) else None
     return None if instances is None else zip(instances, clients, strict=False)
 
 
 def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
-    """Return the names after these: the one that two or more share again, else the next numbers."""
+    """Return the names after these, without end: the one that all share again, else the next numbers.
+
+    None if they have no next name.
+    """
     if not names or None in names:
         return None
     if len(names) > 1 and len({*names}) == 1:
@@ -269,6 +294,7 @@ def _next_names(names: Sequence[str | None]) -> Iterator[str] | None:
     if len(parts) == 1 and parts[0][1][-1:].isalnum():
         return None
     digits = [part[2] for part in parts if part is not None]
+    # Names with zeros in front keep their width: worker-09 is followed by worker-10.
     width = len(digits[0]) if any(number.startswith("0") and number != "0" for number in digits) else 0
     return (f"{parts[0][1]}{number:0{width}}" for number in count(max(map(int, digits)) + 1))
 
@@ -278,7 +304,11 @@ _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 
 
 def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what a member reads that joins without a word about it: every topic that the group reads."""
+    """Return the topics of a member that joins without a word about them: all that the group reads.
+
+    Raises:
+        SourceError: the source does not show which topics that is; the message names `option`.
+    """
     if not everything:
         raise SourceError(
             f"{option}: the source does not show which topics the group reads; "
@@ -290,6 +320,14 @@ def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
 def _seat(
     state: GroupState, identity: MemberIdentity, everything: tuple[str, ...], prefix: str | None = None
 ) -> Seat:
+    """Return a member as assignor and diff see it.
+
+    Args:
+        state: its group, whose clients decide what a missing rack is.
+        identity: the member.
+        everything: the topics of a member whose subscription is unknown.
+        prefix: the start of a new member's id; None for a known id.
+    """
     topics = everything if identity.topics is None else identity.topics
     no_rack = "" if state.clients == ("librdkafka",) else None  # what its clients send
     rack = identity.rack or no_rack
@@ -298,18 +336,23 @@ def _seat(
 
 
 def find_member(state: GroupState, name: str, option: str) -> int:
-    """Return which member has this instance id, else client id, else member id."""
+    """Return the number of the member that has this instance id, else client id, else member id.
+
+    Raises:
+        SourceError: no member or several have it; the message names `option`.
+    """
     for text in ("instance_id", "client_id", "id"):
         numbers = [number for number, member in enumerate(state.members) if getattr(member, text) == name]
         if len(numbers) == 1:
             return numbers[0]
+        # A name of several members is refused: the plan would remove, or change, any one of them.
         if numbers:
             raise SourceError(f"{option} {name}: {len(numbers)} members have it as {text}; give a member id")
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
 
 
 class LeadersRule(NamedTuple):
-    """How the leader of a planned group decides."""
+    """The rule by which the leader of a planned group decides."""
 
     rule: str  # the strategy by the name that `get_assignor` knows
     warnings: tuple[str, ...] = ()  # that the rule is not Java's
@@ -317,8 +360,15 @@ class LeadersRule(NamedTuple):
 
 
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
-    """Return the rule of the client that leads after the change, as far as bytes show which client that is."""
+    """Return the rule of the client that leads after the change, as far as bytes show which one that is.
+
+    Args:
+        state: the group before, with the client libraries that its bytes show.
+        strategy: the name that the group agrees on.
+        seats: the members after the change.
+    """
     clients = {*state.clients, *filter(None, [state.leading_client])}
+    # With several libraries in the group any of them may lead; then no single rule is known.
     client = next(iter(clients)) if len(clients) == 1 else ""
     if (own := clients_rule(client, strategy)) != strategy:
         text = f"{client} leads, so its own {strategy!r} decides, {own!r} here"
@@ -341,17 +391,18 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
 
 
 def _looks_alike(client: str, strategy: str, seats: Sequence[Seat]) -> tuple[str, ...]:
-    """Return where aiokafka, whose members leave the same bytes as kafka-python's, may decide otherwise."""
+    """Return an assumption if aiokafka, whose members leave kafka-python's bytes, may decide otherwise."""
     if client != "kafka-python" or strategy == "cooperative-sticky":  # which aiokafka does not have
         return ()
     static = any(seat.identity.instance_id for seat in seats)
+    # aiokafka's "range" and "roundrobin" differ only for members that are not alike.
     if strategy != "sticky" and not static and len({seat.member.topics for seat in seats}) == 1:
         return ()
     return (f"the clients are kafka-python's; aiokafka's look the same, plan:aiokafka-{strategy} is theirs",)
 
 
 def _other_order(strategy: str, clients: set[str], seats: Sequence[Seat]) -> tuple[str, ...]:
-    """Return where clients other than Java's put members in another order, or none, or see racks otherwise."""
+    """Return an assumption if clients other than Java's order members, or see racks, in another way."""
     others = " and ".join(sorted(clients - {"java"}))
     static = {seat.identity.instance_id is not None for seat in seats}
     if others and len(static) > 1:

@@ -1,4 +1,9 @@
-"""Plans: the assignment that a strategy would give to a group as it is, or after a change."""
+"""Plan the assignment that a strategy would give to a group as it is, or after a change.
+
+The owner before is always the given state; a plan adds members, topics and rebalances, and notes in
+`assumed`
+everything that no source shows.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -36,14 +41,14 @@ from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
 
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
-"""Strategies to which racks are nothing."""
+"""Strategies that do not look at racks."""
 
 _BY_TOPIC_ID = {"uniform", "broker-range"}
 """Strategies that depend on the ids of topics."""
 
 
 class PlannedTopics(NamedTuple):
-    """The topics of a planned group, and what no source tells of them."""
+    """The topics of a planned group, and the assumptions about them."""
 
     all: list[Topic]
     assumed: tuple[str, ...]
@@ -53,7 +58,7 @@ class PlannedTopics(NamedTuple):
 def as_complete(state: GroupState) -> GroupState:
     """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
 
-    Partitions go up to the highest one seen where counts are unknown; members are the ones that are shown.
+    Partitions go up to the highest one seen if counts are unknown; members are the ones that are shown.
     """
     if not state.complete:
         guess = "partition counts are unknown; taken from the highest partition seen"
@@ -66,9 +71,10 @@ def as_complete(state: GroupState) -> GroupState:
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
-    """Return the topics after the change, as the strategy gets them.
+    """Return the topics after the change, in the order in which the strategy gets them.
 
-    None may shrink or have an unknown count.
+    Raises:
+        SourceError: a topic would shrink, or has an unknown count.
     """
     counts = _counts(state, what_if, seats)
     read = {topic for seat in seats for topic in seat.member.topics}
@@ -89,6 +95,11 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
 
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
+    """Return the partition count of each topic after the change.
+
+    Raises:
+        SourceError: a topic would shrink, is read by nobody, or has an unknown count.
+    """
     counts = state.counts_by_topic
     named = {topic for topics in what_if.subscribe.values() for topic in topics}
     named.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
@@ -98,6 +109,7 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
             names = ", ".join(sorted(counts)) or "no topic"
             raise SourceError(f"--grow {topic}={count}: the group reads {names}")
         check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
+        # Kafka cannot take partitions from a topic.
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
             raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
@@ -113,7 +125,11 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
 def _racks(
     state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
 ) -> tuple[dict[str, TopicRacks], list[str]]:
-    """Return where the replicas are, as far as that decides anything (KIP-881), and what is unknown of it."""
+    """Return the racks of the replicas by topic and partition, and the assumptions about them.
+
+    No racks if they decide nothing (KIP-881): members and replicas share none, or every partition is in all
+    of them.
+    """
     racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
     read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()
     unknown = sorted(topic for topic in read if racks_of.get(topic) is None)
@@ -124,6 +140,7 @@ def _racks(
     racks = {topic: racks_of[topic] or () for topic in read}
     placed = {names for partitions in racks.values() for names in partitions}
     everywhere = {rack for names in placed for rack in names}
+    # Kafka's own assignors ignore racks in these cases, too.
     if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
         return {}, []
     assumed = []
@@ -141,9 +158,10 @@ ROUNDS = 10
 """Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
 
 CURRENT = "current"
-"""What stands for the strategy that the group uses."""
+"""The name that stands for the strategy that the group uses."""
 
 _WEIGHED = {"weighted", "cooperative-weighted"}
+"""Strategies to which weights can be given."""
 
 _ON_ITS_WAY = {"Empty", "PreparingRebalance", "CompletingRebalance"}
 """States in which what members have is not what their assignor gave them."""
@@ -193,6 +211,7 @@ def plan(
     leader = leaders_rule(state, assignor, seats)
     settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
     strategy = get_assignor(leader.rule, **settings)
+    # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
     if not seats:
         raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
     topics = plan_topics(state, what_if, seats, leader.rule)
@@ -201,6 +220,7 @@ def plan(
     outcome = _carry_out(strategy, explained, seats, what_if)
     explainer: Explainer | None = None
     if what_if.deploy is None:
+        # A strategy may remember its last decision, so the explainer asks one that has decided nothing yet.
         new_leader = get_assignor(leader.rule, **settings)
         explainer = Explainer(explained, outcome.assignment, assignor=new_leader, follow_ups=ROUNDS)
     broker_side = not strategy.protocols
@@ -234,7 +254,8 @@ def plan(
 
 
 def _start(state: GroupState, seated: Seats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
-    """Return the group as its leader sees it when the members of `seats` that are new have joined."""
+    """Return the group as its leader sees it when the new members of `seats` have joined."""
+    # Members whose ids are known are in the group already.
     join = [seat.member for seat in seats if seat.prefix is not None]
     return Group((), seated.now).next(state.assignment, leave=seated.leaving, join=join, topics=topics)
 
@@ -244,7 +265,7 @@ MOST_STEPS = 2**24
 
 
 class Deployed(NamedTuple):
-    """A group after its members were replaced."""
+    """A group after its members were replaced, or after it has settled if there was no deploy."""
 
     seats: list[Seat]  # those replaced under their new ids
     assignment: Assignment
@@ -259,7 +280,15 @@ def _carry_out(
     what_if: WhatIf,
     name: Callable[[str, Collection[str]], str] = placeholder,
 ) -> Deployed:
-    """Return the group after it has settled, and after the deploy if there is one."""
+    """Return the group after it has settled, and after the deploy if there is one.
+
+    Args:
+        strategy: decides.
+        group: the members with their claims.
+        seats: the same members.
+        what_if: says whether and how members are replaced.
+        name: makes a new id of its start and the ids that are taken.
+    """
     decide = partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
     if what_if.deploy is None:
@@ -268,8 +297,9 @@ def _carry_out(
 
 
 _DRAWS = 40
-"""So many times a plan is made again with other ids in the place of those that nobody knows."""
+"""Draws at most: a plan is made so often with other ids instead of unknown ones."""
 _FEWEST_DRAWS = 5
+"""Draws at least; the range of fewer says too little."""
 _DRAWN_ROWS = 2**17
 """Members and partitions of all rebalances of all draws together, which take about half a second."""
 _LEAST_ROWS = 250
@@ -300,6 +330,7 @@ class _Draw:
         None if the group is so large that fewer than `_FEWEST_DRAWS` can be made. `make` gives a strategy
         that remembers nothing of the draw before.
         """
+        # Each replacement is a leave and a join.
         rebalances = 1 + 2 * len(self.seated.all) * (self.what_if.deploy is not None)
         rows = len(self.seated.all) + sum(topic.partitions for topic in self.topics.all)
         draws = min(_DRAWS, _DRAWN_ROWS // (max(rows, _LEAST_ROWS) * rebalances))
@@ -310,7 +341,7 @@ class _Draw:
         return min(moves), max(moves), draws
 
     def _moves(self, strategy: Assignor, rng: Random) -> int:
-        """Return how many partitions have another owner at the end of one draw."""
+        """Return the number of partitions that have another owner at the end of one draw."""
         known = sorted(member.id for member in self.state.members)
         seats = [
             seat
@@ -331,12 +362,16 @@ class _Draw:
         place = {member.id: number for number, member in enumerate(self.state.members)}
         before = owners(topics, self.state.assignment, place)
         for seat in outcome.seats:
+            # A member that was replaced keeps its place: its partitions have not moved.
             place[seat.member.id] = place.setdefault(seat.identity.id, len(place))
         now = owners(topics, outcome.assignment, place)
         return int(np.count_nonzero((before >= 0) & (now >= 0) & (before != now)))
 
     def _name(self, seat: Seat, known: Sequence[str], rng: Random) -> str:
-        """Return an id that this member may have; one of unknown name has any place among the others."""
+        """Return an id that this member may have.
+
+        One whose start is unknown gets any place among the others.
+        """
         if self.random_ids or seat.identity.client_id is not None or not known:
             return f"{'' if self.random_ids else seat.prefix}{_uuid(rng)}"
         after = rng.randrange(len(known) + 1)
@@ -344,22 +379,28 @@ class _Draw:
 
 
 def _uuid(rng: Random) -> UUID:
+    """Return a random UUID of version 4, as Kafka's clients and brokers draw them."""
     return UUID(int=rng.getrandbits(128), version=4)
 
 
 _BY_SUBSCRIPTION = {"range", "roundrobin"}
-"""Strategies whose answer depends on who subscribes to what alone, and so shows that a guess is wrong."""
+"""Strategies whose answer depends on subscriptions alone, and so shows that a guess of them is wrong."""
 
 
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
-    """Return what does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
+    """Return a warning if the group's own strategy would decide otherwise, and the way of a rolling bounce.
 
-    The way has the rebalances under the own strategy; it is empty if the plan keeps that strategy.
+    The strategy is asked once more with nothing changed; an answer that differs from the present owners
+    shows that
+    something is not as it is known. The way has the rebalances under the own strategy; it is empty if the
+    plan
+    keeps that strategy.
 
     Raises:
         SourceError: what members have shows that they do not all subscribe to the same topics.
     """
     own = state.strategy
+    # Amid a rebalance the owners are not an answer of the strategy, so a difference would prove nothing.
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
         return [], ()
     subscribed = {
@@ -383,6 +424,8 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
     guessed = {topic for seat in seats if seat.identity.topics is None for topic in seat.member.topics}
+    # With one common list of topics a wrong guess cannot be seen in the owners, so it is refused only for
+    # several.
     if moved and own in _BY_SUBSCRIPTION and len(guessed) > 1:
         raise SourceError(
             "the subscriptions of the members are not known, and what they have does not fit one list for "
@@ -401,6 +444,7 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[li
 
 
 def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
+    """Return the assumptions about weights and about what members can carry."""
     if assignor not in _WEIGHED:
         return []
     lag = "" if state.lag is None else ", whatever its lag"
@@ -416,7 +460,15 @@ def _unknown_ids(
     *,
     broker_side: bool,
 ) -> list[str]:
-    """Say that ids are not known on which the answer depends, and how many partitions move under others."""
+    """Return a sentence about unknown ids on which the answer depends; nothing without such ids.
+
+    Args:
+        unknown: members whose place depends on their ids.
+        nameless: topics whose ids decide.
+        rule: the strategy.
+        moves: fewest, most and number of draws; None if none were made.
+        broker_side: the coordinator assigns.
+    """
     what = []
     if unknown:
         random = " (clients draw them at random)" if broker_side else ""
@@ -436,7 +488,7 @@ def _unknown_ids(
 
 
 def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]:
-    """Return that the members have another strategy or protocol at once."""
+    """Return an assumption if the plan has another strategy or protocol than the group has now."""
     if state.strategy not in {None, assignor}:
         how = f"all members go over to {assignor!r} at once, under the ids that they have"
         return [f"the group uses {state.strategy!r}; {how}"]
@@ -449,13 +501,16 @@ def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]
 def _state(
     before: GroupState, assignment: Assignment, seats: Sequence[Seat], topics: Sequence[Topic]
 ) -> GroupState:
+    """Return the assignment as a state, with the identities, topic ids and racks that are known."""
     counts = {topic.name: topic.partitions for topic in topics}
     planned = GroupState.of(assignment).completed(counts)
     of_id = {seat.member.id: seat.identity for seat in seats}
+    # Ids that were made of names decide nothing outside the plan, but they are the ones it was made with.
     ids = {topic.name: topic.id for topic in topics}
     racks = {
         name: racks
         for name, racks in zip(before.topics, before.racks or [None] * len(before.topics), strict=True)
+        # Racks of a topic that grew are dropped: those of its new partitions are unknown.
         if racks is not None and len(racks) == counts[name]
     }
     return replace(
@@ -467,7 +522,14 @@ def _state(
 
 
 def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return the place of the member that has each partition of these topics, -1 for nobody."""
+    """Return the place of the owner of each partition of these topics, -1 for nobody.
+
+    Args:
+        topics: in order; the result has their partitions one topic after the other.
+        assignment: the owners.
+        places: by member id.
+    """
+    # The first row of each topic; a partition's row is that plus its number.
     start = np.cumsum([0, *(topic.partitions for topic in topics)])
     row = {topic.name: number for number, topic in enumerate(topics)}
     members, names, member, topic, partition = assignment.to_arrays()
@@ -487,15 +549,27 @@ def deploy(
     surge: bool = False,
     name: Callable[[str, Collection[str]], str] = placeholder,
 ) -> Deployed:
-    """Return the group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
+    """Return the group after its members were replaced one by one.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
-    group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
-    More work than is accepted raises `SourceError`. `name` makes a new id of how it begins and the ids that
-    are taken.
+    group settles, it joins under a new id, and the group settles again; in a surge it joins before it
+    leaves.
+
+    Args:
+        decide: returns the assignment of a group.
+        group: the members with their claims.
+        assignment: the owners now.
+        seats: the same members; new ones are not replaced.
+        follow_ups: rebalances at most after each change.
+        surge: each new member joins before the old one leaves.
+        name: makes a new id of its start and the ids that are taken.
+
+    Raises:
+        SourceError: members times partitions are more than `MOST_STEPS`.
     """
     restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
     partitions = sum(topic.partitions for topic in group.topics)
+    # Refused before the first step: a deploy of a huge group would take minutes without a word.
     if len(restarting) * max(partitions, len(seats)) > MOST_STEPS:
         raise SourceError(
             f"a deploy of {len(restarting)} members without an instance id and {partitions} "
@@ -513,6 +587,8 @@ def deploy(
         again = replace(seat.member, id=name(prefix, ids))
         ids.add(again.id)
         place = places[seat.member.id]
+        # In a surge both run for a while, so the new one is another owner; else it takes over the place of
+        # the old one.
         places[again.id] = len(places) if surge else place
         seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)
         leave, join = {"leave": [seat.member.id]}, {"join": [again]}
@@ -535,14 +611,22 @@ def deploy(
 
 
 def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
-    """Return one rebalance of a deploy: the member leaves, or is back, in which case it has nothing yet."""
+    """Return one rebalance of a deploy: a member leaves, or it is back and owns nothing yet.
+
+    Args:
+        members: those that are there.
+        before: place of the owner of each partition.
+        now: the same after the rebalance.
+        gone: the place of the member that leaves; -1 if none does.
+    """
     lost = (before == gone) & (before >= 0)
     reading = (before >= 0) & ~lost
+    # A member that has nothing leaves without a loss; such a rebalance costs what a join costs.
     name = "leave" if not (now == gone).any() and lost.any() else "join"
     return Event.of(name, members, members, before, (lost | (before < 0), reading, reading & (now != before)))
 
 
 def _static_restart(members: int, before: NDArray[np.int64], number: int) -> Event:
-    """Return a static member's restart, which makes no rebalance: what it has waits for it."""
+    """Return the restart of the static member with this number: its partitions wait, without a rebalance."""
     mine = before == number
     return Event.of("restart", members, members, before, (mine, (before >= 0) & ~mine, np.zeros_like(mine)))

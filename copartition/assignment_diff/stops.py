@@ -1,6 +1,7 @@
-"""What a change costs: who stops reading, and for how long, under each rebalance protocol.
+"""Compute the costs of a change: which members stop reading, and for how long, under each rebalance protocol.
 
-The times are the simulator's (`copartition.simulation`), for Java clients in a group that has been quiet for
+The times are the simulator's (`copartition.simulation`), for Java clients in a group that has been quiet
+for
 an hour, where nothing takes time but waiting; no run is made.
 """
 
@@ -26,17 +27,18 @@ from copartition.simulation.inputs.settings import QUIET_MS, Settings
 from partitioning.errors import UnknownStrategyError
 
 Mask = NDArray[np.bool_]
+"""One truth value for each row of a diff."""
 
 
 class Stop(NamedTuple):
-    """What a change of a group costs under one protocol, as the simulator has it.
+    """The cost of a change of a group under one protocol, as the simulator has it.
 
     All who joined are taken to join at one moment, and all who left to leave at one. Members that joined do
     so before others leave, as in a rollout that starts the new ones first.
 
     Attributes:
         event: what happens: "join", "leave", "crash" or "growth"; "rebalance" where partitions moved between
-            members that were there all the time, so that nobody can see what made the group rebalance.
+            members that were there all the time, so that no source shows the cause.
         protocol: "eager", "cooperative" or "consumer".
         members: members that stop reading something for a while; not who left.
         partitions: partitions that nobody reads for a while.
@@ -59,7 +61,7 @@ class Stop(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that makes the group rebalance, in numbers of partitions and members."""
+    """A cause of a rebalance, in numbers of partitions and members."""
 
     name: str  # as in `Stop.event`; "restart": a static member that is back before its session ends
     members: int  # the members there are then
@@ -83,10 +85,15 @@ class Event(NamedTuple):
         masks: tuple[Mask, Mask, Mask],
         **silence: Any,
     ) -> Event:
-        """Count the rows that wait, that are read, and that are handed over (`masks`), and whose they are.
+        """Return an event with its rows and members counted.
 
-        `staying` members do not leave, `source` is the owner of each row before, `silence` has the other
-        fields.
+        Args:
+            name: as in `Stop.event`.
+            members: the members that are there.
+            staying: those of them that do not leave.
+            source: place of the owner of each row before.
+            masks: rows that wait, that are read meanwhile, and that are handed over.
+            silence: the other fields.
         """
         waiting, reading, handed = (int(mask.sum()) for mask in masks)
         readers, givers = (len(np.unique(source[mask])) for mask in masks[1:])
@@ -95,7 +102,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """What happens to consumption on the way to a planned state, under the group's own protocol.
+    """The stops of consumption on the way to a planned state, under the group's own protocol.
 
     Attributes:
         protocol: "eager", "cooperative" or "consumer".
@@ -126,7 +133,15 @@ class Consumption:
 def find_consumption(
     before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings, *, new_strategy: bool
 ) -> Consumption | None:
-    """Return what the events on the way to a plan stop; None if nothing stops, or the protocol is unknown."""
+    """Return the stops on the way to a plan; None if nothing stops, or the protocol is unknown.
+
+    Args:
+        before: the group now.
+        after: the plan, with its way if it has one.
+        events: of the change, see `find_events`.
+        settings: timeouts of the group.
+        new_strategy: the plan has another strategy, so the way has the own one.
+    """
     way: tuple[Event, ...] = after.way
     # On the way to another strategy the group still has its own one.
     bounced = new_strategy and way
@@ -134,9 +149,11 @@ def find_consumption(
     protocol = _own_protocol(deciding)
     if after.status != "planned" or protocol is None:
         return None
+    # A crash is the alternative to a leave, not a further event; a way names its own rebalances.
     skipped = {"crash", "rebalance"} if way else {"crash"}
     own = [] if bounced else [event for event in events if event.name not in skipped]
     static = [event for event in (*own, *way) if event.name == "restart"]
+    # A static member's restart makes no rebalance, so it is counted apart.
     happening = [event for event in (*own, *way) if event.name != "restart" and event.members]
     stops = [
         (event, stop)
@@ -146,6 +163,7 @@ def find_consumption(
     ]
     if not stops and not static:
         return None
+    # Under "cooperative" partitions are handed over in a second rebalance.
     follow_ups = sum(protocol == "cooperative" and event.handed > 0 for event in happening)
     return Consumption(
         protocol,
@@ -166,9 +184,9 @@ _WAITING = "timeouts are Kafka's defaults but for those of --set, and nothing ta
 
 
 def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
-    """Return the protocols a group may have: of the later side, of the earlier one, or all.
+    """Return the rebalance protocols that a group may have: of the later side, of the earlier one, or all.
 
-    None for Connect.
+    Empty for Connect, whose protocols are others.
     """
     if CONNECT in {before.protocol, after.protocol}:
         return ()
@@ -181,7 +199,7 @@ def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
 
 
 def _own_protocol(state: GroupState) -> str | None:
-    """Return the rebalance protocol of a group, as far as its strategy tells."""
+    """Return the rebalance protocol of a group, as far as its strategy tells; None if it does not."""
     if state.protocol == "consumer":
         return "consumer"
     try:
@@ -196,7 +214,7 @@ def _own_protocol(state: GroupState) -> str | None:
 def find_stops(
     before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings
 ) -> tuple[Stop, ...]:
-    """Return what each event costs under each protocol; empty if nobody stops, or for Connect (unknown)."""
+    """Return the costs of each event under each protocol; empty if nobody stops, or for Connect (unknown)."""
     if CONNECT in {before.protocol, after.protocol}:
         return ()
     stops = [stop for event in events if event.members for stop in _costs(event, settings)]
@@ -206,7 +224,14 @@ def find_stops(
 def find_events(
     before: GroupState, members: Sequence[MemberChange], rows: Columns, settings: Settings
 ) -> Iterator[Event]:
-    """Yield what makes the group rebalance; "crash" is what each "leave" would be without a word."""
+    """Yield the events that bring the change about; "crash" is each "leave" without a word to the group.
+
+    Args:
+        before: the state before, for instance ids.
+        members: by place.
+        rows: the rows of the diff.
+        settings: timeouts of the group.
+    """
     joined, left = (
         np.array([member.presence is presence for member in members], np.bool_)
         for presence in (Presence.JOINED, Presence.LEFT)
@@ -270,18 +295,25 @@ def mean_barrier(
     announced: bool = True,
     settled_ms: float = QUIET_MS,
 ) -> Barrier:
-    """Return what a classic group goes through on average until all its members have heard of a rebalance.
+    """Return the mean times until all members of a classic group have heard of a rebalance.
 
-    Each hears at its next heartbeat. Heartbeats were in step when the group last rebalanced, and have drifted
-    apart since, by how late those of each member are. A barrier also waits for members that are silent, until
+    Each hears at its next heartbeat. Heartbeats were in step when the group last rebalanced, and have
+    drifted
+    apart since, by how late those of each member are. A barrier also waits for members that are silent,
+    until
     their sessions are over. Drawn, always the same, for many moments spread over a heartbeat interval.
 
-    `silent` has of each member that fell silent how long ago it may have committed: 0 if it did last of
-    all, else `auto.commit.interval.ms`; infinite where it has nothing to commit. `announced`: the rebalance
-    begins at once, not when the first silent member is missed. `settled_ms`: how long ago the last one was
-    answered.
+    Args:
+        members: those that send heartbeats.
+        settings: timeouts of the group.
+        silent: for each member that fell silent, the longest time in milliseconds since it last committed:
+            0 if
+            that was its last act, else `auto.commit.interval.ms`; infinite if it has nothing to commit.
+        announced: the rebalance begins at once, not when the first silent member is missed.
+        settled_ms: milliseconds since the last rebalance was answered.
     """
     fewest, most = _DRAWS
+    # Few members are drawn often, many members seldom: the mean over many is steady anyway.
     draws = max(fewest, min(most, _NUMBERS // max(1, members + len(silent))))
     random = np.random.default_rng(0)
     interval_ms = settings.heartbeat_interval_ms
@@ -302,6 +334,7 @@ def mean_barrier(
 
 
 def _costs(event: Event, settings: Settings) -> Iterator[Stop]:
+    """Yield the stop of an event under each of the three protocols."""
     grows = event.name == "growth"
     assert _JAVA.consumer_late_ms is not None
     # The leader sees new partitions by itself, when it refreshes its metadata.
@@ -335,8 +368,19 @@ def _stop(
     stopped: int,
     stands_ms: float,
 ) -> Stop:
-    """Return the rows that wait and the rows that are stopped beside them, each for so long."""
+    """Return the stop of an event under one protocol.
+
+    Args:
+        event: the event, whose waiting rows wait in any case.
+        protocol: its name.
+        members: those that stop reading if rows are stopped.
+        detection_ms: until the group knows.
+        waits_ms: the time for which waiting rows are not read.
+        stopped: rows that are stopped beside them.
+        stands_ms: the time for which those are not read.
+    """
     grows = event.name == "growth"
+    # A protocol that stops rows for no time stops nobody.
     waiting, standing = event.waiting, stopped if stands_ms > 0 else 0
     total_ms = waiting * waits_ms + standing * stands_ms
     return Stop(

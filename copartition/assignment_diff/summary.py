@@ -1,4 +1,4 @@
-"""A diff in numbers, and limits on them such as `moved_pct<=10`."""
+"""Sum a diff up in numbers, and check limits on them such as `moved_pct<=10`."""
 
 import math
 import re
@@ -114,7 +114,13 @@ class Summary:
     lag_unowned_exact: bool
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """Return the least and the most that a number can be which is not None."""
+        """Return the least and the most that a number of the summary can be.
+
+        Both are the number itself if it is exact.
+
+        Args:
+            name: a field whose value is not None.
+        """
         value = float(getattr(self, name))
         if self.moved_least < self.moved_most and name in _OF_MOVES:
             ends = [_OF_MOVES[name](self, moved) for moved in (self.moved_least, self.moved_most)]
@@ -142,7 +148,7 @@ _OF_MOVES: dict[str, Callable[[Summary, int], float]] = {
     "stickiness": lambda numbers, moved: 1 - moved / max(1, numbers.kept + numbers.moved),
     "avoidable_moves": lambda numbers, moved: float(max(0, moved - (numbers.needed_moves or 0))),
 }
-"""What numbers of a summary would be if so many partitions moved."""
+"""For some numbers of a summary, what each would be if a given number of partitions moved."""
 
 
 def summarize(
@@ -155,10 +161,16 @@ def summarize(
     all_known: tuple[bool, bool],
     moves: tuple[int, int] | None = None,
 ) -> Summary:
-    """Return a diff in numbers; `all_known` says of each side whether it shows all its members.
+    """Return a diff in numbers.
 
-    `lag` has the records waiting in each partition, `UNKNOWN_LAG` where unknown; None if no side knows
-    any. `moves` is `GroupState.moves` of the side after.
+    Args:
+        members: by place.
+        rows: the rows of the diff.
+        needed: the least that the change needs.
+        lag: records that wait in each row, `UNKNOWN_LAG` if unknown; None if no side knows any.
+        certificate: the peak of the side after and its bound; None without weights.
+        all_known: for each side, whether it shows all its members.
+        moves: the fewest and the most moves over drawn ids, `GroupState.moves` of the side after.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]
@@ -180,6 +192,7 @@ def summarize(
         partitions=len(rows.action),
         kept=kept,
         moved=moved,
+        # The plan itself is one of the possible outcomes, so its own moves lie within the range.
         moved_least=min(moved, *(moves or (moved,))),
         moved_most=max(moved, *(moves or (moved,))),
         moved_pct=100 * moved / max(1, len(rows.action)),
@@ -211,11 +224,15 @@ def summarize(
 
 
 def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int | None, bool]:
-    """Return records waiting in these rows as far as known, None if nothing is; and whether those are all."""
+    """Return the records that wait in these rows as far as known, and True if that is all of them.
+
+    The records are None if no lag of these rows is known.
+    """
     if lag is None:
         return None, False
     waiting = lag[rows]
     counted = waiting[waiting != UNKNOWN_LAG]
+    # No lag known is no lag of 0.
     if len(waiting) and not len(counted):
         return None, False
     return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
@@ -228,7 +245,7 @@ class Numbers(Protocol):
     """A dataclass of numbers that can be checked; one that is None is unknown."""
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """Return the least and the most that a number can be, where only a bound is known."""
+        """Return the least and the most that a number can be, if only a bound is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +260,7 @@ class Check:
         return f"{self.name}{self.comparison}{self.limit:g}"
 
     def value(self, summary: Numbers) -> float:
-        """Return the number it looks at.
+        """Return the number that the check looks at.
 
         Raises:
             DiffError: the number is unknown for this diff.
@@ -265,13 +282,15 @@ class Check:
         return f"{bound}{value:g}"
 
     def passes(self, summary: Numbers) -> bool:
-        """Return whether the number is within the limit.
+        """Return True if the number is within the limit.
 
         Raises:
             DiffError: the number is unknown for this diff, or not known well enough to tell.
         """
         description = self.describe(summary)
         least, most = summary.range_of(self.name)
+        # "==" and "!=" can differ inside the range although both ends agree, so the point nearest to the
+        # limit counts, too.
         nearest = min(max(self.limit, least), most)
         answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
         if len(answers) > 1:
@@ -280,14 +299,17 @@ class Check:
 
 
 def parse_check(text: str, numbers: type = Summary) -> Check:
-    """Return a check from its text, the name of a number, one of <= >= == != < >, and a number.
+    """Return the check of a text: the name of a number, one of <= >= == != < >, and a limit.
+
+    >>> parse_check("moved_pct<=10")
+    Check(name='moved_pct', comparison='<=', limit=10.0)
 
     Args:
-        text: the text.
+        text: the text; blanks around its parts do not count.
         numbers: the dataclass whose fields are the names.
 
     Raises:
-        DiffError: the text is no such thing, or the name is unknown (close ones are listed).
+        DiffError: the text has another form, or the name is unknown (close ones are listed).
     """
     names = [field.name for field in fields(numbers)]
     match = _CHECK.fullmatch(text)
@@ -295,8 +317,10 @@ def parse_check(text: str, numbers: type = Summary) -> Check:
         raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
     name, comparison, limit = match.groups()
     if name not in names:
+        # Without a close name all are listed.
         close = get_close_matches(name, names) or names
         raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
+    # A long row of digits becomes infinity, with which any check would pass or fail.
     if not math.isfinite(float(limit)):
         raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")
     return Check(name, comparison, float(limit))

@@ -1,4 +1,9 @@
-"""A group as somebody saw it: snapshots, records, captured text, live groups, steps of simulations."""
+"""Read a group from any source: snapshots, records, captured text, live groups, steps of simulations.
+
+Every reader returns a `GroupState` of `assignors.state`, and for KIP-848 the target beside it. No question
+is
+answered here.
+"""
 
 from copartition.groups.capture import parse_capture as parse_capture
 from copartition.groups.live import read_live as read_live

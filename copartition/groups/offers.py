@@ -1,4 +1,4 @@
-"""Which strategies the members of a group offer, as far as a source shows them."""
+"""Tell which strategies the members of a group offer, as far as a source shows them."""
 
 from assignors.state import GroupState
 from copartition.kit.evidence import Evidence, Ground, Missing
@@ -34,6 +34,7 @@ def offered_lists(state: GroupState) -> Ground:
             return Evidence(
                 (f"the members are {whose}'s, which refuse eager and cooperative strategies in one list",)
             )
+        # "cooperative" is noted only for a member that kept partitions when it joined again.
         if {member.protocol for member in state.members} == {"cooperative"} and state.members_complete:
             members = count(len(state.members), "member")
             return Evidence((f"{members} kept partitions when joining again: no list has an eager strategy",))
@@ -53,6 +54,8 @@ def _member_types(state: GroupState) -> Ground:
             "ask live:GROUP of brokers of Kafka 4.0 or newer, or capture the group with --describe --members "
             "--verbose",
         )
+    # Such a member has a list of strategies of its own, which the coordinator of the new protocol does not
+    # tell.
     if classic := kinds.count("classic"):
         return Missing(
             f"which strategies {classic} of {members} offer, still of the classic protocol",

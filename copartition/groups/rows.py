@@ -1,4 +1,4 @@
-"""A group state row by row, from inputs that come that way."""
+"""Build a group state row by row, from inputs that come that way."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,12 @@ from partitioning.errors import SourceError
 class Rows:
     """Members and partitions as they are read; members and topics are numbered at first sight.
 
-    Partition numbers and lags must fit the columns: readers bound them where they can name the place.
+    One row is one partition: the number of its member (-1 without an owner), the number of its topic, the
+    partition number and its lag in records (`UNKNOWN_LAG` if it is unknown). The four columns have the same
+    length
+    between calls. Partition numbers must fit int32 and lags int64: readers check bounds, because they can
+    name the
+    place of a wrong number.
     """
 
     def __init__(self) -> None:
@@ -26,20 +31,41 @@ class Rows:
         self._lag = array("q")
 
     def member(self, identity: MemberIdentity, where: str = "") -> None:
-        """Add a member, with or without partitions; two with one id are an error, `where` its end."""
+        """Add a member, with or without partitions.
+
+        Raises:
+            SourceError: a member with this id was added before; the message ends with `where`.
+        """
         if identity.id in self._members:
             raise SourceError(f"two members have the id {identity.id!r}; an id is one member's{where}")
         self._number[identity.id] = len(self._number)
         self._members[identity.id] = identity
 
     def partition(self, topic: str, partition: int, owner: str | None, lag: int = UNKNOWN_LAG) -> None:
-        """A partition and who has it."""
+        """Add one partition.
+
+        Args:
+            topic: its topic.
+            partition: its number.
+            owner: the id of a member that was added before; None without an owner.
+            lag: records that wait.
+        """
         self.partitions(topic, (partition,), owner, (lag,))
 
     def partitions(
         self, topic: str, partitions: Sequence[int], owner: str | None, lags: Iterable[int] | None = None
     ) -> None:
-        """Partitions of one topic that one member has, or nobody."""
+        """Add partitions of one topic that have one owner.
+
+        Args:
+            topic: the topic.
+            partitions: their numbers.
+            owner: the id of a member that was added before; None without an owner.
+            lags: one lag for each partition; None if none is known.
+
+        Raises:
+            KeyError: `owner` was not added.
+        """
         count = len(partitions)
         number = self._topics.setdefault(topic, len(self._topics))
         self._member.extend(repeat(-1 if owner is None else self._number[owner], count))
@@ -56,7 +82,15 @@ class Rows:
         status: str | None = None,
         warnings: tuple[str, ...] = (),
     ) -> GroupState:
-        """Return what was collected."""
+        """Return the rows as a group state; its arrays are copies, so more rows may follow.
+
+        Args:
+            complete: every partition of the topics has a row.
+            members_complete: every member of the group was added.
+            name: group id, if the source tells it.
+            status: Kafka's name of the group's state.
+            warnings: sentences for the reader of a report.
+        """
         lag = np.array(self._lag, np.int64)
         return GroupState(
             tuple(self._members.values()),
@@ -64,6 +98,7 @@ class Rows:
             np.array(self._member, np.int32),
             np.array(self._topic, np.int32),
             np.array(self._partition, np.int32),
+            # A source without lags gives None rather than a column that says nothing.
             lag if (lag != UNKNOWN_LAG).any() else None,
             complete=complete,
             members_complete=members_complete,
@@ -74,5 +109,13 @@ class Rows:
 
 
 def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
-    """Return the strategy that Kafka tells; the coordinator's "range" is not the clients' (KIP-848)."""
+    """Return the strategy by our name; None if there is none.
+
+    The coordinator of the consumer protocol has an assignor "range" whose rule is not that of the clients'
+    "range",
+    so it is called "broker-range" (KIP-848).
+
+    >>> [strategy_name("range", "classic"), strategy_name("range", "consumer"), strategy_name("", "classic")]
+    ['range', 'broker-range', None]
+    """
     return "broker-range" if (assignor, protocol) == ("range", "consumer") else assignor or None

@@ -1,4 +1,4 @@
-"""A group at one moment as JSON, and a record: a snapshot a line, as it was watched."""
+"""Write and read a group at one moment as JSON, and a record: one snapshot a line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,11 +22,13 @@ with needs("a snapshot", "cli"):
     import msgspec
 
 FORMAT_VERSION = "1.5"
+"""Version of the snapshots that this release writes; it reads all with the same number before the dot."""
 
 _IN_COMMON = (
     *("members_complete", "unlisted", "strategy", "protocol", "generation", "leading_client", "clients"),
     *("group_version", "warnings", "assumed"),
 )
+"""Fields that `Snapshot` and `GroupState` have under the same names."""
 
 _T = TypeVar("_T")
 _Partition = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
@@ -46,21 +48,21 @@ class SnapshotMember(msgspec.Struct, omit_defaults=True):
     host: _Id | None = None
     rack: _Id | None = None
     protocol: _Id | None = None
-    """What the member was seen to speak: "consumer", "classic" or "cooperative"."""
+    """The protocol that the member was seen to speak: "consumer", "classic" or "cooperative"."""
     topics: tuple[_Name, ...] | None = None
     partitions: dict[_Name, list[_Partition]] = {}
     target: dict[_Name, list[_Partition]] = {}
 
 
 class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defaults=True):
-    """A group; readers ignore keys they do not know, as a newer minor version may add some."""
+    """A group; readers ignore keys that they do not know, as a newer minor version may add some."""
 
     format_version: str
     members: list[SnapshotMember]
     group: str | None = None
     state: str | None = None
     topics: dict[_Name, _Count] = {}
-    """Partition count of each topic; none where the counts were not known."""
+    """Partition count of each topic; none if the counts were not known."""
     unassigned: dict[_Name, list[_Partition]] = {}
     """Partitions nobody has; those of topics with a count need not be listed."""
     lag: dict[_Name, dict[_Partition, _Lag]] = {}
@@ -77,7 +79,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     has_target: bool = False
-    """Whether the members' targets are known, which may be empty."""
+    """True if the members' targets are known, which may be empty."""
     target_unassigned: dict[_Name, list[_Partition]] = {}
     generation: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The lowest that the group's generation can be."""
@@ -88,9 +90,9 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     group_version: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The cluster's level of the feature group.version."""
     at: _Time | None = None
-    """When the group was first seen like this, in a record of several."""
+    """The time when the group was first seen like this, in a record of several."""
     since: _Time | None = None
-    """When it was last seen as the snapshot before says."""
+    """The time when it was last seen as the snapshot before says."""
 
 
 def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
@@ -103,9 +105,14 @@ def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]
 
 
 def decode_snapshot(content: str | bytes) -> Snapshot:
-    """Return what the JSON of a snapshot says."""
+    """Return the fields of a snapshot, checked one by one, not yet against each other.
+
+    Raises:
+        SourceError: not JSON of a snapshot, or a major version that this release does not read.
+    """
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
+    # msgspec gives up on deep nesting with an error of Python's, which is no bug here.
     except RecursionError:
         raise SourceError("not a group snapshot: it is nested too deeply") from None
     except msgspec.MsgspecError as error:
@@ -118,9 +125,12 @@ def decode_snapshot(content: str | bytes) -> Snapshot:
 
 
 def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
-    """Return the group of a snapshot, and its target assignment.
+    """Return the group of a snapshot, and its target assignment if the snapshot has one.
 
-    A snapshot that contradicts itself is an error.
+    Raises:
+        SourceError: the snapshot contradicts itself: a partition beyond its topic's count, a member id
+            twice, or a
+            partition with two owners.
     """
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
@@ -131,12 +141,17 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
 def _state(
     snapshot: Snapshot, key: str, unassigned: Mapping[str, list[int]], unassigned_key: str
 ) -> GroupState:
-    """Return one of a snapshot's states.
+    """Return one of a snapshot's two states.
 
-    `key` and `unassigned_key` are the fields that list its partitions.
+    Args:
+        snapshot: the snapshot.
+        key: the field of a member that lists its partitions, "partitions" or "target".
+        unassigned: partitions without an owner, by topic.
+        unassigned_key: the name of that field, for errors.
     """
     lists = [getattr(member, key) for member in snapshot.members]
     read = {*unassigned, *(topic for partitions in lists for topic in partitions)}
+    # Only with a count for every topic that is mentioned are the partitions without an owner known.
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
     rows = Rows()
     listed: dict[str, set[int]] = {topic: set() for topic in snapshot.lag}
@@ -182,6 +197,10 @@ def _in_common(group: Snapshot | GroupState) -> dict[str, Any]:
 
 
 def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, ...]:
+    """Return the values in the order of the state's topics, None for a topic without one.
+
+    () without values.
+    """
     return tuple(map(values.get, state.topics)) if values else ()
 
 
@@ -202,12 +221,18 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
 
 
 def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapshot:
-    """Return the snapshot of a state, and of what it is on its way to."""
+    """Return the snapshot of a state, and of the target that it is on its way to.
+
+    If both states are complete, counts of topics tell the partitions without an owner, so these are not
+    listed.
+    Members keep their order; topics and partitions are sorted.
+    """
     counts, lists, unassigned = _lists(state)
     targets: list[dict[str, list[int]]] = [{} for _ in state.members]
     target_unassigned: dict[str, list[int]] = {}
     if target is not None:
         target_counts, of_members, target_unassigned = _lists(target)
+        # The target may have partitions that no member has got yet.
         counts |= {name: max(count, counts.get(name, 0)) for name, count in target_counts.items()}
         place = {member.id: number for number, member in enumerate(target.members)}
         targets = [of_members[place[member.id]] if member.id in place else {} for member in state.members]
@@ -232,12 +257,13 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
 
 
 def _without_unknown(topics: Sequence[str], values: Sequence[_T | None]) -> dict[str, _T]:
+    """Return the known values by topic, sorted by the topic's name."""
     pairs = zip(topics, values or [None] * len(topics), strict=True)
     return {name: value for name, value in sorted(pairs, key=itemgetter(0)) if value is not None}
 
 
 def _order(state: GroupState) -> NDArray[np.intp]:
-    """Return the rows by topic name and number."""
+    """Return the order of the rows by topic name, then by partition number, as indices of rows."""
     rank = {name: place for place, name in enumerate(sorted(state.topics))}
     ranks = np.array([rank[name] for name in state.topics], np.int64)
     return np.lexsort((state.partition, ranks[state.topic]))
@@ -246,11 +272,18 @@ def _order(state: GroupState) -> NDArray[np.intp]:
 def _lists(
     state: GroupState,
 ) -> tuple[dict[str, int], list[dict[str, list[int]]], dict[str, list[int]]]:
-    """Return partition counts by the highest number, what each member has, and what nobody has."""
+    """Return a state as lists, each sorted by topic name and number.
+
+    Returns:
+        Partition counts by topic, as the highest number seen and one; for each member, by its number, the
+        partitions
+        by topic; the partitions without an owner by topic.
+    """
     # The last one is nobody's: index -1.
     lists: list[dict[str, list[int]]] = [{} for _ in range(len(state.members) + 1)]
     counts: dict[str, int] = {}
     order = _order(state)
+    # Lists, as a loop over numpy's arrays would make an object of each element.
     columns = (state.member[order].tolist(), state.topic[order].tolist(), state.partition[order].tolist())
     for member, topic, partition in zip(*columns, strict=True):
         name = state.topics[topic]
@@ -260,6 +293,7 @@ def _lists(
 
 
 def _lags(state: GroupState) -> dict[str, dict[int, int]]:
+    """Return the known lags by topic and partition, sorted."""
     lag: dict[str, dict[int, int]] = {}
     if state.lag is None:
         return lag
@@ -275,7 +309,10 @@ SUFFIX = ".ndjson"
 
 
 class Step(NamedTuple):
-    """A state of the group and its time: later than `since`, no later than `at`, seconds since 1970."""
+    """One state of a record: the group changed to it later than `since` and no later than `at`.
+
+    Both are seconds since 1970, UTC.
+    """
 
     at: float  # when it was first seen
     since: float | None  # when the state before it was last seen; None for the first step
@@ -286,7 +323,10 @@ class Step(NamedTuple):
 
 
 def record_line(step: Step) -> str:
-    """Return the step as a line; each is a snapshot by itself."""
+    """Return a step as one line of JSON, which is a snapshot by itself.
+
+    The lag of a partition is its end minus its committed offset, if both are known.
+    """
     snapshot = make_snapshot(step.state, step.target)
     snapshot.ends = step.ends or {}
     snapshot.lag = snapshot.lag or {
@@ -300,9 +340,14 @@ def record_line(step: Step) -> str:
 
 
 def read_record(path: str | PathLike[str]) -> list[Step]:
-    """Return the steps of a record; a last line that was not written to its end is left out.
+    """Return the steps of a record, in its order; at least one.
 
-    A line that is no snapshot with a time is an error, which names file and line.
+    A last line without a newline is left out: whoever writes the record may be in the middle of it.
+
+    Raises:
+        SourceError: the file cannot be read, is empty, or a line is no snapshot with a time; the message
+            names
+            file and line.
     """
     try:
         text = read_text(path)
@@ -311,6 +356,7 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
     except SourceError as error:
         raise SourceError(f"{path}: {error}") from error
     steps = []
+    # What follows the last newline is a line that is still being written.
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
             steps.append(_step(decode_snapshot(line)))
@@ -322,6 +368,11 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
 
 
 def _step(snapshot: Snapshot) -> Step:
+    """Return the step of a line.
+
+    Raises:
+        SourceError: the line has no time `at`, or `since` comes after it.
+    """
     if snapshot.at is None:
         raise SourceError("the snapshot has no time `at`; copartition watch --record writes it")
     if snapshot.since is not None and snapshot.since > snapshot.at:

@@ -1,4 +1,4 @@
-"""One side of a diff, or both, from what the command line names."""
+"""Read one side of a diff, or both, from the names on the command line."""
 
 import re
 from collections.abc import Mapping
@@ -37,6 +37,7 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
     members = []
     for member in assigned.members:
         consumer = rebalance.consumers[member.id]
+        # A static consumer of a scenario has its name as instance id.
         instance_id = consumer.name if consumer.static else None
         topics = _read_by(consumer, result.scenario, assigned)
         members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
@@ -44,7 +45,11 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
 
 
 def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
-    """Return the topics that a consumer subscribes to; a pattern's are the existing ones that it matches."""
+    """Return the topics that a simulated consumer reads.
+
+    For a pattern those are the topics that exist now and match it, as Kafka resolves patterns against the
+    metadata of the moment.
+    """
     if consumer.pattern is not None:
         return tuple(name for name in now.topics if re.fullmatch(consumer.pattern, name))
     if consumer.topics is not None:
@@ -53,20 +58,20 @@ def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[s
 
 
 LAG = "lag"
-"""The weights that a group tells itself."""
+"""The word for weights that the group itself tells: the records that wait in each partition."""
 
 _SCENARIOS = {".yaml", ".yml", ".toml"}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a source says.
+    """A group that was read, with everything that its source tells beyond one state.
 
     Attributes:
         state: the group.
-        target: what it is on its way to, if it is one with targets (KIP-848).
-        last: the last step, if it is a whole scenario or a whole record.
-        live: whether it was read from a cluster.
+        target: the state that the group is on its way to, if it has targets (KIP-848).
+        last: the last step, if the source is a whole scenario or a whole record.
+        live: True if it was read from a cluster.
     """
 
     state: GroupState
@@ -82,10 +87,10 @@ class Pair:
     Attributes:
         before: the first.
         after: the second.
-        planned: whether one was made from the other, so that equal member ids are equal members.
+        planned: True if one was made from the other, so that equal member ids are equal members.
         kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
-        weights: what partitions weigh, the lag as numbers; None if nothing says.
-        alone: whether both sides are one state, since the source holds no other.
+        weights: weight of each partition, the lag as numbers; None if nothing gives weights.
+        alone: True if both sides are one state, since the source holds no other.
     """
 
     before: GroupState
@@ -115,6 +120,7 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
     if colon and kind == "plan":
         raise SourceError(f"{name} plans from the other side; name a group for that side")
     path, hash_, step = name.rpartition("#")
+    # "#" may be part of any file's name, so it begins a step only after a suffix that has steps.
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
         number = _step_number(path, step)
         return Source(step_state(simulate(Scenario.from_file(path)), number))
@@ -135,14 +141,27 @@ def read_pair(
     group: str | None = None,
     weights: GivenWeights | None = None,
 ) -> Pair:
-    """Return both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
+    """Return both sides of a diff.
 
-    The weights "lag" are the records that wait in each partition: on the side not planned, else later.
-    Without `after` the one source may know both: a scenario, a record, or a KIP-848 group on its way to a
-    target; else its one state stands alone.
+    One of the names may be `plan:ASSIGNOR`, which is made from the other side. Without `after` the one
+    source may
+    hold both sides: a scenario, a record, or a KIP-848 group on its way to a target; else its one state
+    stands
+    alone.
+
+    Args:
+        before: a name as `read_source` takes it, or `plan:ASSIGNOR`.
+        after: the same for the other side, or None.
+        config: librdkafka settings for `live:GROUP`.
+        what_if: changes of the planned group; subscriptions in it count for every source.
+        group: which group of a file that holds several.
+        weights: of partitions. "lag" is the records that wait: on the side that is not planned, else on the
+            later
+            one if it shows them.
 
     Raises:
-        SourceError: see `read_source`; also a what-if without a plan.
+        SourceError: see `read_source`; also a `what_if` that changes a plan, without a plan.
+        ScenarioError: a scenario cannot be run.
     """
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     what_if = what_if or WhatIf()
@@ -150,6 +169,7 @@ def read_pair(
         raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
+        # A record or scenario is compared with its own end; a target counts only for a single state.
         later = only.target if only.last is None and _on_its_way(only) else only.last
         if later is None:
             state = _subscribed(as_complete(only.state), what_if)
@@ -166,6 +186,7 @@ def read_pair(
             start = state if source.target is None else as_complete(source.target)
         except SourceError as error:
             raise SourceError(f"{_source_label(name)}: {error}") from error
+        # The lag is that of the source: a target has none.
         weigh = given_weights(weights, source.state)
         planned = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
         sides = (state, planned) if after == planning[-1] else (planned, state)
@@ -181,17 +202,22 @@ def read_pair(
 
 
 def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeights | None:
-    """Return the weights as numbers, "lag" as what waits in each partition of a group."""
+    """Return weights as numbers by (topic, partition); "lag" is replaced by the lags of `state`.
+
+    Raises:
+        SourceError: the weights are "lag", and the source shows no lag.
+    """
     if weights != LAG:
         return weights
     lags = state.lag_by_place
     if not lags:
         raise SourceError("--weights lag: the source shows no lag; capture --describe with its offsets")
+    # A commit beyond the end gives a lag below 0; nothing waits there, and weights are never negative.
     return {place: max(lag, 0) for place, lag in lags.items()}
 
 
 def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
-    """Return the group with what its members are said to subscribe to."""
+    """Return the group with the subscriptions that the user states for its members; else the group itself."""
     members_of = subscribed_members(state, what_if)
     members = (
         member._replace(topics=members_of.get(number, member.topics))
@@ -201,7 +227,10 @@ def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
 
 
 def _as_it_is(name: str, source: Source) -> GroupState:
-    """Return the group now; that it is about to change is said, or nothing seems to."""
+    """Return the group as it is now; if it is about to change, the state says so among its assumptions.
+
+    Without that sentence a report would say that nothing changes while a rebalance is under way.
+    """
     differing = _on_its_way(source)
     if not differing:
         return source.state
@@ -210,13 +239,17 @@ def _as_it_is(name: str, source: Source) -> GroupState:
 
 
 def _on_its_way(source: Source) -> int:
-    """In how many partitions the group's target differs from what it has."""
+    """Return the number of partitions in which the group's target differs from its present owners."""
     if source.target is None:
         return 0
     return int(np.count_nonzero(diff(source.state, source.target, match="member-id").action))
 
 
 def _file(name: str, group: str | None) -> Source:
+    """Return the group of a file, or of standard input for "-".
+
+    The kind of the file shows in its content; only a scenario is known by the suffix of its name.
+    """
     try:
         text = read_text(None if name == "-" else name, check_head=check_head)
     except FileNotFoundError:
@@ -228,6 +261,7 @@ def _file(name: str, group: str | None) -> Source:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
         raise SourceError(f"{_source_label(name)}: {error}") from error
+    # A snapshot may have any suffix, even .json, which scenarios have, too. Its tag tells the two apart.
     snapshot = '"group-snapshot"' in text
     if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_status(text)):
         result = simulate(Scenario.from_file(name))
@@ -241,17 +275,21 @@ def _file(name: str, group: str | None) -> Source:
 
 
 def _one_group(source: Source, group: str | None) -> Source:
+    """Return the source if its group is the one that the user asked for, or if it has no name."""
     name = source.state.name
+    # A snapshot without a name may be of any group.
     if group is not None and name not in {None, group}:
         raise SourceError(f"the snapshot holds the group {name!r}, not {group!r}")
     return source
 
 
 def _source_label(name: str) -> str:
+    """Return the name of a source as an error says it."""
     return "standard input" if name == "-" else name
 
 
 def _record_step(path: str, step: str) -> Source:
+    """Return a step of a record; 0 is the first step, -1 the last."""
     number = _step_number(path, step)
     steps = read_record(path)
     if not -len(steps) <= number < len(steps):
@@ -260,6 +298,11 @@ def _record_step(path: str, step: str) -> Source:
 
 
 def _step_number(path: str, step: str) -> int:
+    """Return the number of a step, which is below 0 if it counts from the end.
+
+    Raises:
+        SourceError: the text after "#" is not a number.
+    """
     number = parse_number(step.removeprefix("-"), MAX_PARTITIONS)
     if number is None:
         raise SourceError(f"{path}#{step}: a step is a number, 0 the first and -1 the last")

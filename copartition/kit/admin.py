@@ -1,6 +1,7 @@
-"""Questions to a cluster as librdkafka's admin client asks them, and its answers as plain values.
+"""Ask a cluster as librdkafka's admin client does, and return its answers as plain values.
 
-This module runs in a process of its own (`copartition.kit.child`), because librdkafka may end the process in
+This module runs in a process of its own (`copartition.kit.child`), because librdkafka may end the process
+in
 which it asks: if the connection to a group's coordinator dies at the wrong moment, an assertion fails
 (issues 4605 and 5040 of confluentinc/librdkafka). Nothing here belongs to confluent-kafka when it is
 returned, as its classes cannot be pickled.
@@ -18,6 +19,7 @@ Place = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
 _64_BITS = 2**64 - 1
+"""A mask that turns a signed 64-bit number of Java into the unsigned one with the same bits."""
 
 
 _RECONNECT = {"reconnect.backoff.max.ms": "1000"}
@@ -45,7 +47,14 @@ class DescribedGroup(NamedTuple):
 
 
 class JoinedMember(NamedTuple):
-    """What a member of a classic group left with the coordinator, as ConsumerProtocol's bytes."""
+    """A member of a classic group, with the bytes of ConsumerProtocol that it left with the coordinator.
+
+    Attributes:
+        id: member id.
+        client_id: its `client.id`.
+        metadata: its subscription; b"" if the group is not one of consumers or is not stable.
+        assignment: the assignment that the leader made for it; b"" if there is none.
+    """
 
     id: str
     client_id: str
@@ -106,7 +115,10 @@ class Admin:
         )
 
     def metadata(self) -> Metadata:
-        """Return brokers and topics as they were when this client was made."""
+        """Return brokers and topics as they were when this client was made.
+
+        Topics of which the cluster shows no partition are left out.
+        """
         found = self._metadata
         return Metadata(
             {broker.id: (broker.host, broker.port) for broker in found.brokers.values()},
@@ -118,14 +130,18 @@ class Admin:
         )
 
     def describe_group(self, group: str) -> DescribedGroup:
-        """Return the group as the Admin API has it."""
+        """Return the group as the Admin API has it.
+
+        A group that is not there is in the state "DEAD", or it is an error: that depends on the version of
+        Kafka.
+        """
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         found = asked[group].result()
         members = tuple(map(_member, found.members))
         return DescribedGroup(found.type.name, found.state.name, found.partition_assignor, members)
 
     def groups(self) -> list[str]:
-        """Return the ids of the groups that this user may see."""
+        """Return the ids of the groups that this user may see, in the order of the brokers' answers."""
         listing = self._admin.list_consumer_groups(request_timeout=self._timeout_s).result()
         if listing.errors:  # of a broker that did not answer: without its groups the list would be too short
             raise listing.errors[0]
@@ -134,7 +150,11 @@ class Admin:
     def settings(self, kind: str, name: str) -> dict[str, str]:
         """Return the settings of a broker or a group by name, as far as the cluster shows them.
 
-        `kind`: "BROKER" or "GROUP".
+        A setting whose value the cluster hides, such as a password, is left out.
+
+        Args:
+            kind: "BROKER" or "GROUP".
+            name: the broker's id as text, or the group id.
         """
         from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415
 
@@ -144,9 +164,10 @@ class Admin:
         return {name: str(setting.value) for name, setting in settings.items() if setting.value is not None}
 
     def may_see_every_topic(self) -> bool:
-        """Return whether this user may DESCRIBE topics of any name.
+        """Return True if this user may DESCRIBE topics of any name.
 
-        Asks with a name that no topic has; a broker refuses it to a user without the right. No topic is made.
+        Asks with a random name that no topic has; a broker refuses it to a user without the right. No topic
+        is made.
         """
         from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - an optional package
 
@@ -163,6 +184,7 @@ class Admin:
 
         Nothing else of confluent-kafka gives the metadata with which members joined.
         """
+        # confluent-kafka calls `list_groups` deprecated, but its successors do not return the bytes.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             listing = self._admin.list_groups(group, timeout=self._timeout_s)
@@ -181,14 +203,19 @@ class Admin:
         ]
 
     def commits(self, group: str) -> list[Commit]:
-        """Return the offsets that a group has committed, of the partitions that this user may see."""
+        """Return the offsets that a group has committed, of the partitions that this user may see.
+
+        Takes two requests, which `copartition.kit.child` has to wait for.
+        """
         found = self._contact.committed_offsets(self._admin, group, within_s=self._timeout_s)
         return [Commit(place.topic, place.partition, place.offset, place.metadata) for place in found]
 
     def ends(self, places: Collection[Place], stable: bool) -> dict[Place, int]:
-        """Return the end of each of these partitions whose leader answers.
+        """Return the end offset of each of these partitions whose leader answers.
 
-        `stable`: the last stable offset instead, where readers with `read_committed` stop.
+        Args:
+            places: the partitions.
+            stable: the last stable offset instead of the end, where readers with `read_committed` stop.
         """
         answer = self._contact.list_offsets(
             self._admin, places, "latest", committed=stable, within_s=self._timeout_s
@@ -202,6 +229,7 @@ class Admin:
         described = {}
         asked = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=self._timeout_s)
         for name, answer in asked.items():
+            # A topic that this user may not see is missing from the result; the caller says so.
             with suppress(KafkaException):
                 described[name] = _topic(answer.result())
         return described
@@ -212,11 +240,13 @@ class Admin:
 
 
 def _member(member: Any) -> DescribedMember:
+    """Return a member as plain values; empty texts become None, and the host loses Java's "/" in front."""
     target = None if member.target_assignment is None else _places(member.target_assignment)
     return DescribedMember(
         member.member_id,
         member.group_instance_id,
         member.client_id or None,
+        # Java prints an address as "name/address", and brokers send it with an empty name.
         (member.host or "").removeprefix("/") or None,
         _places(member.assignment),
         target,
@@ -230,6 +260,7 @@ def _places(assignment: Any) -> tuple[Place, ...]:
 
 
 def _topic(topic: Any) -> DescribedTopic:
+    """Return a topic as plain values; its racks are in the order of the partition numbers."""
     partitions = sorted(topic.partitions, key=lambda partition: partition.id)
     racks = tuple(
         tuple(sorted({replica.rack for replica in partition.replicas if replica.rack}))
@@ -239,6 +270,6 @@ def _topic(topic: Any) -> DescribedTopic:
 
 
 def _uuid(identifier: Any) -> uuid.UUID:
-    """Return Java's two signed halves as a UUID."""
+    """Return the UUID of Java's two signed 64-bit halves."""
     high = identifier.get_most_significant_bits() & _64_BITS
     return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))

@@ -1,4 +1,8 @@
-"""A child process that asks a cluster through librdkafka and may die without the command that started it."""
+"""Ask a cluster through librdkafka in a child process, which may die without the command that started it.
+
+Parent and child speak in pickles: the parent sends `sys.path`, the settings, and then one (question,
+arguments) after the other; the child sends one outcome for each question, a value or an exception.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,11 @@ if TYPE_CHECKING:
 # The child finds modules where this process does, whatever a program has done to its own path.
 _PROGRAM = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); import {name}; {name}.serve()"
 _LAST_BYTES = 2_000
+"""Bytes at the end of the child's error stream in which its last line is looked for."""
 _SLACK_S = 5.0
+"""Seconds beyond librdkafka's own time limit before the child is killed."""
 _REQUESTS = {"commits": 2}
-"""How many requests a question takes, if it is more than one."""
+"""The number of requests that a question takes, if it is more than one."""
 
 
 class ChildEndedError(Exception):
@@ -32,7 +38,7 @@ class ChildEndedError(Exception):
 
 
 class AdminError(Exception):
-    """What librdkafka or a broker says instead of an answer.
+    """A refusal by librdkafka or by a broker, instead of an answer.
 
     Attributes:
         name: Kafka's name of the error, as "GROUP_ID_NOT_FOUND"; librdkafka's own begin with an underscore.
@@ -45,10 +51,14 @@ class AdminError(Exception):
 
 
 class Child:
-    """Asks questions of `copartition.kit.admin.Admin` in a process that the first of them starts.
+    """Ask questions of `copartition.kit.admin.Admin` in a process that the first question starts.
 
     After `end` or a `ChildEndedError` the next question starts another process, with connections that are
     new. The process ends at the latest when this object is collected or this interpreter ends.
+
+    Between two calls no answer is under way: if a question ends with an exception of any kind, the process
+    is
+    ended, so that the next question cannot read the answer to this one.
 
     Args:
         config: librdkafka settings. They reach the child by a pipe, so no list of processes shows them.
@@ -83,12 +93,13 @@ class Child:
         return outcome
 
     def end(self) -> None:
-        """End the process if there is one."""
+        """End the process if there is one; the next question starts another."""
         if self._end is not None:
             self._end()
         self._process = None
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Start the process and send it the module path and the settings."""
         # A file and no pipe: nobody reads it while the child lives, and a full pipe would stop the child.
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - `_end_process` closes it
         process = self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and no word of a user
@@ -106,6 +117,10 @@ class Child:
     def _answer(
         self, process: subprocess.Popen[bytes], question: tuple[str, tuple[object, ...]], limit_s: float
     ) -> Any:
+        """Send a question and return its outcome, a value or an exception.
+
+        The child is killed after `limit_s` seconds, which ends the reading, too.
+        """
         # A child that is killed when the time is up ends the reading, too.
         timer = Timer(limit_s, process.kill)
         timer.daemon = True
@@ -144,6 +159,7 @@ def _end_process(process: subprocess.Popen[bytes], words: IO[bytes]) -> None:
 
 
 def _send(stream: IO[bytes] | None, message: object) -> None:
+    """Write a message to a stream at once."""
     assert stream is not None
     stream.write(pickle.dumps(message))
     stream.flush()
@@ -171,6 +187,12 @@ def _answer_all(
     questions: SimpleQueue[tuple[str, tuple[Any, ...]]],
     answers: IO[bytes],
 ) -> None:
+    """Answer questions one after the other, for ever, in a thread of the child.
+
+    The client is made for the first question, and made again if that failed. No exception leaves this
+    function: it
+    goes to the parent as the outcome of its question.
+    """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - only the child needs it
 
     from copartition.kit.admin import Admin  # noqa: PLC0415 - as above

@@ -1,6 +1,7 @@
-"""What an answer stands on: evidence that was read, or what is missing and how to get it.
+"""Name the ground of an answer: evidence that was read, or what is missing and how to get it.
 
-A finding, a step or an "ok" takes a `Ground` when it is built. An `Evidence` without a source and a `Missing`
+A finding, a step or an "ok" takes a `Ground` when it is built. An `Evidence` without a source and a
+`Missing`
 without a remedy raise ValueError, so that no answer can be built from nothing.
 """
 
@@ -58,4 +59,7 @@ class Missing:
 
 
 Ground: TypeAlias = Evidence | Missing
-"""What an answer stands on: without evidence the answer is "unknown"."""
+"""The ground of an answer: its evidence, or what is missing for it.
+
+Without evidence the answer is "unknown".
+"""

@@ -1,4 +1,4 @@
-"""Tables in a terminal: small ones, large ones, and what stands beside them."""
+"""Draw tables in a terminal: small ones by rich, large ones by `Grid`, and the remarks below them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def cell(text: str, style: str = "") -> Text:
-    """Other people's text, as it is shown."""
+    """Return a text of somebody else, such as a group's name, as a cell.
+
+    No character in it can steer the terminal.
+    """
     return Text(visible(text), style)
 
 
@@ -39,7 +42,7 @@ def table(columns: Sequence[str | Text], right: Container[int] = ()) -> Table:
 
 
 def print_table(content: ReportTable, console: Console) -> None:
-    """A table of a report, indented below an empty line; other people's text is safe to show."""
+    """Print a table of a report, indented below an empty line; its cells are escaped as by `cell`."""
     shown = table([cell(title.upper()) for title in content.titles], right=content.numbers)
     for row in content.rows:
         shown.add_row(*map(cell, row))
@@ -69,10 +72,16 @@ _BAR = {"=": _DIM, "-": Style(color="red"), "+": Style(color="green")}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a `Grid`, of some kind.
+    """A column of a `Grid`.
 
-    A "name" is cut in the middle where there is no room, a "number" flush right, a "list" the last column,
-    broken after its commas and blanks, a "bar" has signs with colours, and a "word" is anything else.
+    Attributes:
+        title: the heading; "" for none.
+        kind: "name" is cut in the middle if there is no room, "number" is flush right, "list" is broken
+            after
+            its commas and blanks and stands last, "bar" is a row of "=", "-" and "+" with colours, and
+            "word"
+            is anything else.
+        style: rich's name for how the column looks.
     """
 
     title: str
@@ -81,9 +90,14 @@ class Column:
 
 
 class Grid:
-    """A table without lines; nothing in it is broken within a word.
+    """A table without lines; no word in it is broken.
 
     Rich's own tables need 0.3 ms for a row; this one prints a hundred thousand rows in seconds.
+
+    Args:
+        columns: in order; a column whose cells are all empty is not shown, and neither is its title.
+        rows: one text for each column.
+        full: lists are shown whole; else in at most 3 lines.
     """
 
     def __init__(
@@ -96,7 +110,7 @@ class Grid:
         self.full = full
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        """Yield its lines, as rich wants them."""
+        """Yield the lines of the table, as rich asks for them."""
         widths, gap = self._widths(options.max_width)
         line = partial(self._line, widths, gap)
         styles = [console.get_style(column.style) if column.style else None for column in self.columns]
@@ -113,16 +127,24 @@ class Grid:
                 yield from line([*[""] * (len(row) - 1), text], styles)
 
     def _widths(self, room: int) -> tuple[list[int], str]:
-        """Return what each column takes, and what is between two; first the list gets less, then names do."""
+        """Return the width of each column and the blanks between two columns, to fit into `room`.
+
+        Widths are in columns of the terminal. First the list gets narrower, to a third of `room` at least,
+        then names,
+        the widest first. If that is not enough, the gap shrinks to one blank, and lines may be too long.
+        """
         widths = [
             max(map(cell_len, (column.title, *(row[place] for row in self.rows))))
             for place, column in enumerate(self.columns)
         ]
+        # Columns that are missing: the indentation, the widths and two blanks between columns, less the
+        # room.
         over = _INDENT + sum(widths) + 2 * (len(widths) - 1) - room
         if self.columns[-1].kind == "list" and over > 0:
             cut = max(0, min(over, widths[-1] - max(_NARROWEST, room // 3)))
             widths[-1] -= cut
             over -= cut
+        # One column at a time from the widest name, so that several long names end equally wide.
         names = [place for place, column in enumerate(self.columns) if column.kind == "name"]
         while over > 0 and names:
             widest = max(names, key=widths.__getitem__)
@@ -133,7 +155,10 @@ class Grid:
         return widths, "  " if over <= 0 else " "
 
     def _break_list(self, text: str, width: int) -> list[str]:
-        """Return a list in lines of this width; where they are too many, the last one ends with a mark."""
+        """Return a list in lines of at most `width` columns.
+
+        Of too many lines the last one ends with a mark.
+        """
         if cell_len(text) <= width:
             return [text]
         lines = [""]
@@ -170,16 +195,22 @@ class Grid:
 
 
 def _cut_line(line: str, width: int) -> str:
-    """Return the last line of a list that goes on."""
+    """Return the last line of a list that goes on, with the mark `CUT` within `width` columns."""
     while cell_len(line) + len(CUT) > width and re.search(r"[ ,]+[^ ,]", line):
         line = re.sub(r"[^ ,]+[ ,]*$", "", line)
     return line.rstrip(" ") + CUT
 
 
 def shorten(text: str, width: int) -> str:
-    """Return the text in so many columns; of one that is wider, the beginning and the end."""
+    """Return a text of at most `width` terminal columns: of a wider text its beginning and its end.
+
+    >>> shorten("orders-processor-eu-west-1", 12)
+    'order..est-1'
+    """
+    # No character is wider than two columns, so a short text needs no measuring.
     if len(text) * 2 <= width or cell_len(text) <= width:
         return text
     room = max(width - len(CUT), 2)
+    # Cutting the reversed text gives the end by columns, not by characters: a wide one takes two.
     end = chop_cells(text[::-1], room // 2)[0][::-1]
     return chop_cells(text, room - room // 2)[0] + CUT + end

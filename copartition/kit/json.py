@@ -1,4 +1,4 @@
-"""What reports for programs have in common: how they are written, their schema, checked limits."""
+"""Write reports for programs: how they are written, their schema, and limits that are checked."""
 
 from __future__ import annotations
 
@@ -21,31 +21,41 @@ _T = TypeVar("_T")
 
 
 def dump(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
-    """JSON that people can read too."""
+    """Return JSON that people can read too: two blanks of indentation, a newline at the end.
+
+    Raises:
+        ValueError: a number is NaN or infinite, which JSON has not; see `finite`.
+    """
     return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
 
 
 def attributes(kind: type[_T], value: object, /, **others: Any) -> _T:
-    """Return a part of a document: under each key of its type what `others` say, else the attribute of that name."""
+    """Return a part of a document of the type `kind`, filled from `others` and from attributes of `value`.
+
+    Args:
+        kind: a TypedDict, whose keys are those of the result, in its order.
+        value: has an attribute for each key that is not in `others`.
+        others: values that win over attributes.
+    """
     return cast(
         "_T", {key: others[key] if key in others else getattr(value, key) for key in kind.__annotations__}
     )
 
 
 def attributes_of(value: object, *names: str) -> dict[str, Any]:
-    """Return the attributes of these names."""
+    """Return the attributes of these names, in this order."""
     return {name: getattr(value, name) for name in names}
 
 
 def ground_fields(ground: Ground) -> dict[str, Any]:
-    """Return what an answer stands on: its evidence and assumptions, or what is missing and how to get it."""
+    """Return the JSON fields of an answer's ground: "evidence", "assumed" and "missing"."""
     if isinstance(ground, Missing):
         return {"evidence": [], "assumed": [], "missing": asdict(ground)}
     return {"evidence": list(ground.sources), "assumed": list(ground.assumed), "missing": None}
 
 
 def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures as JSON has them: null for what has no end."""
+    """Return figures as JSON has them: null for one that is infinite or NaN."""
     return {
         name: None if isinstance(value, float) and not isfinite(value) else value
         for name, value in figures.items()
@@ -53,20 +63,25 @@ def finite(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def milliseconds(seconds: float | None) -> int | None:
-    """Return a time in whole milliseconds; None stays."""
+    """Return a time of so many seconds in whole milliseconds; None stays None."""
     return None if seconds is None else round(1000 * seconds)
 
 
 def utc_time(seconds: float, to: str = "milliseconds") -> str:
-    """Seconds since 1970 as ISO 8601; `to` is datetime's timespec."""
+    """Return seconds since 1970 as ISO 8601 in UTC; `to` is the timespec of `datetime.isoformat`."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=to).replace("+00:00", "Z")
 
 
 def json_schema(document: type, report: str, borrowed: Mapping[type, type] | None = None) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a report; docstrings of its types describe their fields.
 
-    All of these types are names of the module that has `document`. `borrowed` gives for some of them another
-    type, whose docstring describes fields of the same names.
+    Args:
+        document: the type of the whole report. All types that it uses are names of its module.
+        report: the command that writes it, for the title.
+        borrowed: for some of these types another type, whose docstring describes fields of the same names.
+
+    Raises:
+        MissingDependencyError: msgspec is not installed.
     """
     with needs("the JSON Schema", "cli"):
         import msgspec  # noqa: PLC0415 - only the schema needs it
@@ -79,6 +94,7 @@ def json_schema(document: type, report: str, borrowed: Mapping[type, type] | Non
         # What msgspec keeps on a class cannot be pickled, and Spark is sent some of these classes by value.
         if "__msgspec_cache__" in vars(type_):
             del type_.__msgspec_cache__
+        # A type's own description of a field wins over a borrowed one.
         other = described(borrowed[type_]) if borrowed and type_ in borrowed else {}
         for name, text in {**other, **described(type_)}.items():
             if name in properties or name not in other:

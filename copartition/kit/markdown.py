@@ -1,37 +1,40 @@
-"""GitHub Markdown that fits into a comment, for pull requests and tickets."""
+"""Write GitHub Markdown that fits into a comment, for pull requests and tickets."""
 
 from collections.abc import Iterable, Sequence
 
 from copartition.kit.words import Table, visible
 
 MOST_CHARACTERS = 60_000
-"""Of a report; a comment on GitHub takes 65,536."""
+"""Characters of a report at most; a comment on GitHub takes 65,536."""
 
 _LIST_SHARE = 4
 """A list before the tables takes at most this part of what is left."""
 
 
 class Page:
-    """Text that ends before it is too long."""
+    """A Markdown text that ends before it is too long.
+
+    `text` has at most `MOST_CHARACTERS` characters; rows that do not fit are counted.
+    """
 
     def __init__(self) -> None:
         self.text = ""
 
     @property
     def finished(self) -> str:
-        """The text as a file."""
+        """The whole text, which ends with one newline."""
         return self.text.rstrip("\n") + "\n"
 
     def add(self, *parts: str) -> None:
-        """Text as it is, markup included."""
+        """Add text as it is, markup included."""
         self.text += "".join(parts)
 
     def items(self, texts: Sequence[str], noun: str) -> None:
-        """A list; nothing in its texts is markup."""
+        """Add a list; nothing in its texts is markup."""
         self.marked_items(map(markdown_text, texts), len(texts), noun)
 
     def marked_items(self, lines: Iterable[str], total: int, noun: str) -> None:
-        """A list of Markdown."""
+        """Add a list of Markdown, of `total` lines."""
         if total:
             self.add("\n", *self._fitting((f"- {line}\n" for line in lines), total, noun, "- ", _LIST_SHARE))
 
@@ -45,7 +48,16 @@ class Page:
         *,
         share: int = 1,
     ) -> None:
-        """A folded table; `share` is the part of what is left that it may take: 2 for a half."""
+        """Add a folded table.
+
+        Args:
+            title: its heading, Markdown.
+            columns: titles of the columns, Markdown.
+            rows: one value for each column, shown as text.
+            total: all rows that there are, also those not in `rows`.
+            noun: a row in the singular, for the line that counts those left out.
+            share: the part of the room left that the table may take: 2 for a half.
+        """
         lines = (markdown_row(markdown_text(str(cell)) for cell in row) + "\n" for row in rows)
         self.add("\n<details><summary>", title, "</summary>\n\n")
         self.add(markdown_row(columns), "\n", markdown_row(["---"] * len(columns)), "\n")
@@ -53,11 +65,13 @@ class Page:
         self.add(*fitting, "\n</details>\n")
 
     def whole_table(self, title: str, table: Table, noun: str, *, share: int = 1) -> None:
-        """A folded table of a report."""
+        """Add a folded table of a report."""
         titles = [markdown_text(name) for name in table.titles]
         self.table(title, titles, table.rows, len(table.rows), noun, share=share)
 
     def _fitting(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
+        """Return the first lines that fit, and a line that counts the others."""
+        # GitHub refuses a longer comment, so rows are left out and counted.
         room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for what ends and counts
         fitting: list[str] = []
         for line in lines:
@@ -83,13 +97,14 @@ def markdown_row(cells: Iterable[str]) -> str:
 
 
 def markdown_text(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Names are shown as they are: nothing in them is markup."""
+    """Return a text in which nothing is markup, of at most about `most` characters."""
     text = visible(text)
+    # The backslash comes first, or it would escape the escapes of the others.
     for sign in "\\`*_[]|":
         text = text.replace(sign, f"\\{sign}")
     return shorten_list(text.replace("&", "&amp;").replace("<", "&lt;"), most)
 
 
 def shorten_list(text: str, most: int) -> str:
-    """Return a list without what is too long of it."""
+    """Return a list with commas of at most about `most` characters, cut at a comma."""
     return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]} .."

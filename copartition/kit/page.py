@@ -1,4 +1,7 @@
-"""Pages of reports: one layout, one style, one axis of time."""
+"""Make the pages of reports: one layout, one style, one axis of time.
+
+Pictures are `WIDTH` pixels wide; a template turns pixels into percent, so they fill whatever room there is.
+"""
 
 from __future__ import annotations
 
@@ -20,52 +23,59 @@ if TYPE_CHECKING:
 
 
 WIDTH = 1000.0
-"""Pixels from the beginning of a stretch to its end."""
+"""Pixels from the beginning of a stretch of time to its end."""
 _MARKS = 12
+"""Marks on an axis at most, roughly."""
 
 
 class Window(NamedTuple):
-    """A stretch of time, in milliseconds."""
+    """A stretch of time from `start` to `end`, in milliseconds; `end` is greater than `start`."""
 
     start: float
     end: float
 
     def x(self, at: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return pixels from the left, never outside the picture."""
+        """Return pixels from the left, from 0 to `WIDTH`; times outside the window are put at its border."""
         place = (np.asarray(at, np.float64) - self.start) / self.grain
         return np.clip(place, 0.0, WIDTH)
 
     @property
     def grain(self) -> float:
-        """The time of a pixel."""
+        """The milliseconds of one pixel."""
         return (self.end - self.start) / WIDTH
 
     def at(self, x: float) -> float:
-        """Return the time at a pixel."""
+        """Return the time at a pixel, in milliseconds."""
         return self.start + x * self.grain
 
     def overlaps(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which of these stretches are seen in it."""
+        """Return True for each stretch [start, end) that shares more than a border with the window."""
         return (start < self.end) & (end > self.start)
 
 
 class Tick(NamedTuple):
-    """A mark of the time axis."""
+    """A mark of an axis: pixels from its beginning, and the text beside it."""
 
     x: float
     text: str
 
 
 def ticks(window: Window) -> tuple[Tick, ...]:
-    """About ten marks, at times that people count in, each called what it is."""
+    """Return at most twelve marks, at multiples of a step that people count in, such as 5 s or 15 min."""
     span = (window.end - window.start) / _MARKS
+    # `_steps` never ends, so that a run of years has its dozen marks, too.
     step = next(step for step in _steps() if step >= span)
     times = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
     return tuple(Tick(float(window.x(at)), clock(at)) for at in times.tolist())
 
 
 def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
-    """About six marks, at round numbers that lie at least so far apart; one a step where steps are few."""
+    """Return about six marks at round numbers (1, 2 or 5 times a power of ten).
+
+    Args:
+        window: the range of numbers, not of times.
+        least: the smallest distance of two marks; if few such steps fit, each one gets a mark.
+    """
     span = window.end - window.start
     rough = least if 0 < span <= _MARKS * least else max(least, span / 6)
     power = 10.0 ** np.floor(np.log10(rough))
@@ -75,26 +85,29 @@ def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
 
 
 def _steps() -> Iterator[float]:
-    """Ever longer steps; none is 20 s or 100 s, whose multiples are odd minutes."""
+    """Yield ever longer steps in milliseconds; none is 20 s or 100 s, whose multiples are odd minutes."""
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
     days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
 
 
 class LogScale:
-    """A logarithmic axis with room for all these values, so many pixels long."""
+    """A logarithmic axis of `length` pixels with room for all `values`, 15 percent more at both ends.
+
+    All values are positive.
+    """
 
     def __init__(self, values: Sequence[float], length: float) -> None:
         self.low, self.high = min(values) / 1.15, max(values) * 1.15
         self._length = length
 
     def place(self, value: float) -> float:
-        """Return pixels from its beginning."""
+        """Return the pixels of a value from the beginning of the axis."""
         share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
         return self._length * share
 
     def ticks(self) -> tuple[Tick, ...]:
-        """Marks at 1, 2 and 5 of each power of ten."""
+        """Return marks at 1, 2 and 5 times each power of ten that the axis covers."""
         marks = [
             digit * 10.0**decade
             for decade in range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
@@ -116,14 +129,18 @@ LETTER = 6.2
 
 
 def render(template: str, **values: object) -> str:
-    """Return a template of `templates/`, filled in.
+    """Return the template of this path below `copartition`, filled in with `values`.
 
-    What could steer the page or the eye in a value is escaped.
+    Markup in values is escaped, and so are characters that cannot be seen.
+
+    Raises:
+        MissingDependencyError: jinja2 is not installed.
     """
     return environment().get_template(template).render(**values)
 
 
 def _records(number: float | None) -> str:
+    """Return a number of records with its thousands apart, "-" for None."""
     return "-" if number is None else f"{number:,.0f}"
 
 
@@ -135,23 +152,31 @@ def _compact(number: float) -> str:
 
 
 def _place(pixels: float) -> str:
-    """Return a place or a width on an axis that is as wide as there is room."""
+    """Return pixels as percent of the width, because an axis is as wide as there is room."""
     return f"{100 * pixels / WIDTH:.2f}%"
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return what templates of reports are filled in with."""
+    """Return jinja2's environment of all pages, made once.
+
+    Every text is escaped twice: for HTML, and by `visible` for characters that cannot be seen. A name that
+    a
+    template uses and that is not given is an error.
+    """
     with needs("an HTML report", "report"):
         import jinja2  # noqa: PLC0415 - only pages need it
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("copartition", "."),
         autoescape=True,
+        # `finalize` sees every value that a template prints, so no template can forget to escape a name.
         finalize=lambda value: visible(value) if isinstance(value, str) else value,
         trim_blocks=True,
         lstrip_blocks=True,
+        # A misspelt name in a template must fail, not print nothing.
         undefined=jinja2.StrictUndefined,
     )
+    # Filters by the name that templates use; each takes a value and returns text.
     templates.filters |= {
         "clock": clock,
         "compact": _compact,

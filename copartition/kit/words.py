@@ -1,4 +1,4 @@
-"""Names, partitions, times, counts and tables as people read them, safe to show."""
+"""Turn names, partitions, times, counts and tables into words for people, safe to show."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 
 def visible(text: str) -> str:
-    r"""Return the text, every character that cannot be seen written as Python would.
+    r"""Return the text, with every character that cannot be seen written as Python would.
 
-    \x1b, \n, \u202e, \udc80.
+    For example \x1b, \u202e or \udc80. Those are control characters, marks without width, marks of
+    direction, odd
+    blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes included; JSON
+    reports
+    carry the true value.
 
-    Those are control characters, marks without width, marks of direction, odd blanks, and bytes that were no
-    UTF-8. Text without them is returned as it is, backslashes included; JSON reports carry the true value.
+    >>> print(visible("orders\x1b[31m"))
+    orders\x1b[31m
     """
     if text.isprintable():
         return text
@@ -43,19 +47,20 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 """Longer signs first, so that a pattern made of them takes "<=" for what it is."""
 
 COMPARISON = "|".join(COMPARISONS)
-"""A pattern of any of them."""
+"""A regular expression that matches each of the signs."""
 
 CUT = ".."
 """Stands for the part of a name that is not shown."""
 
 _ID = r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""A UUID at the end of a member id; its first eight digits are the group."""
 
 _WORTH_CUTTING = 10
 """A shorter prefix is left in place: a line that tells it would take more room than it saves."""
 
 
 def shared_start(names: Collection[str]) -> str:
-    """Return what all names begin with, letter for letter."""
+    """Return the longest text with which all names begin, letter for letter; there is at least one name."""
     # All names lie between the first and the last, so they begin with what these begin with.
     first, last = min(names), max(names)
     differs = (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1])
@@ -63,7 +68,13 @@ def shared_start(names: Collection[str]) -> str:
 
 
 def common_prefix(names: Collection[str]) -> str:
-    """Return what all names begin with, up to the end of a word; nothing if that is short."""
+    """Return a start that all names share, up to the end of a word.
+
+    "" if there are fewer than three names, or if the start is shorter than `_WORTH_CUTTING`.
+
+    >>> common_prefix(["billing-worker-1", "billing-worker-2", "billing-worker-3"])
+    'billing-worker-'
+    """
     if len(names) < 3:
         return ""
     prefix = shared_start(names)
@@ -74,13 +85,22 @@ def common_prefix(names: Collection[str]) -> str:
 
 
 def without_ids(names: dict[str, str]) -> dict[str, str]:
-    """Return the values, of an id at the end (a member id is a client id and a UUID) only the first part."""
+    """Return the names by the same keys, each UUID at an end cut to its first eight digits.
+
+    A member id is a client id and a UUID. If two different names would become one, all stay as they are.
+    """
     short = {key: re.sub(_ID, rf"\1{CUT}", name) for key, name in names.items()}
+    # Two members of one client may share the eight digits; cut, they would look like one member.
     return short if len(set(short.values())) == len(set(names.values())) else names
 
 
 def ranges(numbers: NDArray[np.integer]) -> str:
-    """Ascending numbers with runs drawn together: 0-4,7."""
+    """Return ascending numbers as text, with runs drawn together.
+
+    >>> import numpy as np
+    >>> ranges(np.array([0, 1, 2, 3, 4, 7]))
+    '0-4,7'
+    """
     import numpy as np  # noqa: PLC0415 - help does without
 
     if len(numbers) == 0:
@@ -94,7 +114,7 @@ def ranges(numbers: NDArray[np.integer]) -> str:
 
 
 def partition_ranges(partitions: PartitionList) -> str:
-    """Return partitions sorted by topic and number: orders:15-19 pay:2."""
+    """Return partitions, sorted by topic and number, as text: "orders:15-19 pay:2"."""
     import numpy as np  # noqa: PLC0415 - help does without
 
     topics = np.unique(partitions.topics)
@@ -105,14 +125,16 @@ def partition_ranges(partitions: PartitionList) -> str:
 
 
 def duration(milliseconds: float) -> str:
-    """Return a time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min.
+    """Return a time of so many milliseconds in the unit that suits it; infinity is "never".
 
-    One without end is never.
+    >>> [duration(850), duration(2_900), duration(234_000), duration(7_500_000)]
+    ['850 ms', '2.9 s', '3 min 54 s', '2 h 05 min']
     """
     if milliseconds == math.inf:
         return "never"
     if milliseconds < 1_000:
         return f"{milliseconds:.0f} ms"
+    # From 59.95 s on, one decimal would show "60.0 s".
     if milliseconds < 59_950:
         return f"{milliseconds / 1_000:.1f} s"
     seconds = round(milliseconds / 1_000)
@@ -123,12 +145,20 @@ def duration(milliseconds: float) -> str:
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """1 partition, 2 partitions."""
+    """Return a number with its noun, in the singular for 1.
+
+    >>> [count(1, "partition"), count(2_000, "partition"), count(2, "entry", "entries")]
+    ['1 partition', '2,000 partitions', '2 entries']
+    """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def list_names(names: Sequence[str], most: int | None = None) -> str:
-    """Return a and b, or a, b and c; the first of them where they are more than `most`."""
+    """Return the names as an enumeration; of more than `most` names, the first and how many follow.
+
+    >>> [list_names(["a", "b", "c"]), list_names(["a", "b", "c"], 2)]
+    ['a, b and c', 'a, b and 1 more']
+    """
     most = len(names) if most is None else most
     if not 1 < len(names) <= most:
         return first_of(names, most)
@@ -136,7 +166,11 @@ def list_names(names: Sequence[str], most: int | None = None) -> str:
 
 
 def clock(milliseconds: float) -> str:
-    """Return a moment, to the millisecond: 0 s, 850 ms, 1 min 40 s, 12.926 s, 2 h 5 min."""
+    """Return a moment of so many milliseconds since the start, exact to the millisecond.
+
+    >>> [clock(0), clock(850), clock(100_000), clock(12_926), clock(7_500_000)]
+    ['0 s', '850 ms', '1 min 40 s', '12.926 s', '2 h 5 min']
+    """
     left = round(milliseconds)
     if 0 < left < 1_000:
         return f"{left} ms"
@@ -148,12 +182,12 @@ def clock(milliseconds: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with its thousands apart; unknown is said."""
+    """Return a number with its thousands apart; None is "unknown"."""
     return "unknown" if value is None else f"{value:,}"
 
 
 class Table(NamedTuple):
-    """A table of a report."""
+    """A table of a report, for text, Markdown and pages."""
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]  # a text for each column
@@ -161,7 +195,11 @@ class Table(NamedTuple):
 
 
 def first_of(names: Sequence[str], most: int) -> str:
-    """Return the first of these names, and how many there are more: a, b and 3 more."""
+    """Return the first `most` names, and how many more there are.
+
+    >>> first_of(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -176,7 +214,10 @@ def described(type_: type) -> dict[str, str]:
 
 
 def key_text(key: bytes, most: int = 60) -> str:
-    """Return a key as people can read it: its text in quotes, else its bytes; of a long key, `most` bytes."""
+    """Return a key as people can read it: its text in quotes if it is UTF-8, else its bytes in hex.
+
+    Of a key longer than `most` bytes, only the first `most` are shown, and how many follow.
+    """
     shown = key[:most]
     try:
         text = repr(shown.decode())

@@ -6,22 +6,37 @@ from importlib.util import find_spec
 
 
 def copartition() -> None:
-    """Entry point of `copartition`."""
+    """Run the command `copartition` with the arguments of the process, and exit with its exit code."""
     _run("copartition")
 
 
 def assignment_diff() -> None:
-    """Entry point of `assignment-diff`, which is `copartition diff`."""
+    """Run the command `assignment-diff`, which is `copartition diff`, and exit with its exit code."""
     _run("assignment-diff")
 
 
 def _run(name: str) -> None:
+    """Run one of the two commands; never returns normally.
+
+    Without the extra "cli" this prints one line that says what to install, and exits with 2, because an
+    ImportError with a traceback would not tell a user what to do.
+
+    Args:
+        name: "copartition" or "assignment-diff", the name that help and errors show.
+
+    Raises:
+        SystemExit: always; its code is 0 (fine), 1 (found something) or 2 (could not tell or could not
+            run).
+    """
+    # find_spec looks for a package without importing it, as most commands do without rich.
     missing = next((package for package in ("click", "rich") if find_spec(package) is None), None)
     if missing is not None:  # the extra "cli" may be
         sys.stderr.write(
             f"{name} needs the package {missing}; install it with: pip install 'copartition[cli]'\n"
         )
         sys.exit(2)
+    # By default the collector runs after every few hundred new objects, and finds no garbage while modules
+    # load.
     gc.set_threshold(50_000)  # imports make many objects and no garbage
     # The modules need click, and a command does without those of the others.
     if name == "assignment-diff":

@@ -1,4 +1,7 @@
-"""The options -b, -X, --command-config and --cluster: a client's settings, never shown."""
+"""Read a client's settings from the options -b, -X, --command-config and --cluster.
+
+A setting may hold a password. So no error message here shows a value; it names a line number or a key.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,11 @@ if TYPE_CHECKING:
 
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
+"""The environment variable that names the cluster if neither an option nor a file does."""
 CLUSTERS = "~/.config/copartition/clusters.properties"
+"""The file that --cluster reads: settings of several clusters, each under a prefix of its own."""
 
+# Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
 # Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
 _PAIR = r"(?s)((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)"
 _ESCAPE = r"(?s)\\(?:u([0-9a-fA-F]{4})|(.))"
@@ -27,9 +33,14 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def client_options(cluster: str) -> Decorator:
-    """Return the options -b, whose help names `cluster`, -X, --command-config, --cluster.
+    """Return a decorator that adds -b, -X, --command-config and --cluster to a command.
 
-    One argument `config`.
+    The command gets them as one argument `config`, a dict of librdkafka settings; it is empty if no option,
+    file
+    or environment variable says anything.
+
+    Args:
+        cluster: the sentence that --help shows for -b, such as "The cluster of live:GROUP."
     """
     return one_argument(
         "config",
@@ -62,12 +73,22 @@ def client_settings(
     command_config: str | None,
     cluster: str | None = None,
 ) -> dict[str, str]:
-    """Return the settings of a named cluster, a file, `-X`, the server, as librdkafka names them.
+    """Return the settings of the four options as librdkafka names them.
 
-    The last wins.
+    If two sources give a setting, the later one wins in this order: the named cluster, the file, `-X` (from
+    left
+    to right), `-b`. KAFKA_BOOTSTRAP_SERVERS of the environment counts only if none of them names a server.
 
-    Without a server among them KAFKA_BOOTSTRAP_SERVERS of the environment counts. Settings of Java's clients
-    are translated as far as librdkafka can do the same; others raise `click.BadParameter`.
+    Args:
+        bootstrap_server: HOST:PORT pairs with commas between, or None.
+        settings: texts KEY=VALUE, in the order of the command line.
+        command_config: path of a properties file, Java's or librdkafka's, or None.
+        cluster: a prefix in the file `CLUSTERS`, or None.
+
+    Raises:
+        click.BadParameter: a text is not KEY=VALUE, a file cannot be read, the cluster is not in its file,
+            or a
+            setting of Java's clients decides about security and cannot be translated.
     """
     config = {} if cluster is None else _of_cluster(cluster)
     if command_config is not None:
@@ -87,7 +108,15 @@ def client_settings(
 
 
 def _of_cluster(name: str) -> dict[str, str]:
-    """Return what follows `NAME.`, as MirrorMaker has the settings of its clusters in one file."""
+    """Return the settings of the cluster `name`, without the prefix "NAME.".
+
+    The layout is that of MirrorMaker, which has the settings of all its clusters in one file.
+
+    Raises:
+        click.BadParameter: the file cannot be read, or has no line that begins with "NAME."; the message
+            lists
+            the clusters that the file has.
+    """
     settings = _from_file(os.path.expanduser(CLUSTERS), "--cluster")  # noqa: PTH111 - help does without pathlib
     own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
     if not own:
@@ -100,9 +129,16 @@ def _of_cluster(name: str) -> dict[str, str]:
 
 
 def _from_file(path: str, option: str) -> dict[str, str]:
+    """Return the settings of a properties file by key; the last of equal keys wins, as in Java.
+
+    Args:
+        path: the file, UTF-8, with line ends of any system.
+        option: the option that an error names.
+    """
     from assignors.files import read_text  # noqa: PLC0415 - help and completion do without
 
     try:
+        # Java ends a line at "\r" alone, too. Only "\n" is left for `_logical_lines`.
         text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     except SourceError as error:
         raise click.BadParameter(f"{path}: {error}", param_hint=option) from None
@@ -119,14 +155,21 @@ def _from_file(path: str, option: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines that say something, each with its number; a backslash at the end goes on with the next."""
+    """Yield (number of the first physical line, text) of each logical line of a properties file.
+
+    Blank lines and comments ("#" or "!" first) are left out. A line that ends in an odd number of
+    backslashes
+    continues on the next line, whose leading blanks do not count. Numbers begin at 1.
+    """
     begun, first = "", 0
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.lstrip()
         if not begun and (not line or line[0] in "#!"):
             continue
+        # A comment sign counts only at the start of a logical line: a continued value may begin with "#".
         first = first if begun else number
         begun += line
+        # An even number of backslashes is a row of escaped backslashes, and the line ends here.
         if (len(line) - len(line.rstrip("\\"))) % 2:
             begun = begun[:-1]
             continue
@@ -137,6 +180,10 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescape(text: str) -> str:
+    r"""Return a key or a value with Java's escapes resolved.
+
+    They are `\uXXXX`, `\t`, `\n`, `\r` and `\f`; a backslash before any other character is dropped.
+    """
     return re.sub(
         _ESCAPE, lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
     )
@@ -151,16 +198,24 @@ _WITHOUT_EFFECT = (
     "ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol ssl.secure.random.implementation "
     "ssl.trustmanager.algorithm value.deserializer value.serializer"
 )
-"""What Java clients have and librdkafka has not, or has with other values, and who only asks does without."""
+"""Java's settings that are dropped without a word, as they change nothing for a client that only asks.
+
+librdkafka lacks them, or has them with other values; so it would refuse a file that works for Java's tools.
+"""
 
 
 def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
     """Return settings of Java's clients under the names and with the values that librdkafka wants.
 
-    A setting under librdkafka's own name wins over a translated one. A setting that decides who we are or
-    whom we trust and that cannot be translated raises `click.BadParameter`.
+    A setting under librdkafka's own name wins over a translated one. `config` is not changed.
+
+    Raises:
+        click.BadParameter: a setting decides who the user is or whom the user trusts, and cannot be
+            translated.
+            To drop it would connect with less security than the user asked for.
     """
     try:
+        # A file for Java's consumer is the usual input, so settings without effect here must not be errors.
         ignored = _WITHOUT_EFFECT.split()
         return librdkafka_security({name: value for name, value in config.items() if name not in ignored})
     except InvalidConfigError as error:

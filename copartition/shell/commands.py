@@ -1,4 +1,8 @@
-"""What all commands share: errors, colours, where the output goes."""
+"""Give all commands the same errors, exit codes, colours and outputs.
+
+A command reports what it found by its exit code: 0 fine, 1 found something, 2 could not tell or could not
+run.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +27,20 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 HELP = {"help_option_names": ["-h", "--help"]}
+"""Context settings of click for every command: -h is --help."""
 
 COULD_NOT = 2
+"""The exit code of a command that could not tell or could not run."""
 
 _PIPED_WIDTH = 1_000
-"""Lines that nobody looks at in a terminal are not broken."""
+"""Columns of text output that no terminal shows: wide enough that no line is broken for `grep` or a file."""
 
 
 def _help_width() -> int:
-    """Return the width of a help text that click chooses, too, but with shutil, which takes 2 ms to import."""
+    """Return the width of a help text in columns, from 50 to 78.
+
+    The result is the one that click chooses. click asks shutil, whose import takes 2 ms of every --help.
+    """
     try:
         columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (OSError, ValueError):  # standard output is no terminal
@@ -40,7 +49,7 @@ def _help_width() -> int:
 
 
 class QuietCommand(click.Command):
-    """A command whose errors are one line on stderr and exit code 2; -v adds the traceback."""
+    """A command that reports an error in one line on stderr and exits with 2; -v adds the traceback."""
 
     def make_context(
         self,
@@ -49,26 +58,33 @@ class QuietCommand(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Read the arguments; --help, --version and --schema print here."""
+        """Read the arguments; --help, --version and --schema print here and exit.
+
+        -v is searched in the raw arguments, because an error in them comes before any option is parsed.
+        """
         path = f"{parent.command_path} {info_name}" if parent else str(info_name)
         with _one_line_errors(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
             return super().make_context(info_name, args, parent, terminal_width=_help_width(), **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it."""
+        """Run the command; every error becomes a line on stderr and exit code 2."""
         with _one_line_errors(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
             return super().invoke(ctx)
 
 
 class QuietGroup(QuietCommand, click.Group):
-    """Such commands under one name; the error for an unknown one names the commands spelled like it."""
+    """A group of commands; its error for an unknown command names up to two that are spelled like it."""
 
     command_class = QuietCommand
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, as click does."""
+        """Return the command that the first argument names, as click does.
+
+        Raises:
+            click.UsageError: there is no such command.
+        """
         from difflib import get_close_matches  # noqa: PLC0415 - few ask for it
 
         names = self.list_commands(ctx)
@@ -80,24 +96,46 @@ class QuietGroup(QuietCommand, click.Group):
 
 
 def examples(*runs: str) -> str:
-    """Return the end of a help text: commands that people run."""
+    r"""Return the end of a help text: the heading "Examples:" and one indented line for each run.
+
+    `\b` keeps click from joining the lines to a paragraph.
+    """
     return "\b\nExamples:\n" + "\n".join(f"  {run}" for run in runs)
 
 
 def end_of_help(room: str, **names: str) -> str:
-    """Return the end of a command's help: `help.txt` of its room, with these names filled in."""
+    """Return the end of a command's help: the file `help.txt` of its room, with `names` filled in.
+
+    Args:
+        room: folder below `copartition`, such as "assignment_diff".
+        names: value for each {name} in the file.
+    """
     text = read_data(room, "help.txt")
     return "\n" + text.format(**names).replace("\\b\n", "\b\n")
 
 
 def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function a command, whose help ends with these examples, or with another text."""
+    """Return a decorator that makes a function a `QuietCommand`.
+
+    Args:
+        runs: command lines that the end of the help shows as examples.
+        epilog: the end of the help instead of examples.
+    """
     return click.command(cls=QuietCommand, context_settings=HELP, epilog=epilog or examples(*runs))
 
 
 @contextmanager
 def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
-    """Turn whatever goes wrong into a line, and into exit code 2; a reader that went away is no line."""
+    """Turn each error of the block into one line on stderr and exit code 2.
+
+    click's own ways to end (--help, exit codes) pass. If the reader of the output has gone away, as in `|
+    head`,
+    the command ends with 2 and without a line.
+
+    Args:
+        path: the command as the user calls it, which begins the line.
+        verbose: the traceback of an unexpected error is printed before the line.
+    """
     try:
         yield
     except (click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
@@ -119,7 +157,12 @@ def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
 
 
 def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
-    """Return what a user reads of an error; `verbose` prints the traceback of one that is unexpected."""
+    """Return what a user reads of an error; `verbose` prints the traceback of one that is unexpected.
+
+    Expected errors are those of click and `CopartitionError`. An OSError is one of the output, because
+    reading
+    turns its own into `SourceError`. Anything else is called a bug.
+    """
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return "interrupted"
     if isinstance(error, click.ClickException):
@@ -140,18 +183,25 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
 
 
 def complain(ctx: click.Context, what: str) -> None:
-    """One line on stderr, whatever names are in it."""
+    """Print one line on stderr that begins with the command's name; odd characters are escaped."""
     click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
 
 
 def _discard(stream: TextIO) -> None:
-    """Let what a full disk did not take go nowhere, or the interpreter tries to write it again at its end."""
+    """Send what is still buffered in `stream` to the null device.
+
+    Otherwise the interpreter would try to write it once more at exit, fail again, and print a traceback.
+    """
     with suppress(OSError, ValueError):  # a stream in memory has no descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write(text: str, out: str | None = None) -> None:
-    """Write a report to standard output, or to a file, which is UTF-8."""
+    """Write a report to standard output, or to the file `out` in UTF-8.
+
+    Raises:
+        click.ClickException: standard output is closed, or the file cannot be written.
+    """
     if out is None:
         if sys.stdout is None:
             raise click.ClickException("standard output is closed")
@@ -167,7 +217,13 @@ def write(text: str, out: str | None = None) -> None:
 
 
 def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
-    """Return the items, with a bar on the terminal until the last one is there."""
+    """Return the items, with a progress bar on stderr until the last one is there; without a terminal no bar.
+
+    Args:
+        items: at most `total` items.
+        what: the words before the bar.
+        total: the number of items that is 100 percent.
+    """
     from rich.console import Console  # noqa: PLC0415 - help and completion do without
     from rich.markup import escape  # noqa: PLC0415 - as above
     from rich.progress import track as with_bar  # noqa: PLC0415 - as above
@@ -178,7 +234,14 @@ def track(items: Iterable[_T], what: str, total: int) -> Iterable[_T]:
 
 
 class Output(NamedTuple):
-    """Where a report goes and what it looks like, as options say."""
+    """The form of a report and the place where it goes, as the options -o, --color, --width and --out say.
+
+    Attributes:
+        form: "text", "json" or another format of the command.
+        color: "auto", "always" or "never"; "auto" follows the terminal, NO_COLOR and FORCE_COLOR.
+        width: columns of text; None for the width of the terminal, or no broken lines if there is none.
+        out: path of a file; None for standard output.
+    """
 
     form: str
     color: str = "auto"  # "auto", "always" or "never"
@@ -186,15 +249,20 @@ class Output(NamedTuple):
     out: str | None = None  # a file; None for standard output
 
     def write(self, text: str) -> None:
-        """Write a report as it is."""
+        """Write a finished report, without any change."""
         write(text, self.out)
 
     def paint(self, draw: Callable[[Console], None]) -> None:
-        """Write what `draw` prints to a console that looks like where the output goes."""
+        """Write what `draw` prints to a console with the colours and the width of the output's place.
+
+        Everything is drawn into memory first: an error halfway leaves no half report.
+        """
         from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
 
         terminal = {"always": True, "never": False}.get(self.color, None if self.out is None else False)
         screen = sys.stdout if self.out is None else None
+        # rich decides about colours by the file it writes to. That is a buffer here, so a probe on the real
+        # place decides.
         probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
         widest = probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH
         buffer = io.StringIO()
@@ -211,14 +279,20 @@ class Output(NamedTuple):
         self.write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE))
 
     def show(self, draw: Callable[[Console], None], **texts: Callable[[], str]) -> None:
-        """Write a report in its form: what `texts` has for that one, else what `draw` prints."""
+        """Write a report in its form: `texts[form]()` if there is such a text, else what `draw` prints."""
         if self.form in texts:
             self.write(texts[self.form]())
         else:
             self.paint(draw)
 
     def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write a listing, a mapping a row, as JSON or as a table of its texts, numbers flush right."""
+        """Write a listing as JSON, or as a table.
+
+        Args:
+            rows: for a table at least one row; each maps the same column names, in order, to texts. A
+                column whose
+                first text is all digits is flush right. For JSON any values that `json` knows.
+        """
         if self.form == "json":
             import json  # noqa: PLC0415 - help does without
 
@@ -226,6 +300,7 @@ class Output(NamedTuple):
             return
         from copartition.kit.grid import cell, table  # noqa: PLC0415 - only tables need rich
 
+        # The first row decides for its column: rows of a listing have texts of one kind in a column.
         numbers = {place for place, text in enumerate(rows[0].values()) if text.isdigit()}
         listing = table([name.upper() for name in rows[0]], right=numbers)
         for row in rows:

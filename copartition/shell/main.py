@@ -1,4 +1,7 @@
-"""`copartition`: its commands by name, under the headings of --help."""
+"""Name the commands of `copartition`, under the headings of --help.
+
+The list stands here as text, so that --help and completion import no command.
+"""
 
 from importlib import import_module
 
@@ -37,9 +40,10 @@ SECTIONS = {
         "completion": "A script that lets a shell complete commands and options.",
     },
 }
-"""The commands, with what --help says of each."""
+"""Heading -> command -> the line that --help says of it, in the order of --help."""
 
 COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
+"""The names of all commands, in the order of --help."""
 
 _MODULES = {
     "partition": "shell.verbs.partition",
@@ -58,19 +62,24 @@ _MODULES = {
 
 
 class _Verbs(QuietGroup):
-    """The commands under headings; a list of them imports none."""
+    """The commands under headings; a listing of them imports none."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:  # noqa: ARG002 - click's interface
+        """Return the names of the commands, in the order of --help."""
         return [*COMMANDS]
 
     def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return the command of this name, whose module is imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
+        # Only the module of the command that is asked for is loaded: all of them together take longer than
+        # most commands.
         module = import_module(f"copartition.{_MODULES.get(cmd_name, f'{cmd_name}.command')}")
         imported: click.Command = getattr(module, cmd_name)
         return imported
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands under their headings, all in columns of one width."""
         longest = max(map(len, COMMANDS))
         for heading, commands in SECTIONS.items():
             with formatter.section(heading):
@@ -88,9 +97,10 @@ class _Verbs(QuietGroup):
 )
 @click.version_option(package_name="copartition")
 def copartition() -> None:
-    """Where Kafka puts a record and who consumes it, before you run it.
+    """Tell where Kafka puts a record and who consumes it, before you run it.
 
-    KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2 could
+    KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2
+    could
     not tell or could not run.
     """
 
@@ -101,6 +111,7 @@ Where it goes:
   zsh:  copartition completion zsh >> ~/.zshrc
   fish: copartition completion fish > ~/.config/fish/completions/copartition.fish
 """
+"""The end of the help of `completion`: one command line for each shell."""
 
 
 @command(epilog=WHERE_SCRIPTS_GO)
@@ -109,6 +120,8 @@ def completion(shell: str) -> None:
     """A script that lets SHELL complete commands and options of copartition and assignment-diff."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
 
+    # click makes the script; its variable is the one that `copartition(prog_name=...)` looks for at its
+    # start.
     script = get_completion_class(shell)
     assert script is not None
     for name in ("copartition", "assignment-diff"):

@@ -1,4 +1,8 @@
-"""Options that several commands have, each from one place."""
+"""Define each option that several commands share, in one place.
+
+An option is a decorator of a click command. Help and completion build all of them, so nothing slow is
+imported before an option is used.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds, but neither NaN nor infinite, which click takes for one."""
+    """A click type for a number within bounds that refuses NaN and infinity, which click lets pass."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
+        """Return the number; one that is out of bounds or not finite is a usage error."""
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -35,10 +39,15 @@ class FiniteRange(click.FloatRange):
 def one_argument(
     name: str, build: Callable[..., Any], *options: Decorator, parameters: Collection[str] = ()
 ) -> Decorator:
-    """Several click options as the one argument `name`: what `build` returns for parameters so named.
+    """Return a decorator that adds several click options, which the command gets as one argument.
 
-    `parameters` names them where `build` itself does not.
+    Args:
+        name: the argument of the command.
+        build: gets the values of the options as keywords, and returns the value of the argument.
+        options: decorators of click options, in the order of the help.
+        parameters: the names of the options' values, if they are not the parameters of `build`.
     """
+    # A class built lazily has only `**fields` to show, so its caller names the parameters.
     parameters = parameters or signature(build).parameters
 
     def decorate(command: Command) -> Command:
@@ -48,6 +57,7 @@ def one_argument(
             command(*args, **{name: build(**own)}, **values)
 
         decorated: Command = with_argument
+        # Decorators apply from the inside, so the last one applied is the first in the help.
         for option in reversed(options):
             decorated = option(decorated)
         return decorated
@@ -56,7 +66,12 @@ def one_argument(
 
 
 def build_lazily(module: str, name: str) -> Callable[..., Any]:
-    """Return what calls the class of this name with keywords, and imports its module only then."""
+    """Return a function that imports a class only when it is called, and calls it with the keywords it got.
+
+    Args:
+        module: module of the class.
+        name: name of the class.
+    """
 
     def build(**fields: Any) -> Any:
         return getattr(import_module(module), name)(**fields)
@@ -65,6 +80,7 @@ def build_lazily(module: str, name: str) -> Callable[..., Any]:
 
 
 def _remember_verbose(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
+    """Note -v for `QuietCommand`, which prints tracebacks; commands themselves do not get the option."""
     ctx.meta["verbose"] = value  # QuietCommand reads it
 
 
@@ -84,7 +100,12 @@ out_option = click.option("--out", type=click.Path(dir_okay=False), help="File f
 
 
 def format_option(*formats: str, text: str = "Format.") -> Decorator:
-    """Return the option -o, which a command gets as `form`; the first format is the default."""
+    """Return the option -o, which a command gets as `form`.
+
+    Args:
+        formats: the formats to choose from; the first one is the default.
+        text: what help says of the option.
+    """
     return click.option(
         "-o",
         "--output",
@@ -97,7 +118,12 @@ def format_option(*formats: str, text: str = "Format.") -> Decorator:
 
 
 def output_options(*formats: str, file: bool = False) -> Decorator:
-    """Return the options -o, --color, --width and -v, and with `file` --out, got as one argument, `output`."""
+    """Return the options -o, --color, --width and -v as one argument `output`, an `Output`.
+
+    Args:
+        formats: the formats of -o; the first one is the default.
+        file: the option --out is added.
+    """
     return one_argument(
         "output",
         Output,
@@ -118,9 +144,17 @@ def output_options(*formats: str, file: bool = False) -> Decorator:
 def schema_option(
     module: str, name: str, option: str = "--schema", text: str = "Print the JSON Schema of -o json."
 ) -> Decorator:
-    """Return the option --schema, which prints the schema of this name, imported only then, and ends the command."""
+    """Return an option that prints a JSON Schema and ends the command with exit code 0.
+
+    Args:
+        module: the module of the schema, which is imported only if the option is given.
+        name: a dict in that module, or a function that returns one.
+        option: the name of the option.
+        text: what help says of it.
+    """
 
     def show(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
+        # Completion parses the command line, too (`resilient_parsing`), and must not print a schema.
         if value and not ctx.resilient_parsing:
             from copartition.kit.json import dump  # noqa: PLC0415 - only --schema needs it
 
@@ -132,12 +166,19 @@ def schema_option(
 
 
 class _Weights(click.Path):
+    """A click type: the path of a file, or the word "lag"."""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return "lag" as it is, every other value as click.Path does, which checks that the file exists."""
         return value if value == "lag" else super().convert(value, param, ctx)
 
 
 def weights_option(use: str) -> Decorator:
-    """Return the option --weights: a file, or "lag" for what waits in each partition of the source."""
+    """Return the option --weights: a path, or "lag" for the records that wait in each partition.
+
+    Args:
+        use: the end of the help text, which says for which strategies weights count.
+    """
     return click.option(
         "--weights",
         type=_Weights(exists=True, dir_okay=False),
@@ -147,20 +188,28 @@ def weights_option(use: str) -> Decorator:
 
 
 def check_option(example: str) -> Decorator:
-    """Return the option --check, got as `checks`."""
+    """Return the option --check, which a command gets as `checks`, a tuple of texts such as "moves<=5"."""
     text = f"A limit that must hold, such as {example}; repeatable."
     return click.option("--check", "checks", multiple=True, metavar="EXPR", help=text)
 
 
 def seed_option(text: str, default: int | None = None) -> Decorator:
-    """Return the option --seed of what comes by chance."""
+    """Return the option --seed, an integer from 0 that begins the sequence of random numbers."""
     return count_option("--seed", text, default, least=0)
 
 
 def ms_option(
     name: str, text: str, *names: str, default: float | None = None, many: bool = False
 ) -> Decorator:
-    """Return an option in milliseconds, whose default help shows; `many` makes it repeatable."""
+    """Return an option whose value is a time in milliseconds, at least 0; help shows the default.
+
+    Args:
+        name: the long name, such as "--start-ms".
+        text: what help says of it.
+        names: further names.
+        default: milliseconds; None for no default.
+        many: the option may be repeated, and the command gets a tuple.
+    """
     return click.option(
         name,
         *names,
@@ -174,25 +223,29 @@ def ms_option(
 
 
 def partitions_option(text: str, most: int, *, required: bool = False) -> Decorator:
-    """Return the option -n, how many partitions a topic has."""
+    """Return the option -n, the partition count of a topic, from 1 to `most`."""
     return click.option("-n", "--partitions", type=click.IntRange(1, most), required=required, help=text)
 
 
 def count_option(name: str, text: str, default: int | None = None, *, least: int = 1) -> Decorator:
-    """Return an option of so many of something, whose default help shows."""
+    """Return an option whose value is an integer of at least `least`; help shows the default."""
     return click.option(
         name, type=click.IntRange(least), default=default, show_default=default is not None, help=text
     )
 
 
 def set_option(text: str) -> Decorator:
-    """Return the option --set, got as `changes`: texts by key."""
+    """Return the repeatable option --set, which a command gets as `changes`, a dict of texts by key.
+
+    If a key is given twice, its last value counts.
+    """
     return repeated_option(
         "--set", "changes", read=_change, build=dict, metavar="KEY=VALUE", text=f"{text}; repeatable."
     )
 
 
 def _change(text: str, option: str) -> tuple[str, str]:
+    """Return (key, value) of a text KEY=VALUE, without blanks around them; `option` is named in an error."""
     key, sign, value = text.partition("=")
     if not key.strip() or not sign:
         raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
@@ -206,7 +259,16 @@ def repeated_option(
     metavar: str,
     text: str,
 ) -> Decorator:
-    """Return a repeatable option, got as `build` of what `read` returns for each value and the option's name."""
+    """Return a repeatable option, whose values are read one by one and collected.
+
+    Args:
+        names: the names of the option, and of the command's argument.
+        read: gets a value and the name of the option, and returns what the value means; it raises
+            `click.BadParameter` for a value that it cannot read.
+        build: makes the command's argument from the results, in the order of the command line.
+        metavar: what help shows for a value.
+        text: what help says of the option.
+    """
 
     def read_all(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> object:  # noqa: ARG001
         return build(read(value, option.opts[0]) for value in values)
@@ -215,22 +277,34 @@ def repeated_option(
 
 
 def topics_option(text: str) -> Decorator:
-    """Return the option --topic for topics that no cluster describes, got as `topics`: pairs."""
+    """Return the option --topic TOPIC=N, got as `topics`, a tuple of (topic, partition count)."""
     return repeated_option("--topic", "topics", read=_topic_count, metavar="TOPIC=N", text=text)
 
 
 def grow_option(text: str, name: str = "grow") -> Decorator:
-    """Return the option --grow, got as `name`: counts by topic."""
+    """Return the option --grow TOPIC=N, got as `name`, a dict of partition counts by topic."""
     return repeated_option("--grow", name, read=_topic_count, build=dict, metavar="TOPIC=N", text=text)
 
 
 def members_option(*names: str, id_: str, text: str) -> Decorator:
-    """Return an option for members that join, which help shows by what it calls their id."""
+    """Return a repeatable option for members that join, which a command gets as a tuple of `Joiner`.
+
+    Args:
+        names: the names of the option, and of the command's argument.
+        id_: what help calls the id of a member, such as "CLIENT".
+        text: what help says of the option.
+    """
     metavar = f"{id_}[:INSTANCE][@TOPIC,..]"
     return repeated_option(*names, read=_new_member, metavar=metavar, text=text)
 
 
 def _topic_count(text: str, option: str) -> tuple[str, int]:
+    """Return (topic, partition count) of a text TOPIC=N with N from 0 to `MAX_GROUP_PARTITIONS`.
+
+    Raises:
+        click.BadParameter: the text has another form; the message names `option`.
+    """
+    # The last "=" counts, so that a topic with a wrong name is shown whole in the error.
     topic, _, digits = text.rpartition("=")
     count = parse_number(digits, MAX_GROUP_PARTITIONS)
     if not topic or count is None:
@@ -241,9 +315,15 @@ def _topic_count(text: str, option: str) -> tuple[str, int]:
 
 
 def _new_member(text: str, option: str) -> Joiner:
+    """Return the member of a text CLIENT[:INSTANCE][@TOPIC,..]; without topics the plan decides on them.
+
+    Raises:
+        click.BadParameter: the client or the instance is empty, or a topic is; the message names `option`.
+    """
     from copartition.assignment_diff.planned_members import Joiner  # noqa: PLC0415 - help and completion do without
 
     # No topic has an @ in its name.
+    # No topic has an @ in its name, but a client id may have: the last @ is the one that begins the topics.
     who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")
     client, colon, instance = who.partition(":")
     if not client or (colon and not instance):
@@ -252,7 +332,19 @@ def _new_member(text: str, option: str) -> Joiner:
 
 
 def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
-    """Return topics with commas between, each once; an error of an empty name shows `whole` and `option`."""
+    """Return the topics of a text with commas between them, each topic once, in order of first appearance.
+
+    Args:
+        text: the part of the option's value that lists topics.
+        whole: the whole value, which an error shows.
+        option: the name of the option, which an error shows.
+
+    Raises:
+        click.BadParameter: a name is empty.
+
+    >>> split_topics("orders, payments,orders", "a@orders, payments,orders", "--member")
+    ('orders', 'payments')
+    """
     topics = tuple(topic.strip() for topic in text.split(","))
     if not all(topics):
         raise click.BadParameter(f"{whole!r} has an empty name among its topics", param_hint=option)

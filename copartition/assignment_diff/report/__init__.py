@@ -1,1 +1,1 @@
-"""What changes in a group: as a model, and as text, Markdown, JSON and a page."""
+"""Report the changes in a group: as a model, and as text, Markdown, JSON and a page."""

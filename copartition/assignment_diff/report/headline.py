@@ -1,4 +1,9 @@
-"""The first line of a diff: one sentence of at most `LONGEST` characters, for somebody who is tired."""
+"""Write the first line of a diff: one sentence of at most `LONGEST` characters, for a reader who is tired.
+
+Sentences are made of clauses, each a text that begins with a small letter and has no full stop. The most
+urgent
+clause comes first, so that the line still says the worst if nothing else fits.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,20 +12,22 @@ from copartition.assignment_diff.needed import is_even
 from copartition.kit.words import count, duration, number
 
 LONGEST = 160
+"""Characters of the headline at most, if its first clause alone is not longer."""
 
 
 def headline(diff: AssignmentDiff) -> str:
-    """Return the answer in one sentence: what stops, what nobody reads, what moves; the most urgent first."""
+    """Return the answer in one sentence: stops first, then partitions without a reader, then moves."""
     return _sentences(diff)[0]
 
 
 def left_out(diff: AssignmentDiff) -> list[str]:
-    """Return what did not fit into the headline, a sentence each."""
+    """Return the clauses that did not fit into the headline, a sentence each."""
     return _sentences(diff)[1:]
 
 
 def _sentences(diff: AssignmentDiff) -> list[str]:
     """Return the clauses as sentences: the first of as many as fit, then the others one by one."""
+    # There is at least one clause: both functions say something of every diff.
     first, *rest = _of_one_state(diff) if diff.alone else _of_two(diff)
     others = []
     for clause in rest:
@@ -74,7 +81,7 @@ def unread_clause(diff: AssignmentDiff) -> str | None:
 
 
 def _waiting(diff: AssignmentDiff) -> str | None:
-    """Return how many records wait where nobody reads; None if there are none, or nobody knows."""
+    """Return how many records wait without a reader; None if none do, or if it is unknown."""
     numbers = diff.summary
     least = "" if numbers.lag_unowned_exact else "at least "
     if not numbers.lag_unowned:
@@ -83,16 +90,19 @@ def _waiting(diff: AssignmentDiff) -> str | None:
 
 
 def _has(number: int) -> str:
+    """Return the verb "have" for a subject of this number."""
     return "has" if number == 1 else "have"
 
 
 def _loads(loads: Sequence[int]) -> str:
+    """Return a clause about the loads of all members, of which there is at least one."""
     if min(loads) == max(loads):
         return f"every member has {count(loads[0], 'partition')}"
     return f"members have {_from_to(loads)} partitions"
 
 
 def _from_to(loads: Sequence[int]) -> str:
+    """Return the smallest and the largest load, or the one number that all have."""
     most, least = max(loads, default=0), min(loads, default=0)
     return f"{least:,}" if most == least else f"{least:,} to {most:,}"
 
@@ -119,6 +129,12 @@ def _of_two(diff: AssignmentDiff) -> Iterator[str]:
 
 
 def _sameness(diff: AssignmentDiff, *, nothing_else: bool) -> str:
+    """Return the clause of a diff without changes.
+
+    Args:
+        diff: the diff.
+        nothing_else: nothing stops on the way, and the strategy stays.
+    """
     kept = count(diff.summary.kept, "partition")
     if diff.before.status == "planned" and diff.after.status == "planned":
         return f"both plans are the same: {kept}"
@@ -134,10 +150,13 @@ def _sameness(diff: AssignmentDiff, *, nothing_else: bool) -> str:
 
 
 def _fates(diff: AssignmentDiff, *, planned: bool) -> str:
+    """Return the clause about partitions: moved, gained, lost, new, removed."""
     numbers = diff.summary
     least, most = numbers.moved_least, numbers.moved_most
+    # A plan that depends on unknown ids has a range.
     moved = f"{least:,} to {most:,}" if least < most else f"{most:,}"
     of = f"{moved} of {count(numbers.partitions, 'partition')}" if most else "no partition"
+    # A plan says what would happen, in the present tense.
     verb = "moved" if not planned else "move" if most > 1 else "moves"
     others = [
         f"{number(value)} {words[planned]}"
@@ -157,6 +176,7 @@ def _stops(diff: AssignmentDiff) -> Iterator[str]:
     stops = diff.consumption
     if stops is None:
         return
+    # To another strategy the way is more than one bounce of the group.
     where = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
     if stops.new_partitions:
         yield (
@@ -182,4 +202,5 @@ def _stops(diff: AssignmentDiff) -> Iterator[str]:
 
 
 def _is(number: int) -> str:
+    """Return the verb "be" for a subject of this number."""
     return "is" if number == 1 else "are"

@@ -49,14 +49,14 @@ Change = TypedDict(
     },
 )
 """A partition of which something changed: its owners, the records that wait in it, and what set it in motion
-where an assignor planned it."""
+if an assignor planned it."""
 
 Flow = TypedDict("Flow", {"from": str | None, "to": str | None, "partitions": int})
-"""How many partitions went from one member to another; null is nobody."""
+"""The number of partitions that went from one member to another; null is nobody."""
 
 
 class Statuses(TypedDict):
-    """The state of the group on each side, such as Stable; null where the source does not say.
+    """The state of the group on each side, such as Stable; null if the source does not say.
 
     Attributes:
         before: before.
@@ -68,7 +68,7 @@ class Statuses(TypedDict):
 
 
 class Matching(TypedDict):
-    """How members before were found again after.
+    """The pairs of members before and after, and the rules that found them.
 
     Attributes:
         rule: the rules that found one.
@@ -80,7 +80,7 @@ class Matching(TypedDict):
 
 
 class StopCost(TypedDict):
-    """What the change costs when it comes about by one event, under one rebalance protocol.
+    """The cost of the change if it comes about by one event, under one rebalance protocol.
 
     Attributes:
         pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
@@ -118,7 +118,7 @@ class Detail(TypedDict):
 
 
 class Filters(TypedDict):
-    """What is left out of members, topics, flows, changes and conflicts; the rest is of the whole group.
+    """The filters of members, topics, flows, changes and conflicts; the rest is of the whole group.
 
     Attributes:
         topic: the regular expression that topics match; null for all.
@@ -130,7 +130,7 @@ class Filters(TypedDict):
 
 
 class Document(TypedDict):
-    """What changes in a consumer group.
+    """The changes in a consumer group.
 
     Attributes:
         format_version: of this document; a minor version adds fields, never renames any.
@@ -187,16 +187,21 @@ def diff_schema() -> dict[str, Any]:
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes for the beginning of a formula, in both widths."""
+"""The signs with which a formula begins in a spreadsheet, in both widths."""
 
 
 def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[Check] = ()) -> str:
-    """Return the whole diff as one object.
+    """Return the whole diff as one JSON object, see `Document`.
 
-    The view can leave out partitions and members, and add those kept.
+    Args:
+        diff: the diff.
+        view: leaves out partitions and members, or adds those without a change.
+        checks: the limits of --check, whose results are added.
     """
     shown = Shown(diff, view)
+    # A list, as the changes are written and their reasons are counted.
     changes = [_change(change) for change in shown.changes()]
+    # Whatever is not named here is an attribute of the diff under the key's name.
     document = attributes(
         Document,
         diff,
@@ -223,13 +228,13 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
 
 
 def diff_lines(diff: AssignmentDiff, view: View | None = None) -> Iterator[str]:
-    """Yield a partition, a member or a topic a line (ndjson)."""
+    """Yield one line of JSON for each partition, member or topic (ndjson), as `View.by` says."""
     for row in _rows(Shown(diff, view))[1]:
         yield json.dumps(row) + "\n"
 
 
 def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
-    """Return a partition, a member or a topic a row, under a header; an apostrophe precedes a formula."""
+    """Return a row for each partition, member or topic, under a header; an apostrophe precedes a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns, rows = _rows(Shown(diff, view))
@@ -239,7 +244,7 @@ def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
 
 
 def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
-    """Return the columns, and what the view wants a row for; partitions unless it says."""
+    """Return the names of the columns, and the rows that the view asks for; partitions unless it says."""
     if shown.view.by == "member":
         return [*MemberChange.__annotations__], map(asdict, shown.members)
     if shown.view.by == "topic":
@@ -248,6 +253,7 @@ def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
 
 
 def _change(change: diffs.Change) -> Change:
+    """Return a change with the keys of JSON, which are no names of Python ("from")."""
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -260,11 +266,17 @@ def _change(change: diffs.Change) -> Change:
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str | None:
+    """Return the text of a regular expression, null for none."""
     return None if pattern is None else pattern.pattern
 
 
 def _cell(value: str | int | None) -> str | int | None:
+    """Return a value for CSV.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe in front.
+    """
     if not isinstance(value, str):
         return value
     text = visible(value)
+    # Names come from clients, so a member could be called "=HYPERLINK(...)".
     return f"'{text}" if text.startswith(_FORMULAS) else text

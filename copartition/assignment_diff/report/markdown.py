@@ -1,4 +1,4 @@
-"""Diffs for pull requests and tickets."""
+"""Write diffs as Markdown, for pull requests and tickets."""
 
 from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.report.headline import headline
@@ -16,20 +16,26 @@ from copartition.kit.markdown import MOST_CHARACTERS, Page, markdown_table, mark
 from copartition.kit.words import number, partition_ranges
 
 _RANGE_CHARACTERS = 500
+"""Characters of a list of partitions in a row at most."""
 _ROWS = 2_000
-"""More rows than fit into a report, whatever is in them."""
+"""Rows that are made at most; more never fit into a report, whatever is in them."""
 
 
 def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     """Return a diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
 
-    It fits into a comment: of what is too long, the rest is counted.
+    It has at most `MOST_CHARACTERS`, so that it fits into a comment: rows that do not fit are counted.
+
+    Args:
+        diff: the diff.
+        view: chooses rows; None for members that changed.
     """
     shown = Shown(diff, view)
     page = Page()
     page.add("**", markdown_text(headline(diff)), "**\n")
     page.items(detail_lines(diff), "line")
     page.items([f"assumed: {assumption}" for assumption in assumptions(diff)], "assumption")
+    # A group's name may be very long; it must not crowd out the tables.
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")
@@ -49,6 +55,8 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
 
 
 def _members(shown: Shown, page: Page) -> None:
+    """Add the tables of members and of flows; members may take half of the room that is left."""
+    # The largest changes come first, so that the rows that do not fit are the small ones.
     members = shown.largest_members(_ROWS)
     columns = ("member", "before", "after", "delta", "kept", "")
     rows = (
@@ -84,6 +92,7 @@ def _members(shown: Shown, page: Page) -> None:
 
 
 def _topics(shown: Shown, page: Page) -> None:
+    """Add the table of topics."""
     titles = ("partitions", *FATES)
     rows = (
         (
@@ -97,6 +106,7 @@ def _topics(shown: Shown, page: Page) -> None:
 
 
 def _partitions(shown: Shown, page: Page) -> None:
+    """Add the table of partitions."""
     because = ["because"] if shown.view.reasons else []
     rows = (
         (

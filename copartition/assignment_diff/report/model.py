@@ -1,4 +1,4 @@
-"""The rows of a diff that a view chooses; what is said of the whole is in `verdict`."""
+"""Choose the rows of a diff for a view; sentences about the whole diff are made in `verdict`."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,16 +19,16 @@ from copartition.kit.words import partition_ranges
 Row = TypeVar("Row")
 
 SHOWN = 40
-"""Rows of a table that people read; of more, the largest changes are shown."""
+"""Rows of a table at most, unless the view asks for every row; the largest changes are shown."""
 
 
 FATES = ("kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
-"""What becomes of partitions, in the order of `Action`; each is a number of a `TopicChange`."""
+"""The names of what becomes of partitions, in the order of `Action`; each is a number of a `TopicChange`."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What to show."""
+    """The part of a diff to show."""
 
     by: str | None = None  # "member", "topic" or "partition" a row; None for what suits the format
     topic: re.Pattern[str] | None = None  # only topics whose name has a match
@@ -67,12 +67,21 @@ class TopicChange:
 
     @property
     def changed(self) -> int:
-        """Partitions of which something is new."""
+        """The number of partitions of which something is new."""
         return self.partitions - self.kept
 
 
 class Shown:
-    """A diff through a view."""
+    """A diff through a view.
+
+    `part` is the diff with only the chosen rows. Its members count partitions of the chosen topics; its
+    summary is
+    that of the whole diff. Everything is computed on first use and kept.
+
+    Args:
+        diff: the whole diff.
+        view: the choice; None shows everything that changed.
+    """
 
     def __init__(self, diff: AssignmentDiff, view: View | None = None) -> None:
         self.diff = diff  # all of it
@@ -85,7 +94,7 @@ class Shown:
 
     @property
     def filters(self) -> str | None:
-        """What is left out, in words."""
+        """A sentence about everything that filters leave out; None if there are none."""
         patterns = {"topics": self.view.topic, "members": self.view.member}
         parts = [
             f"{what} matching {pattern.pattern}" for what, pattern in patterns.items() if pattern is not None
@@ -101,17 +110,17 @@ class Shown:
 
     @cached_property
     def members(self) -> list[MemberChange]:
-        """Members to list."""
+        """The members to list: those that changed, or all with `View.every`."""
         return [member for member in self.chosen_members if self.view.every or _member_changed(member)]
 
     @cached_property
     def unchanged(self) -> int:
-        """How many of the chosen members did not change."""
+        """The number of chosen members that did not change."""
         return sum(not _member_changed(member) for member in self.chosen_members)
 
     @cached_property
     def topics(self) -> list[TopicChange]:
-        """Topics to list."""
+        """The topics to list: those of which a partition changed, or all with `View.every`."""
         part, kinds = self.part, len(Action)
         cells = np.bincount(
             part.topic.astype(np.int64) * kinds + part.action, minlength=len(part.topics) * kinds
@@ -120,6 +129,7 @@ class Shown:
         lags: list[int | None] = [None] * len(part.topics)
         if part.lag is not None:
             moved = part.action == Action.MOVE
+            # A lag below 0 counts as none: nothing waits there.
             waiting = np.zeros(len(part.topics), np.int64)
             np.add.at(waiting, part.topic[moved], part.lag[moved].clip(min=0))
             lags = [*waiting.tolist()]
@@ -132,16 +142,16 @@ class Shown:
         return [row for row in rows if row.changed or (self.view.every and row.partitions)]
 
     def changes(self) -> Iterator[Change]:
-        """Return partitions to list, each with its reason where it was planned."""
+        """Yield the partitions to list, each with its reason if it was planned."""
         return self.part.changes(every=self.view.every)
 
     @cached_property
     def partitions(self) -> int:
-        """How many partitions there are to list."""
+        """The number of partitions to list."""
         return len(self.part.action) if self.view.every else int(np.count_nonzero(self.part.action))
 
     def first_changes(self, most: int | None = None) -> list[Change]:
-        """Return the first partitions to list; the reasons of no others are asked for."""
+        """Return the first partitions to list; no reasons of others are asked for, which would take long."""
         most = self._most(most)
         rows = np.arange(len(self.part.action)) if self.view.every else np.flatnonzero(self.part.action)
         if most is None or len(rows) <= most:
@@ -151,21 +161,27 @@ class Shown:
         return [*_of_rows(self.part, chosen).changes(every=True)]
 
     def largest_members(self, most: int | None = None) -> list[MemberChange]:
-        """Return the members to list, the largest changes first where they are more than are shown."""
+        """Return the members to list; of more than `most`, the largest changes first."""
         return largest(self.members, _size, self._most(most))
 
     def largest_topics(self, most: int | None = None) -> list[TopicChange]:
-        """Return the topics to list, the largest changes first where they are more than are shown."""
+        """Return the topics to list; of more than `most`, the largest changes first."""
         return largest(self.topics, lambda topic: topic.changed, self._most(most))
 
     def largest_flows(self, most: int | None = None) -> tuple[list[Flow], int, int]:
-        """Return the largest flows, at most `most`, how many are left out, and how many partitions those have."""
+        """Return at most `most` flows, the largest first if there are more.
+
+        Returns:
+            The flows, the number of those that are left out, and the number of their partitions.
+        """
         most, part = self._most(most), self.part
         moving = np.flatnonzero((part.action != Action.KEEP) & (part.source != part.target))
         pair = part.source[moving].astype(np.int64) * (len(part.members) + 1) + part.target[moving]
         pairs, number, sizes = np.unique(pair, return_inverse=True, return_counts=True)
         left_out = 0, 0
         if most is not None and len(pairs) > most:
+            # Flows are made as objects only after the choice: with many members there are millions of
+            # pairs.
             order = np.argsort(-sizes, kind="stable")
             left_out = len(pairs) - most, int(sizes[order[most:]].sum())
             chosen = np.zeros(len(part.action), np.bool_)
@@ -177,14 +193,16 @@ class Shown:
         return flows, *left_out
 
     def _most(self, most: int | None) -> int | None:
+        """Return the limit of rows; None for no limit."""
         return None if self.view.every else SHOWN if most is None else most
 
     def _is_chosen(self, member: MemberChange) -> bool:
+        """Return True if the view does not filter this member out."""
         return self.view.member is None or self.view.member.search(member.name) is not None
 
 
 def largest(rows: list[Row], size: Callable[[Row], int], most: int | None) -> list[Row]:
-    """Return the rows; where they are more than `most`, so many of them, the largest first."""
+    """Return at most `most` rows: all in their order, or the largest first if there are more."""
     return rows if most is None or len(rows) <= most else sorted(rows, key=size, reverse=True)[:most]
 
 
@@ -194,10 +212,12 @@ def _size(member: MemberChange) -> int:
 
 
 def _member_changed(member: MemberChange) -> bool:
+    """Return True if a member came, went, or has other partitions."""
     return member.presence is not Presence.STAYED or _size(member) > 0
 
 
 def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> AssignmentDiff:
+    """Return the diff of the topics whose name has a match; members count only their partitions."""
     if pattern is None:
         return diff
     matches = np.array([pattern.search(name) is not None for name in diff.topics], np.bool_)
@@ -215,6 +235,7 @@ def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> Assignm
 
 
 def _of_rows(diff: AssignmentDiff, rows: NDArray[np.bool_]) -> AssignmentDiff:
+    """Return the diff of these rows, a mask; the summary stays that of the whole diff."""
     columns = ("topic", "partition", "action", "source", "target")
     return replace(
         diff,
@@ -229,19 +250,19 @@ _PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
 
 
 def presence(member: MemberChange) -> str:
-    """Return what is special about a member: that it came or went, or has nothing."""
+    """Return a word about a member that came or went, or owns nothing; "" for any other."""
     if member.presence is Presence.STAYED:
         return "" if member.after else "idle"
     return _PRESENCE.get(member.presence, str(member.presence))
 
 
 def reason(what: Flow | Change) -> str:
-    """Return what set a partition, or those of a flow, in motion."""
+    """Return the reason that set a partition, or those of a flow, in motion."""
     return "unknown" if what.reason is None else what.reason.value
 
 
 def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
-    """Return partitions with two owners: who had them, and who has them now; of one state, who has them."""
+    """Return a sentence for each partition with two owners: before and after, or of one state the owners."""
     return [
         f"{conflict.topic}-{conflict.partition} has two owners: "
         + (
@@ -254,7 +275,7 @@ def conflicts(diff: AssignmentDiff, arrow: str) -> list[str]:
 
 
 def renames(diff: AssignmentDiff) -> list[str]:
-    """Return members that were taken for one because of what they have."""
+    """Return a sentence for each pair of members that was found by the partitions that both have."""
     return [
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames
@@ -262,11 +283,11 @@ def renames(diff: AssignmentDiff) -> list[str]:
 
 
 _RUNS = 24
-"""The most runs of neighbouring partitions that a row names."""
+"""Runs of neighbouring partitions that a row names at most."""
 
 
 def named_places(partitions: PartitionList) -> tuple[str, int]:
-    """Return which partitions, and how many more than there is room for."""
+    """Return the first partitions as text, and how many more there are than there is room for."""
     breaks = np.flatnonzero((np.diff(partitions.partitions) != 1) | (np.diff(partitions.topics) != 0)) + 1
     end = len(partitions) if len(breaks) < _RUNS else int(breaks[_RUNS - 1])
     first = PartitionList(partitions.names, partitions.topics[:end], partitions.partitions[:end])

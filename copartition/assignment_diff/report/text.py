@@ -1,4 +1,7 @@
-"""Diffs in a terminal."""
+"""Print diffs in a terminal.
+
+A row of a bar is "=" for kept, "-" for lost and "+" for gained partitions.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,10 @@ if TYPE_CHECKING:
 
 
 BAR = 40
-"""Widest bar, in characters."""
+"""Characters of the widest bar."""
 
 _NARROWEST_BAR = 8
+"""Characters of a bar at least; if there is less room, there are no bars."""
 _BESIDE_BAR = 32
 """Columns that the numbers of a member take."""
 
@@ -51,7 +55,13 @@ _STATISTICS = 9
 
 
 def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
-    """A diff: its verdict, a table of what a row stands for, what the change costs, what was assumed."""
+    """Print a diff: its verdict, a table, what the change costs, what was assumed.
+
+    Args:
+        diff: the diff.
+        console: prints in its own width and colours.
+        view: chooses rows, and whether a row is a member, a topic or a partition; None for changed members.
+    """
     shown = Shown(diff, view)
     _print_answer(diff, console)
     _fill(console, [*map(visible, heading(diff))], "dim")
@@ -77,14 +87,20 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
 
 
 def _print_answer(diff: AssignmentDiff, console: Console) -> None:
-    """The headline, and below it what else there is to say of the whole."""
+    """Print the headline, and below it everything else that is said of the whole."""
     console.print(cell(headline(diff), "bold"))
     for line in detail_lines(diff):
         console.print(cell(f"  {line}"))
 
 
 def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
-    """A diff in a line a member, or a topic: how many partitions changed, as `git diff --stat` has it."""
+    """Print a diff with one line for each member or topic: how many partitions changed, as `git diff --stat`.
+
+    Args:
+        diff: the diff.
+        console: prints in its own width and colours.
+        view: chooses rows; `by` is "topic" or else members.
+    """
     shown = Shown(diff, view)
     _print_answer(diff, console)
     if shown.view.by == "topic":
@@ -99,9 +115,11 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
             for member in shown.largest_members()
         ]
         left_out = len(shown.members) - len(sizes)
+    # The scale never enlarges: one character is at least one partition, as in `git diff --stat`.
     widest = max((lost + gained for _, lost, gained in sizes), default=0)
     digits = len(f"{widest:,}")
     names = [visible(name) for name, *_ in sizes]
+    # Columns of the terminal, not characters: a wide letter takes two.
     longest = max(map(cell_len, names), default=0)
     room = max(_NARROWEST_BAR, min(BAR, console.width - longest - digits - _STATISTICS))
     rows = [
@@ -117,6 +135,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
 
 
 def _print_remarks(shown: Shown, console: Console) -> None:
+    """Print the assumptions, the filters and the warnings, a line each."""
     for assumption in assumptions(shown.diff):
         console.print(cell(f"assumed: {assumption}", "yellow"))
     for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):
@@ -124,6 +143,7 @@ def _print_remarks(shown: Shown, console: Console) -> None:
 
 
 def _print_members(shown: Shown, console: Console) -> None:
+    """Print the table of members and the table of flows."""
     members = shown.largest_members()
     flows, more_flows, more_partitions = shown.largest_flows()
     names = _Names(shown.part.members, console.width)
@@ -132,6 +152,7 @@ def _print_members(shown: Shown, console: Console) -> None:
         widest = max(1, *(member.before + member.after - member.kept for member in members))
         longest = max(cell_len(names.short(member.name)) for member in members)
         noted = max(len(presence(member)) for member in members)
+        # Bars share one scale, so that their lengths can be compared.
         room = min(BAR, console.width - longest - _BESIDE_BAR - (noted and noted + 2))
         scale = min(1.0, room / widest) if room >= _NARROWEST_BAR else 0.0
         columns = [Column("MEMBER", "name"), *map(Column, ("BEFORE", "AFTER", "DELTA", "KEPT"))]
@@ -159,6 +180,7 @@ def _print_members(shown: Shown, console: Console) -> None:
 
 
 def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str, ...]:
+    """Return the cells of a member; `scale` is characters for each partition, 0 for no bar."""
     delta = member.after - member.before
     return (
         names.short(member.name),
@@ -172,11 +194,17 @@ def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str,
 
 
 def _print_topics(shown: Shown, console: Console) -> None:
+    """Print the table of topics.
+
+    Columns without a number but 0 are left out, as is the lag if it is unknown.
+    """
     topics = shown.largest_topics()
     titles = ("partitions", *FATES)
+    # The first three columns stand always, others only if a topic needs them.
     used = [
         title for title in titles if title in titles[:3] or any(getattr(topic, title) for topic in topics)
     ]
+    # An unknown lag is said only if another topic's is known; else the column would say nothing.
     lag = any(topic.lag_moved is not None for topic in topics)
     columns = [Column(title.upper()) for title in (*used, "lag moved")]
     rows = [
@@ -193,6 +221,7 @@ def _print_topics(shown: Shown, console: Console) -> None:
 
 
 def _print_partitions(shown: Shown, console: Console) -> None:
+    """Print the table of partitions."""
     changes = shown.first_changes()
     names = _Names(shown.part.members, console.width)
     if changes:
@@ -224,48 +253,56 @@ _TABLES: dict[str, Callable[[Shown, Console], None]] = {
 
 
 class _Names:
-    """Members as tables call them: without what all their names begin with, and with less of an id."""
+    """The names of members in tables: without the start that all share, and with less of an id.
+
+    Names stay unique within one report. `width` is that of the console, in columns.
+    """
 
     def __init__(self, members: Sequence[MemberChange], width: int) -> None:
         names = {member.name for member in members}
         self._prefix = common_prefix(names)
         rests = {name: name.removeprefix(self._prefix) for name in names}
+        # Ids are shortened only if they would crowd out the numbers.
         if max(map(len, rests.values()), default=0) > width // 4:
             rests = without_ids(rests)
         self._shown = {name: visible(CUT + rest if self._prefix else rest) for name, rest in rests.items()}
 
     def tell(self, console: Console) -> None:
-        """Say once what is left out."""
+        """Print the start that is left out, if there is one."""
         if self._prefix:
             console.print()
             console.print(cell(f"  {CUT} stands for {self._prefix}", "dim"))
 
     def short(self, name: str | None) -> str:
-        """Return what a cell says."""
+        """Return the text of a cell; None is nobody."""
         return "nobody" if name is None else self._shown[name]
 
 
 def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *, full: bool) -> None:
-    """The first lines of many that are alike."""
+    """Print the first of many lines that are alike, and how many more there are."""
     for line in lines if full else lines[:SHOWN]:
         console.print(cell(line, style))
     _more(console, 0 if full else len(lines) - SHOWN, noun)
 
 
 def _more(console: Console, left_out: int, noun: str, whose: str = "") -> None:
+    """Print how many rows are left out, if any are."""
     if left_out > 0:
         nouns = noun if left_out == 1 else f"{noun}s"
         console.print(f"  [dim]{left_out:,} more {nouns}{whose} (--all shows them)[/]")
 
 
 def _show(console: Console, grid: Grid) -> None:
-    """Print a table below an empty line; what is too wide for the console is not lost."""
+    """Print a table below an empty line; a line that is too wide for the console is not cut."""
     console.print()
     console.print(grid, crop=False)
 
 
 def _fill(console: Console, parts: Sequence[str], style: str, *, bold: int = 1) -> None:
-    """Parts of a line, three blanks apart, in as many lines as they need; the first `bold` in this style."""
+    """Print parts of a line, three blanks apart, in as many lines as they need.
+
+    The first `bold` parts have the style; with 0 all of them have it.
+    """
     lines: list[list[Text]] = [[]]
     used = 0
     for place, part in enumerate(parts):
@@ -279,7 +316,14 @@ def _fill(console: Console, parts: Sequence[str], style: str, *, bold: int = 1) 
 
 
 def _bar(kept: int, lost: int, gained: int, scale: float) -> str:
-    """Kept, lost and gained partitions as = - +; any is at least one character."""
+    """Return kept, lost and gained partitions as = - +; a number above 0 is at least one character.
+
+    Args:
+        kept: partitions.
+        lost: partitions.
+        gained: partitions.
+        scale: characters for each partition; 0 for no bar.
+    """
     if not scale:
         return ""
     sizes = (("=", kept), ("-", lost), ("+", gained))

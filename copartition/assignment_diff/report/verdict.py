@@ -1,4 +1,8 @@
-"""What is said of a whole diff below its headline: further sentences, its figures, its costs."""
+"""Write everything that is said of a whole diff below its headline: sentences, figures, costs.
+
+Each sentence carries its ground, `Evidence` or `Missing`; text, Markdown, JSON and the page print the same
+ones.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,8 +25,9 @@ from copartition.simulation.growth import CURE, skipped_records
 from copartition.simulation.inputs.settings import Settings
 
 _TOPICS = 4
+"""Topics that a sentence names at most."""
 _SEPARATED = 3
-"""So many groups of topics are named that are no longer read together; JSON has all."""
+"""Groups of topics that are no longer read together, named at most; JSON has all."""
 
 _EXPLAINED = 20_000
 """Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
@@ -30,7 +35,7 @@ _EXPLAINED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A sentence below the headline, and what it stands on.
+    """A sentence below the headline, and its ground.
 
     Attributes:
         text: the sentence; it begins with "Unknown" if something is missing.
@@ -42,7 +47,11 @@ class Detail:
 
 
 def details(diff: AssignmentDiff) -> list[Detail]:
-    """Return what else there is to say of the whole: what is lost, what the stop costs, what is unknown."""
+    """Return all sentences below the headline.
+
+    Their order is stops, migration, clauses that did not fit, partitions without a reader, numbers, unknown
+    things.
+    """
     compared = [*left_out(diff), *separated_sentences(diff)]
     return [
         *_of_stops(diff),
@@ -60,18 +69,21 @@ def detail_lines(diff: AssignmentDiff) -> list[str]:
 
 
 def assumptions(diff: AssignmentDiff) -> list[str]:
-    """Return everything that was taken for granted, by the whole diff or by one of its details, each once."""
+    """Return everything that the diff or one of its details takes for granted, each once."""
     grounds = (detail.ground for detail in details(diff))
     own = [text for ground in grounds if isinstance(ground, Evidence) for text in ground.assumed]
     return [*dict.fromkeys([*diff.assumed, *own])]
 
 
 _COMPARED = ("who owns which partition",)
+"""The source of a sentence that follows from the two states alone."""
 
 
 def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
     """Say which records are skipped in new partitions, and what a plan's way costs."""
     stops = diff.consumption
+    # New partitions are read late, and latest skips their first records: the one loss that no rebalance
+    # shows.
     if diff.summary.added:
         # Both of a classic group's rebalance protocols notice growth alike.
         kinds = {"consumer" if protocol == "consumer" else "classic" for protocol in diff.protocols}
@@ -79,6 +91,8 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
         yield Detail(f"{text}. To lose none, {CURE}.", ground)
     if stops is None:
         return
+    # The coordinator shows only the strategy that was chosen; one eager strategy in a list makes it a whole
+    # stop.
     if stops.protocol == "cooperative" and isinstance(offered_lists(diff.before), Missing):
         what = "whether each member lists cooperative strategies only"
         otherwise = (
@@ -97,6 +111,7 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
+    """Say how a group can go over to another strategy, if the plan has one."""
     if not diff.new_strategy:
         return
     from copartition.migrate.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
@@ -109,8 +124,9 @@ def _migration(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:
-    """Return which topics cannot be joined by partition any more, and what would keep that."""
+    """Return the topics that cannot be joined by partition any more, and the strategy that keeps that."""
     planned = diff.after.strategy
+    # The strategy that is named must be one that the group's protocol has.
     best = CO_PARTITIONED["consumer" if diff.protocols == ("consumer",) else "classic"]
     keeps = "" if planned == best else f"; {best} keeps it"
     ends = [(topics, "ends") for topics in diff.separated]
@@ -122,8 +138,10 @@ def separated_sentences(diff: AssignmentDiff) -> list[str]:
 
 
 def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
-    """Name the partitions that nobody reads after."""
+    """Name the partitions that nobody reads after; nothing of a state whose headline says so already."""
     rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
+    # A state without members says so in its headline; to list all its partitions would hide everything
+    # else.
     if not len(rows) or (diff.alone and diff.balance and not diff.balance.loads):
         return
     places, more = named_places(PartitionList(diff.topics, diff.topic[rows], diff.partition[rows]))
@@ -160,7 +178,7 @@ def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
 
 
 def movement(diff: AssignmentDiff) -> list[str]:
-    """Return how good the change is: moves against the fewest there can be, balance, idle members, lag."""
+    """Return figures of the change: moves against the fewest possible, balance, idle members, lag."""
     numbers = diff.summary
     fullest = _at_least(numbers.needed_fullest, numbers.needed_fullest_exact)
     of_topic = []
@@ -182,13 +200,20 @@ def movement(diff: AssignmentDiff) -> list[str]:
 
 
 def _at_least(value: int | None, exact: bool) -> str:
+    """Return a number, with "at least" if it is only a lower bound."""
     return f"{'' if exact or value is None else 'at least '}{number(value)}"
 
 
 def reason_counts(diff: AssignmentDiff) -> list[str]:
-    """Return how many changes each reason set in motion, where an assignor planned them and can be asked soon."""
+    """Return how many changes each reason set in motion.
+
+    Empty without a plan, or if the group has more than `_EXPLAINED` partitions: to explain them takes
+    longer than the
+    plan.
+    """
     if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
         return []
+    # Every partition is explained here, which is why large groups are left out.
     reasons = Counter(change.reason for change in diff.changes())
     parts = [
         f"{times:,} {reason.value}"
@@ -199,6 +224,7 @@ def reason_counts(diff: AssignmentDiff) -> list[str]:
 
 
 def _avoidable(diff: AssignmentDiff) -> str:
+    """Return the avoidable moves of all moves, or "unknown"."""
     numbers = diff.summary
     if numbers.needed_moves is None:
         return f"unknown, of {number(numbers.moved)}"
@@ -208,7 +234,7 @@ def _avoidable(diff: AssignmentDiff) -> str:
 
 
 def heading(diff: AssignmentDiff) -> list[str]:
-    """Return the group, its members and how they were matched."""
+    """Return the group, its states, its members and how they were matched, as parts of one line."""
     numbers = diff.summary
     parts = [diff.after.name or diff.before.name or "group"]
     statuses = [status for status in (diff.before.status, diff.after.status) if status]
@@ -227,7 +253,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
 
 
 def stop_table(diff: AssignmentDiff) -> Table:
-    """Return what the change costs, a row for each event and each protocol that the group may have."""
+    """Return the costs of the change, a row for each event and each protocol that the group may have."""
     titles = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after", "new read after")
     rows = [
         (
@@ -245,18 +271,25 @@ def stop_table(diff: AssignmentDiff) -> Table:
 
 
 def stop_remark(diff: AssignmentDiff) -> str | None:
-    """Return that the rows of `stop_table` are alternatives, where nobody tells the protocol of the group."""
+    """Return the remark that rows of `stop_table` are alternatives, if the group's protocol is unknown."""
     if not diff.own_stops or len(diff.protocols) == 1:
         return None
     return "one row of each event applies, that of the group's protocol, which --describe --state tells"
 
 
 _NOTES = 12
-"""The most notes of one kind."""
+"""Notes of one kind at most."""
 
 
 class Fate(NamedTuple):
-    """What became of some partitions."""
+    """The fate of some partitions.
+
+    Attributes:
+        style: its class in the style sheet.
+        number: how many partitions have it.
+        label: the words for it.
+        percent: of all partitions, from 0 to 100.
+    """
 
     style: str
     number: int
@@ -265,14 +298,14 @@ class Fate(NamedTuple):
 
     @property
     def share(self) -> str:
-        """Its share in words, none and all only where that is so."""
+        """The share in words; 0 % and 100 % only if they are exact."""
         if 0 < self.percent < 0.05:
             return "< 0.1 %"
         return "> 99.9 %" if 99.95 <= self.percent < 100 else f"{self.percent:.1f} %"
 
 
 def fates(diff: AssignmentDiff) -> list[Fate]:
-    """Return every partition under one of these; what did not happen is left out."""
+    """Return every partition under one fate; fates of no partition are left out."""
     numbers = diff.summary
     kinds = [
         ("kept", numbers.kept, "kept"),
@@ -292,10 +325,7 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
 
 
 def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
-    """Return what was assumed, what is doubtful, and who is taken for whom.
-
-    Each with what kind of thing it is.
-    """
+    """Return (kind, sentence) of what was assumed, what is doubtful, and which members are taken for one."""
     conflicts = [
         f"{conflict.topic}-{conflict.partition} has two owners: "
         f"before {', '.join(conflict.before) or 'nobody'}, after {', '.join(conflict.after) or 'nobody'}."
@@ -310,5 +340,6 @@ def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
 
 
 def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[tuple[str, str]]:
+    """Return the first notes of one kind, and how many more there are."""
     more = [f"and {number - _NOTES:,} more."] if number > _NOTES else []
     return [(kind, text) for text in (*texts[:_NOTES], *more)]

@@ -1,6 +1,7 @@
-"""What Kafka Connect's REST interface answers to `GET /connectors?expand=status` (KIP-465).
+"""Read the answer of Kafka Connect's REST interface to `GET /connectors?expand=status` (KIP-465).
 
-A connector is a topic here and a task one of its partitions; the connector itself is partition 0 of the topic
+A connector is a topic here and a task one of its partitions; the connector itself is partition 0 of the
+topic
 "connector:" and its name, as for the strategies of Connect in `assignors`. Workers are members.
 """
 
@@ -23,8 +24,9 @@ with needs("the status of Kafka Connect's connectors", "cli"):
     import msgspec
 
 _HEAD = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.){1,300}"\s*:\s*\{\s*"(?:status|info)"\s*:\s*\{')
+"""The beginning of such an answer: an object of connectors, whose first one has "status" or "info"."""
 _NOBODYS = {"UNASSIGNED", "DESTROYED"}
-"""States in which the worker that is named runs it no more."""
+"""States in which the worker that is named does not run the connector or task any more."""
 
 _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
@@ -49,14 +51,18 @@ class _Expanded(msgspec.Struct):
 
 
 def is_status(text: str) -> bool:
-    """Return whether a text is such an answer, by its beginning."""
+    """Return True if a text is such an answer, judged by its beginning."""
     return bool(_HEAD.match(text))
 
 
 def parse_status(text: str) -> GroupState:
-    """Return the workers, and which connectors and tasks each runs.
+    """Return the workers as members, with the connectors and tasks that each one runs.
 
-    A text cut off or a task named twice fails.
+    Workers without a connector or task are not in the answer, so the members are not complete.
+
+    Raises:
+        SourceError: the text is cut off or of another form, a connector has a task twice, or there are more
+            partitions than this project handles.
     """
     try:
         answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
@@ -66,6 +72,7 @@ def parse_status(text: str) -> GroupState:
     check_partitions(sum(1 + len(status.tasks) for status in statuses), SourceError, "the Connect cluster")
     rows, troubled = Rows(), []
     running = [task for status in statuses for task in (status.connector, *status.tasks)]
+    # Members are added before their partitions, in the order in which the answer names them.
     for worker in dict.fromkeys(task.worker_id for task in running if task.state not in _NOBODYS):
         rows.member(MemberIdentity(worker))
     for status in statuses:
@@ -75,6 +82,7 @@ def parse_status(text: str) -> GroupState:
             raise SourceError(f"connector {status.name!r} has task {twice[0]} twice; {AGAIN}")
         for topic, number, unit in (instance, *((status.name, task.id, task) for task in status.tasks)):
             rows.partition(topic, number, None if unit.state in _NOBODYS else unit.worker_id)
+            # A failed task still belongs to its worker: Connect does not move it in a rebalance.
             if unit.state not in {"RUNNING", "PAUSED", "STOPPED", *_NOBODYS}:
                 troubled.append(f"{topic}-{number} is {unit.state}")
     warnings = (f"{first_of(troubled, 5)}; counted as their worker's all the same",) if troubled else ()

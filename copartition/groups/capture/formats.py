@@ -1,4 +1,4 @@
-"""Tells which tool printed a text, and hands it to who reads that."""
+"""Find out which tool printed a text, and have the reader for that tool read it."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -10,27 +10,32 @@ from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is
 from partitioning.errors import SourceError
 
 _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
-"""One of them is in the JSON of a snapshot or scenario, and not far from its start."""
+"""Keys of the JSON of snapshots and scenarios; one of them stands near the start."""
 
 
 def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, GroupState | None]:
-    """Return the group that a capture shows, and the target assignment where the capture holds one (KIP-848).
+    """Return the group that a capture shows, and its target assignment if the capture holds one (KIP-848).
 
-    It may hold several tables of the group in any order, which complete each other: where members are listed
-    without topics (Kafka 3.8 and 3.9), the offsets name them; the state tells the strategy.
+    It may hold several tables of the group in any order, which complete each other: if members are listed
+    without topics (Kafka 3.8 and 3.9), the table of offsets names the topics; the table of the state tells
+    the
+    strategy.
 
     Args:
-        text: what `kafka-consumer-groups --describe` or `rpk group describe` printed, or what Connect
-            answers to `GET /connectors?expand=status`.
-        group: which group, where it holds several, as with `--all-groups`.
+        text: output of `kafka-consumer-groups --describe` or `rpk group describe`, or Connect's answer to
+            `GET /connectors?expand=status`.
+        group: which group, if the text holds several, as with `--all-groups`.
 
     Raises:
-        SourceError: no such output, not that group, several groups and none is named, a row that does not fit
+        SourceError: no such output, not that group, several groups and none is named, a row that does not
+            fit
             or is cut off, or tables that contradict each other or do not tell who has which partition.
     """
     try:
         return _parse(text, group)
     except SourceError:
+        # Columns get lost when output is pasted into a ticket. The first error stays if the words do not
+        # help either.
         again = realign(text)
         if again is None:
             raise
@@ -41,16 +46,19 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
 
 
 def _reread(state: GroupState) -> GroupState:
+    """Return the state with a warning that its rows had lost their columns."""
     remark = "the rows do not line up with their header; they were read by words, which has one way only"
     return replace(state, warnings=(*state.warnings, remark))
 
 
 def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]:
+    """Return the group of a text whose columns are in place, and its target assignment."""
     if connect.is_status(text):
         return connect.parse_status(text), None
     groups = scan(text)
     name = _pick(groups, group)
     scanned = groups[name]
+    # "Dead" is Kafka's word for a group that does not exist; an empty state would look like an idle group.
     if scanned.status == "Dead":
         raise SourceError(f"the capture says that group {name!r} does not exist")
     if not scanned.tables and scanned.status == "Empty":
@@ -62,7 +70,13 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
 
 
 def check_head(text: str) -> None:
-    """Refuse, from how it begins, what is neither JSON of a kind that is read nor the output of a tool."""
+    """Refuse, judged by its beginning, a text that is neither JSON that is read here nor output of a tool.
+
+    A pipe is read only this far before a wrong input is refused.
+
+    Raises:
+        SourceError: no reader knows such a text.
+    """
     if connect.is_status(text):
         return
     if text.lstrip().startswith("{"):
@@ -73,6 +87,12 @@ def check_head(text: str) -> None:
 
 
 def _pick(groups: dict[str | None, Scanned], group: str | None) -> str | None:
+    """Return the name of the group to read; None for a group that the capture does not name.
+
+    Raises:
+        SourceError: the capture has no group, not the group that is asked for, or several and none is asked
+            for.
+    """
     if not groups:
         raise SourceError(NO_OUTPUT)
     held = ", ".join("one without a name" if name is None else name for name in groups)

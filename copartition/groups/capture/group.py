@@ -1,4 +1,8 @@
-"""A group from the tables that kafka-consumer-groups or rpk print of it: offsets, members and state."""
+"""Make a group of the tables that kafka-consumer-groups or rpk print of it: offsets, members and state.
+
+Members have the number of their first row in the table that lists them, and rows of a table count from 0.
+Nothing is guessed: tables that contradict each other, or that are cut off, are refused.
+"""
 
 import re
 from dataclasses import replace
@@ -25,7 +29,12 @@ _FORMS = {
 
 
 class Owned(NamedTuple):
-    """Partitions of members, as columns; without topics where the tool does not name them."""
+    """Partitions of members, as columns of one length.
+
+    A row is (member number, index into `topics`, partition number). A topic is "" if the tool does not name
+    it.
+    Member -1 is a partition without an owner.
+    """
 
     topics: tuple[str, ...]
     member: NDArray[np.int32]
@@ -34,7 +43,7 @@ class Owned(NamedTuple):
 
 
 class Roster(NamedTuple):
-    """The members of a group."""
+    """The members of a group, in the order of the table "members"."""
 
     table: Table  # a row for each
     identities: tuple[MemberIdentity, ...]
@@ -45,13 +54,18 @@ class Roster(NamedTuple):
 
 
 def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
-    """Return the consumers of a table in the order of their first rows, and the index of each row's, -1 for none.
+    """Return the consumers of a table, and for each row the number of its consumer.
 
-    Errors: a consumer without a host, as in a row cut off, and one id of two consumers.
+    Consumers are numbered by their first rows; a row without a consumer has -1.
+
+    Raises:
+        SourceError: a consumer has no host, as in a row that is cut off, or one id has two clients or
+            hosts.
     """
     consumers = table.texts("CONSUMER-ID")
     rows = np.flatnonzero(consumers.codes >= 0)
     codes = consumers.codes[rows]
+    # `index` is the first row of each consumer: codes are dense, so np.unique returns them in their order.
     _, index = np.unique(codes, return_index=True)
     first = rows[index]
     columns = {name: table.texts(name) for name in ("GROUP-INSTANCE-ID", "CLIENT-ID", "HOST")}
@@ -85,7 +99,10 @@ def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int
 def read_members(table: Table) -> Roster:
     """Return the members that a table lists.
 
-    A row cut off, or with other partitions than it counts, is an error.
+    Raises:
+        SourceError: a row is cut off, a member is listed twice, or it has another number of partitions than
+            its
+            row counts.
     """
     members, codes = identities(table)
     for row, code in enumerate(codes.tolist()):
@@ -94,10 +111,12 @@ def read_members(table: Table) -> Roster:
         if code != row:
             raise table.fault(row, f"a second member {members[code].id!r}; {AGAIN}")
     counts = table.integers("#PARTITIONS", 0, MAX_PARTITIONS, -1)
+    # Kafka 4 calls the column CURRENT-ASSIGNMENT; 3.8 and 3.9 call it ASSIGNMENT.
     named = next((name for name in ("CURRENT-ASSIGNMENT", "ASSIGNMENT") if name in table.columns), None)
     current = named and _assigned_partitions(table, named)
     if current:
         listed = np.bincount(current.member, minlength=len(counts))
+        # The tool prints a count beside the list, which shows a list that was cut off.
         for row in np.flatnonzero((counts >= 0) & (listed != counts))[:1].tolist():
             raise table.fault(
                 row,
@@ -132,7 +151,10 @@ def _with_protocols(
 
 
 def _check_last_row(table: Table) -> None:
-    """The last row must be whole, though the file ends without a newline."""
+    """Refuse a last row that may be cut, if the file ends without a newline.
+
+    A row is whole if it is as long as its padded header, or if its last cell shows its own end.
+    """
     if not table.unfinished:
         return
     row = len(table.lines) - 1
@@ -149,6 +171,7 @@ def _check_last_row(table: Table) -> None:
 
 
 def _assigned_partitions(table: Table, column: str) -> Owned:
+    """Return the partitions that a column lists, a row of the result for each."""
     texts = table.texts(column)
     topics: dict[str, int] = {}
     members: list[int] = []
@@ -164,6 +187,12 @@ def _assigned_partitions(table: Table, column: str) -> Owned:
 
 
 def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:
+    # The form of Kafka 3.8 and 3.9 ends with ")", that of 4.0 with a digit.
+    """Return the (topic, partitions) pairs of one cell, in its order.
+
+    Raises:
+        SourceError: the cell has another form, a number is too large, or a partition is listed twice.
+    """
     separator = ", " if text.endswith(")") else ";"
     lists = []
     for part in text.split(separator):
@@ -187,11 +216,13 @@ _PROTOCOLS = {
     "PreparingRebalance": "classic",
     "CompletingRebalance": "classic",
 }
+"""The protocol of a group in a state that only groups of that protocol have."""
 _LASTING = {None, "Stable", "Empty"}
+"""States in which the owners will not change by themselves."""
 
 
 class _About(NamedTuple):
-    """What is said of the group as a whole, where it is said."""
+    """Facts about the group as a whole, each None if no table or notice tells it; `members` is a count."""
 
     status: str | None
     strategy: str | None
@@ -200,7 +231,10 @@ class _About(NamedTuple):
 
 
 class _Holdings(NamedTuple):
-    """Who has what: the members that are seen, the partitions they have, and others with a commit."""
+    """The members that are seen, the partitions of each, and partitions without an owner but with a commit.
+
+    `columns` and `lag` have one row for each partition; lags are records, None if no lag is known.
+    """
 
     members: tuple[MemberIdentity, ...]
     columns: Owned
@@ -209,11 +243,17 @@ class _Holdings(NamedTuple):
 
 
 def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
-    """Return the group of these tables, and its target assignment where they hold one (KIP-848).
+    """Return the group of these tables, and its target assignment if they hold one (KIP-848).
 
-    Tables that lack owners, are cut off or contradict each other raise `SourceError`.
+    Args:
+        scanned: the tables of one group.
+        name: its group id, None if the capture does not name it.
+
+    Raises:
+        SourceError: the tables lack owners, are cut off, or contradict each other.
     """
     about = _about(scanned)
+    # The table of members knows idle ones, that of offsets knows lags; together they must agree.
     roster = read_members(scanned.tables["members"]) if "members" in scanned.tables else None
     offsets = scanned.tables.get("offsets")
     if offsets is not None:
@@ -224,6 +264,8 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
         raise SourceError("the capture shows only the state of the group; describe its partitions, too")
     members = len(held.members)
     members_complete = roster is not None or about.members == members
+    # The table of offsets shows only members with partitions; fewer members than counted are then the idle
+    # ones.
     idle_hidden = not members_complete and about.members is not None and members < about.members
     if about.members not in {None, members} and not idle_hidden:
         raise SourceError(
@@ -256,6 +298,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
 
 
 def _about(scanned: Scanned) -> _About:
+    """Return the facts of the table "state"; without it those of notices and of rpk's summary."""
     table = scanned.tables.get("state")
     if table is None:
         offsets = scanned.tables.get("offsets")
@@ -279,6 +322,7 @@ def _about(scanned: Scanned) -> _About:
 
 
 def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[str, ...]:
+    """Return the warning that says which members and partitions `--describe` does not show."""
     if not described:
         return ()
     if not (held.columns.member >= 0).any():
@@ -289,6 +333,7 @@ def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[s
 
 
 def _notes(scanned: Scanned, about: _About) -> list[str]:
+    """Return the warnings about the moment and the end of the capture."""
     notes = []
     if about.status not in _LASTING:
         notes.append(f"the group is {about.status}, what it has may not last")
@@ -300,11 +345,17 @@ def _notes(scanned: Scanned, about: _About) -> list[str]:
 
 
 def _listed(roster: Roster) -> _Holdings:
+    """Return the holdings by the table of members alone.
+
+    Raises:
+        SourceError: that table lists no partitions, or lists them without their topics.
+    """
     if roster.current is None:
         raise SourceError(
             "the capture lists members without their partitions; add --verbose, or describe without --members"
         )
     if "" in roster.current.topics:
+        # Any member shows the form, so the first one with partitions is named.
         row = int(roster.current.member[0])
         text = roster.table.texts("ASSIGNMENT").of_row(row)
         raise roster.table.fault(
@@ -316,6 +367,11 @@ def _listed(roster: Roster) -> _Holdings:
 
 
 def _described(table: Table) -> _Holdings:
+    """Return the holdings by the table of offsets alone.
+
+    Raises:
+        SourceError: a row lacks its topic or partition, or may be cut off.
+    """
     topics = table.texts("TOPIC")
     partition = table.partitions()
     members, consumers = identities(table)
@@ -330,6 +386,7 @@ def _described(table: Table) -> _Holdings:
             raise table.fault(row, f"{name} is missing; {AGAIN}")
     warnings = _check_end(table, members, consumers) if table.unfinished else ()
     rows = partition >= 0
+    # A lag below 0 is a commit beyond the end, which is worth a warning and no error.
     beyond = np.flatnonzero(rows & with_lag & (lag < 0))
     if len(beyond):
         row = int(beyond[0])
@@ -341,12 +398,19 @@ def _described(table: Table) -> _Holdings:
 def _check_end(
     table: Table, members: tuple[MemberIdentity, ...], consumers: NDArray[np.int32]
 ) -> tuple[str, ...]:
-    """See that the end of the file does not cut the name that ends the last row.
+    """Check that the end of the file does not cut the name that ends the last row.
 
     The tools of 3.8 and 3.9 print no last newline, so its absence alone is no cut. The name is whole if an
-    earlier row of the member has it, or the member's id; else nobody can know.
+    earlier row of the member has it, or the member's id; else it cannot be known.
+
+    Returns:
+        A warning if the name may be cut; else nothing.
+
+    Raises:
+        SourceError: the name is cut, as far as the member's id shows.
     """
     last = int(consumers[-1])
+    # `identities` has compared the row with the earlier one of the same member, so its name is whole.
     if last < 0 or last in consumers[:-1]:
         return ()
     member = members[last]
@@ -362,7 +426,11 @@ def _check_end(
 
 
 def _merged(held: _Holdings, roster: Roster) -> _Holdings:
-    """Return the holdings with every member of the roster, which must list the same partitions of each."""
+    """Return the holdings with every member of the roster, which must list the same partitions of each.
+
+    Raises:
+        SourceError: the two tables were captured at different times.
+    """
     number = {member.id: index for index, member in enumerate(roster.identities)}
     of_roster = np.array([number.get(member.id, -1) for member in held.members] or [-1], np.int32)
     columns = held.columns
@@ -376,6 +444,7 @@ def _merged(held: _Holdings, roster: Roster) -> _Holdings:
         wrong = roster.counts != np.bincount(member[owned], minlength=len(number))
     else:
         topics = {name: index for index, name in enumerate(columns.topics)}
+        # Without topics in the roster only partition numbers can be compared: both sides get topic 0.
         unnamed = "" in listed.topics
         of_topic = np.array([topics.get(name, -1) for name in listed.topics] or [-1], np.int32)
         ours = member[owned], columns.topic[owned] * (not unnamed), columns.partition[owned]
@@ -389,11 +458,18 @@ def _merged(held: _Holdings, roster: Roster) -> _Holdings:
 def _differing(
     ours: tuple[NDArray[np.int32], ...], theirs: tuple[NDArray[np.int32], ...], members: int
 ) -> NDArray[np.bool_]:
-    """Return which members do not have the same rows in both."""
+    """Return True for each member that does not have the same rows on both sides.
+
+    Args:
+        ours: columns (member, topic, partition) of one length.
+        theirs: the same of the other side.
+        members: the number of members.
+    """
     sides = []
     for columns in (ours, theirs):
         rows = np.stack(columns, axis=1)
         sides.append(rows[np.lexsort(columns[::-1])])
+    # Sorted rows can be compared one by one only if each member has as many rows on both sides.
     wrong = np.not_equal(*(np.bincount(columns[0], minlength=members) for columns in (ours, theirs)))
     if not wrong.any():
         wrong[sides[0][(sides[0] != sides[1]).any(axis=1), 0]] = True
@@ -401,6 +477,7 @@ def _differing(
 
 
 def _disagree(member: str) -> SourceError:
+    """Return the error for a member of which two tables show different partitions."""
     return SourceError(
         f"the tables show different partitions of member {member!r}: they were not captured at the same "
         "time; capture them again together"
@@ -408,17 +485,25 @@ def _disagree(member: str) -> SourceError:
 
 
 def _target(current: GroupState, target: Owned, described: bool) -> GroupState:
-    """Return the group as it is to be; what the current state knows beyond it has no owner there."""
+    """Return the group as it is to be.
+
+    Partitions that the current state knows and the target does not list have no owner in it. Lags are those
+    of the
+    current state.
+    """
     number = {name: index for index, name in enumerate(current.topics)}
     for name in target.topics:
         number.setdefault(name, len(number))
     topic = np.array([number[name] for name in target.topics], np.int32)[target.topic]
+    # Topic and partition in one number, so that rows are compared and found as integers.
     current_rows = current.topic.astype(np.int64) << 32 | current.partition
     wanted = topic.astype(np.int64) << 32 | target.partition
     free = np.flatnonzero(~np.isin(current_rows, wanted)) if described else np.empty(0, np.int64)
     lag = None
     if current.lag is not None:
         order = np.argsort(current_rows)
+        # A partition that only the target has is placed anywhere by searchsorted; the comparison below
+        # drops it.
         at = order[np.searchsorted(current_rows, wanted, sorter=order).clip(max=len(current_rows) - 1)]
         lag = np.where(current_rows[at] == wanted, current.lag[at], UNKNOWN_LAG)
         lag = np.concatenate([lag, current.lag[free]])

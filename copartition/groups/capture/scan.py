@@ -1,7 +1,8 @@
-"""The tables of a capture and the notices between them, and which group each is about.
+"""Find the tables of a capture and the notices between them, and the group that each is about.
 
-Output that lost its columns on the way, as when it was pasted into a ticket, is read by words, and only where
-that is possible in one way: no name has a blank, and what a column may hold shows where an empty one is. The
+Output that lost its columns on the way, as when it was pasted into a ticket, is read by words, and only if
+that is possible in one way: no name has a blank, and what a column may hold shows where an empty one is.
+The
 reader of aligned tables refuses the rest.
 """
 
@@ -22,8 +23,9 @@ NO_OUTPUT = (
 MOST_NOTICES = 1_000
 """Lines, such as warnings of the tool, in which the first header is looked for."""
 _SHORTEST_LINE = 16
-"""Characters that lines have on average at least; headers alone have four times as many."""
+"""Characters that lines have at least, on average; headers alone have four times as many."""
 _LONGEST_NOTICE = 2 * MAX_ID
+"""Characters in which a notice must name its group."""
 _KINDS = [
     ("offsets", {"TOPIC", "PARTITION", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"}),
     ("offsets", {"TOPIC", "PARTITION", "LAG", "MEMBER-ID", "HOST", "CLIENT-ID"}),  # of rpk
@@ -48,27 +50,36 @@ _STATUSES = (
 
 @dataclass(slots=True)
 class Scanned:
-    """What a capture holds of one group: tables by kind, and its status where a notice tells it."""
+    """The part of a capture that is about one group.
+
+    Attributes:
+        tables: by kind: "offsets", "members" or "state".
+        status: Kafka's name of the group's state, if a notice or a summary tells it.
+    """
 
     tables: dict[str, Table] = field(default_factory=dict)
     status: str | None = None
 
 
 def is_header(line: str) -> bool:
-    """Return whether a line is the header of a table that is known, aligned or not."""
+    """Return True if a line is the header of a table that is known, with its columns in place or not."""
     return bool(find_header(" ".join(line.split()))[0])
 
 
 def find_header(line: str) -> tuple[str, dict[str, int]]:
-    """Return the kind of table that a line heads, "" for none, and where its words start."""
+    """Return the kind of table that a line heads, "" for none, and the start of each word by name."""
     return _header(line) if line.startswith(_HEADERS) else ("", {})
 
 
 def scan(text: str) -> dict[str | None, Scanned]:
-    """Return what a capture holds of each group, in its order; None is a group that it does not name.
+    """Return the content of a capture by group, in its order; the key None is a group that it does not name.
 
-    Two tables of one kind of a group, and an end within a header, are errors.
+    Raises:
+        SourceError: a group has two tables of one kind, the text ends within a header, or its lines are too
+            short
+            for a capture.
     """
+    # Countless short lines would be split and looked at one by one before it shows that none is a header.
     if (count := text.count("\n")) > MOST_NOTICES + len(text) // _SHORTEST_LINE:
         raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
     if "\r" in text:
@@ -89,7 +100,12 @@ def scan(text: str) -> dict[str | None, Scanned]:
 
 
 class _Scanner:
-    """Reads the lines of a capture one mark after the other: a blank line, a header, a notice, a summary."""
+    """Read the lines of a capture one mark after the other: a blank line, a header, a notice, a summary.
+
+    Lines between two marks belong to the last table, or to rpk's summary. Numbers in `_rows` and `_mark`
+    count
+    lines from 0; tables hold line numbers from 1.
+    """
 
     def __init__(self, lines: list[str]) -> None:
         # Kind, table, and the group that the last notice before it names.
@@ -116,7 +132,11 @@ class _Scanner:
             self._end(len(lines))
 
     def _end(self, line: int) -> None:
-        """The last line has no newline and may be cut."""
+        """Note that the last line has no newline, so that it may be cut.
+
+        Raises:
+            SourceError: the line is a header or part of a summary.
+        """
         table = self.tables[-1][1] if self.tables else None
         if self._in_summary or (table is not None and table.header == line):
             raise SourceError(f"line {line}: the file ends within a header: it is cut off; {AGAIN}")
@@ -124,6 +144,10 @@ class _Scanner:
             table.unfinished = True
 
     def _rows(self, start: int, lines: list[str]) -> None:
+        """Give lines to the summary or table that they belong to.
+
+        Lines before the first table are dropped.
+        """
         if self._in_summary:
             for line in lines:
                 name, _, value = line.partition(" ")
@@ -134,6 +158,7 @@ class _Scanner:
             table.numbers.extend(range(start + 1, start + 1 + len(lines)))
 
     def _mark(self, number: int, line: str) -> None:
+        """Begin or end a table or a summary, or note the status that a notice tells."""
         if _NOTICE.match(line):
             for pattern, status in _STATUSES:
                 if notice := pattern.match(line, 0, _LONGEST_NOTICE):
@@ -148,18 +173,28 @@ class _Scanner:
             table = Table(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
             self.tables.append((kind, table, self._noticed))
             self._facts, self._in_summary = {}, False
+        # A table of all groups has rows that begin with GROUP, too; only outside such a table a summary of
+        # rpk begins.
         elif line.startswith("GROUP ") and not (self.tables and "GROUP" in self.tables[-1][1].columns):
             self._in_summary = True
             self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
+        # A row may look like a mark by its first word; it is a row all the same.
         elif columns:
             self._rows(number, [line])
 
     def _say(self, group: str, status: str) -> None:
+        """Note the status of a group; tables that name no group after this belong to it."""
         self._noticed = group
         self.groups.setdefault(group, Scanned()).status = status or None
 
 
 def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, Table]]:
+    """Return the rows of a table by group, in order of appearance.
+
+    Args:
+        table: the table.
+        noticed: the group that the last notice named, for a table that names none.
+    """
     if "GROUP" not in table.columns:
         return [(table.facts.get("GROUP"), table)]
     groups = table.texts("GROUP")
@@ -174,7 +209,7 @@ def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, T
 
 
 def _header(line: str) -> tuple[str, dict[str, int]]:
-    """Return the kind of table that a line heads, "" for none, and where its words start."""
+    """Return the kind of table that a line heads, "" for none, and the start of each word by name."""
     words = [*_WORD.finditer(line)]
     columns = {word.group(): word.start() for word in words}
     kinds = (kind for kind, names in _KINDS if names <= columns.keys() and len(columns) == len(words))
@@ -197,16 +232,21 @@ _HOLDS = {
     "COORDINATOR (ID)": re.compile(r"\S+ \(\d+\)"),
     "TOPIC": re.compile(r"[A-Za-z0-9._-]+"),
 }
+"""A pattern for what a column may hold, for columns whose content is not any text."""
 _BLANKS = re.compile(r"[ \t]+")
 _TEXT = re.compile(r"\S+")
 _MAY_BE_EMPTY = {"GROUP-INSTANCE-ID", "CURRENT-ASSIGNMENT"}
-"""Columns in which some versions print nothing, none of them the last one: a row may have been cut there."""
+"""Columns in which some versions print nothing.
+
+None of them is the last column: there an empty cell may be a row that was cut.
+"""
 
 
 def realign(text: str) -> str | None:
-    """Return the text with its columns aligned, lines in place.
+    """Return the text with its columns aligned, each line in its place.
 
-    None unless each row can be read in one way.
+    None if a row can be read in no way or in more than one way, if the last line has no end, or if nothing
+    changes.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] or len(lines) > _MOST_LINES:  # without an end the last row may be cut
@@ -232,7 +272,10 @@ def realign(text: str) -> str | None:
 
 
 def _cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
-    """Return the cells of a row, where its words can be spread over the columns in one way only."""
+    """Return the cells of a row; None unless its words can be spread over the columns in exactly one way.
+
+    All ways are followed in parallel, column by column: each is (words used, cells so far).
+    """
     ways: list[tuple[int, list[str]]] = [(0, [])]
     for column in columns:
         holds = _HOLDS.get(column, _TEXT)
@@ -253,6 +296,6 @@ def _cells(words: Sequence[str], columns: Sequence[str]) -> list[str] | None:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table, each column as wide as its longest cell and two blanks more, the last one, too."""
+    """Return a table with each column as wide as its longest cell and two blanks, the last column, too."""
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
     return ["".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

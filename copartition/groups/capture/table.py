@@ -1,4 +1,4 @@
-"""Tables as tools print them: a column begins where its word of the header begins.
+"""Read tables as tools print them: a column begins at the first letter of its word in the header.
 
 Fields may hold blanks or be blank, so rows are sliced and never split. A cell that does not fit its column
 is refused rather than guessed. Each distinct cell of a column is judged once, which makes large captures
@@ -21,22 +21,22 @@ from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 
 NOTHING = "-"
-"""What the tools print where there is nothing."""
+"""The sign that the tools print for an empty cell."""
 AGAIN = "capture the output again"
 _NAMES = {"GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
-"""Columns of names that anybody can choose, with blanks too."""
+"""Columns of names that users choose freely, with blanks too."""
 _ASSIGNMENTS = {"ASSIGNMENT", "CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"}
 _BLANKS_INSIDE = _NAMES | {"MEMBER-ID", "INSTANCE-ID"} | _ASSIGNMENTS | {"COORDINATOR (ID)", "ERROR"}
 _MAY_BE_BLANK = {"GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
 _MAY_BE_BLANK |= {"CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"}  # some 4.x print no dash there
 _OF_RPK = {"CONSUMER-ID": "MEMBER-ID", "GROUP-INSTANCE-ID": "INSTANCE-ID"}
-"""What rpk calls columns of kafka-consumer-groups."""
+"""The names that rpk gives to columns of kafka-consumer-groups."""
 _BLANK_FOR_RPK = {"MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ERROR"}
-"""Columns in which rpk prints nothing, not a dash, where nobody has the partition."""
+"""Columns in which rpk prints nothing, not a dash, if the partition has no owner."""
 _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _WORDS = re.compile(r"(?:\S++ ++\n)*+")
-"""A column in which each cell is a word that ends within it."""
+"""A pattern of a column in which each cell is a word that ends within the column."""
 _COUNTS = re.compile(r"(?:(?:[0-9]{1,18}|-) ++\n)*+")
 _NUMBERS = re.compile(r"(?:(?:-?[0-9]{1,18}|-) ++\n)*+")
 
@@ -48,20 +48,26 @@ class _MisfitError(Exception):
 
 
 class Column(NamedTuple):
-    """Distinct values in the order of their first rows, and the index into them of each row, -1 for none."""
+    """A column of text: distinct values in the order of their first rows, and each row's index into them.
+
+    The index is -1 for a row without a value.
+    """
 
     values: tuple[str, ...]
     codes: NDArray[np.int32]
 
     def of_row(self, row: int) -> str | None:
-        """Return the value in a row."""
+        """Return the value of a row; None if it has none."""
         code = self.codes[row]
         return None if code < 0 else self.values[code]
 
 
 @dataclass(slots=True)
 class Table:
-    """The rows under one header."""
+    """The rows under one header.
+
+    A row has the same index in `lines` and `numbers`; line numbers of the file count from 1.
+    """
 
     columns: dict[str, int]  # where each column starts
     header: int  # number of the header's line in the file
@@ -73,7 +79,7 @@ class Table:
     unfinished: bool = False  # whether the last row ends the file without a newline, so that it may be cut
 
     def part(self, rows: Sequence[int]) -> Table:
-        """Return the same table with only these rows."""
+        """Return the same table with only these rows, given by ascending index; at least one."""
         return replace(
             self,
             lines=[self.lines[row] for row in rows],
@@ -86,7 +92,14 @@ class Table:
         return SourceError(f"line {self.numbers[row]}: {message}")
 
     def texts(self, name: str) -> Column:
-        """Return a column of text; none for a dash, for a blank and where there is no such column."""
+        """Return a column of text; a dash, a blank and a missing column give no value.
+
+        Args:
+            name: its name in kafka-consumer-groups, also for a table of rpk.
+
+        Raises:
+            SourceError: a cell does not fit its column, or a topic has a name that no topic can have.
+        """
         name = self._printed(name)
         if name not in self.columns:
             return Column((), np.full(len(self.lines), -1, np.int32))
@@ -102,13 +115,23 @@ class Table:
         return self.integers("PARTITION", 0, MAX_PARTITION, -1).astype(np.int32)
 
     def lags(self) -> NDArray[np.int64]:
-        """Return the column LAG, `UNKNOWN_LAG` where unknown; negative is a commit beyond the end."""
+        """Return the column LAG in records, `UNKNOWN_LAG` if unknown; below 0 is a commit beyond the end."""
         lag = self.integers("LAG", -MAX_OFFSET, MAX_OFFSET, UNKNOWN_LAG)
         # rpk prints -1 if it met an error; a lower number is a commit beyond the end.
         return np.where(lag == -1, UNKNOWN_LAG, lag) if self.rpk else lag
 
     def integers(self, name: str, least: int, most: int, nothing: int) -> NDArray[np.int64]:
-        """Return a column of numbers, with `nothing` for a dash."""
+        """Return a column of integers, one for each row.
+
+        Args:
+            name: the column.
+            least: the smallest number that it may hold.
+            most: the largest.
+            nothing: the number that stands for a dash.
+
+        Raises:
+            SourceError: a cell is no number from `least` to `most`.
+        """
 
         def parse(text: str) -> int:
             if text == NOTHING:
@@ -118,6 +141,8 @@ class Table:
                 raise _MisfitError(f"{name} is {text[:40]!r}, not a number from {least} to {most}; {AGAIN}")
             return number
 
+        # A column in which every cell is plainly a number or a dash is read by numpy at once, not cell by
+        # cell.
         text = "\n".join([*self._cells(name)[0], ""])
         if self.lines and (_NUMBERS if least < 0 else _COUNTS).fullmatch(text):
             numbers = np.fromstring(text.replace("- ", f"{nothing} "), np.int64, sep=" ")
@@ -127,16 +152,24 @@ class Table:
         return np.array(values, np.int64)[codes]
 
     def check_others(self, *read: str) -> None:
-        """See that the columns nobody asks for line up, too."""
+        """Check that the columns that are not read line up, too: a shift in one shows damage to the row.
+
+        Args:
+            read: the columns that are read, and so checked already.
+        """
         for name in self.columns.keys() - set(map(self._printed, read)):
             if not _WORDS.fullmatch("\n".join([*self._cells(name)[0], ""])):
                 self._read(name, bool)
 
     def _printed(self, name: str) -> str:
+        """Return the name under which the tool of this table prints a column."""
         return _OF_RPK.get(name, name) if self.rpk else name
 
     def _cells(self, name: str) -> tuple[list[str], int | None]:
-        """Return a column as it is printed, and its width with the blank that ends it; None for the last."""
+        """Return the cells of a column with their blanks, and the column's width.
+
+        The last column has none.
+        """
         names = [*self.columns]
         place = names.index(name)
         start = self.columns[name] if place else 0
@@ -144,7 +177,11 @@ class Table:
         return [*map(itemgetter(slice(start, end)), self.lines)], end and end - start
 
     def _read(self, name: str, parse: Callable[[str], Value]) -> tuple[list[Value], NDArray[np.int32]]:
-        """Return what distinct cells of a column say, and the index into that of each row."""
+        """Return the meanings of the distinct cells of a column, and for each row the index into them.
+
+        Raises:
+            SourceError: a cell does not fit, or the row ends before the column.
+        """
         cells, width = self._cells(name)
         numbers = {cell: number for number, cell in enumerate(dict.fromkeys(cells))}
         values = []
@@ -160,7 +197,15 @@ class Table:
         return values, np.fromiter(map(numbers.__getitem__, cells), np.int32, len(cells))
 
     def _fitting(self, name: str, cell: str, width: int | None) -> str:
+        """Return a cell without the blanks around it.
+
+        Raises:
+            _MisfitError: the cell runs over its width, begins late, has a blank inside although its column
+                has none,
+                or is blank although its column may not be.
+        """
         text = cell.strip(" ")
+        # A blank ends each column but the last; without it the next cell has been pushed to the right.
         runs_over = len(cell) == width and cell[-1] != " "
         begins_late = bool(text) and cell[0] == " "
         if runs_over or begins_late or (name not in _BLANKS_INSIDE and len(text.split()) > 1):
@@ -173,13 +218,20 @@ class Table:
 
 
 def _topic(text: str) -> str:
+    """Return the topic; a text that no topic can be called is a misfit."""
     if not _TOPIC.fullmatch(text):
         raise _MisfitError(f"TOPIC is {text[:40]!r}, which no topic can be called; {AGAIN}")
     return text
 
 
 def beyond_end(place: str, lag: int, count: int) -> str:
-    """Return what to say of lags below zero, of which this is the first."""
+    """Return the warning about lags below zero.
+
+    Args:
+        place: the first such partition, "topic-number".
+        lag: its lag.
+        count: the number of such partitions.
+    """
     others = f", {count - 1} more partitions, too" if count > 1 else ""
     return (
         f"{place} has a lag of {lag}{others}: the group committed an offset beyond the end of the partition"

@@ -1,3 +1,3 @@
-"""A group of a running cluster, read and never written."""
+"""Read a group of a running cluster; nothing is ever written to the cluster."""
 
 from copartition.groups.live.reader import read_live as read_live

@@ -1,4 +1,4 @@
-"""The cluster, and its answers or why it gives none, as errors that name the source."""
+"""Ask a cluster, and turn its refusals and silence into errors that name the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, Inva
 from partitioning.kit.packages import needs
 
 TIMEOUT_S = 10.0
+"""Seconds for one request, and for asking again while the coordinator moves."""
 _AGAIN_S = 0.2
+"""Seconds between two attempts."""
 
 _NO_GROUP = "the cluster has no such group"
 _COORDINATOR_MOVES = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
@@ -26,7 +28,7 @@ _MISSING = {
     "TOPIC_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the topics",
     "CLUSTER_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the cluster",
 }
-"""Which right is missing."""
+"""The right that a user lacks, by Kafka's name of the error."""
 _FIRST_CONTACT = (
     ". Is the address right, the broker up, and do the security settings fit, security.protocol first?"
 )
@@ -51,28 +53,38 @@ class Broker(NamedTuple):
 
     @property
     def host(self) -> str:
-        """Without the port."""
+        """The host, without the port."""
         return self.address.rpartition(":")[0]
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port at which the broker listens."""
         return int(self.address.rpartition(":")[2])
 
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
-    """Return the cluster of a group; settings that name no cluster are an error."""
+    """Return the cluster of a group.
+
+    Raises:
+        SourceError: the settings name no cluster, or it cannot be reached.
+    """
     if not config.get("bootstrap.servers"):
         raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
     return Cluster(f"live:{group}", config)
 
 
 class Cluster:
-    """A connection that only asks; `source` is what the user calls it, `live:GROUP`.
+    """A connection that only asks.
 
     A child process asks through librdkafka (`copartition.kit.admin` says why). A new one takes its place if
     it dies, after every error that librdkafka has found itself, and if the coordinator has moved: its admin
     client does not always come back to a broker that was away, or go to the new coordinator.
+
+    Brokers and `counts` (partitions of each topic that this user may see) are those of the first contact.
+
+    Args:
+        source: the name that the user calls it by, `live:GROUP`, which begins every error.
+        config: librdkafka settings; `bootstrap.servers` at least.
 
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
@@ -104,11 +116,16 @@ class Cluster:
         }
 
     def leaders(self, topic: str) -> list[Broker | None]:
-        """Return the leader of each partition of a topic that there is, None if it has none."""
+        """Return the leader of each partition of a topic, in order; None for a partition without a leader.
+
+        Raises:
+            KeyError: the cluster shows no such topic.
+        """
         return [self.brokers.get(leader) for leader in self._metadata.leaders[topic]]
 
     @cached_property
     def _features(self) -> Mapping[str, int] | None:
+        """The levels of the cluster's features; None if no broker could be asked."""
         try:
             return read_features(self.config)
         except SourceError:
@@ -119,7 +136,17 @@ class Cluster:
         return None if self._features is None else self._features.get(feature, 0)
 
     def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
-        """Return these topics and all that match a pattern; None if the pattern cannot be read here."""
+        """Return these topics and all topics of the cluster that match a pattern, sorted.
+
+        Kafka's patterns are RE2; Python reads all but a few of them the same way.
+
+        Args:
+            topics: names.
+            pattern: a regular expression that must match the whole name, or None.
+
+        Returns:
+            The names; None if Python cannot read the pattern.
+        """
         if pattern is None:
             return tuple(sorted(topics))
         try:
@@ -132,6 +159,7 @@ class Cluster:
 
         It is asked again for up to `TIMEOUT_S` while the coordinator moves, and if the asking process died.
         """
+        # After the deadline the last refusal is the answer, so a wrong answer is never made up.
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
@@ -155,15 +183,20 @@ class Cluster:
             time.sleep(_AGAIN_S)
 
     def _refusal(self, error: AdminError) -> SourceError:
-        """Return what an error of a broker's, or one that librdkafka found itself, is for a user."""
+        """Return the error for a user, made of one of a broker or of librdkafka itself."""
         if error.name == "GROUP_ID_NOT_FOUND":
             return GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         servers = f"{self._servers} {'gives no answer' if error.name.startswith('_') else 'answers'}"
         return SourceError(f"{self._source}: {servers}: {error.text}{_MISSING.get(error.name, '')}")
 
     def describe_group(self, group: str) -> DescribedGroup:
-        """Return the group as the Admin API has it; `GroupNotFoundError` where there is none."""
+        """Return the group as the Admin API has it.
+
+        Raises:
+            GroupNotFoundError: there is no such group.
+        """
         described: DescribedGroup = self._answer("describe_group", group)
+        # Brokers before Kafka 4.0 describe a group that is not there as dead, without an error.
         if described.state == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
@@ -183,7 +216,7 @@ class Cluster:
         return settings
 
     def may_see_every_topic(self) -> bool:
-        """Return whether this user may DESCRIBE topics of any name: a broker hides others without a word."""
+        """Return True if this user may DESCRIBE topics of any name: a broker hides others without a word."""
         return bool(self._answer("may_see_every_topic"))
 
     def joined_members(self, group: str) -> list[JoinedMember] | None:
@@ -192,19 +225,22 @@ class Cluster:
         return joined
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """Return the committed offsets that we may see."""
+        """Return the committed offsets that this user may see, by (topic, partition)."""
         commits = self._commits(group)
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
 
     def _commits(self, group: str) -> list[Commit]:
+        """Return all commits, also those below 0, which are partitions without an offset."""
         return list(self._answer("commits", group))
 
     def ends(
         self, partitions: Collection[tuple[str, int]], *, stable: bool = False
     ) -> dict[tuple[str, int], int]:
-        """Return the end of each of these partitions, without those whose leader does not answer.
+        """Return the end offset of each of these partitions, without those whose leader does not answer.
 
-        `stable`: the last stable offset instead, where readers with `read_committed` stop.
+        Args:
+            partitions: (topic, partition) pairs.
+            stable: the last stable offset instead, where readers with `read_committed` stop.
         """
         return dict(self._answer("ends", [*partitions], stable)) if partitions else {}
 
@@ -222,18 +258,20 @@ class Ledgers(Cluster):
         super().__init__("ledger", config)
 
     def applications(self) -> list[str]:
-        """Return whose ledgers we may see, by name."""
+        """Return the applications whose ledgers this user may see, sorted."""
         return sorted(group.removeprefix(PREFIX) for group in self.groups() if group.startswith(PREFIX))
 
     def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
-        """Return an application's ledger by topic and partition; None for an offset that is no entry.
+        """Return an application's ledger by (topic, partition); None for an offset that is no entry.
 
-        Where there is no ledger that we may see, this raises `GroupNotFoundError`.
+        Raises:
+            GroupNotFoundError: there is no ledger that this user may see.
         """
         entries: dict[tuple[str, int], Entry | None] = {}
         for place in self._commits(ledger_group(app_id)):
             try:
                 entry = Entry.parse(place.offset, place.metadata)
+            # An offset committed by hand under this name is no entry; it must not hide the others.
             except ValueError:
                 entries[place.topic, place.partition] = None
             else:
@@ -247,6 +285,10 @@ class Ledgers(Cluster):
         return entries
 
     def forget(self, app_id: str) -> None:
-        """Delete an application's ledger; it must exist, have no members, and be ours to delete."""
+        """Delete an application's ledger.
+
+        Raises:
+            SourceError: it does not exist, has members, or this user may not delete it.
+        """
         group = ledger_group(app_id)
         self._answer("delete_group", group)

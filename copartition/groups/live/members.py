@@ -1,13 +1,15 @@
-"""Who is in a live group, what each member has and asked for, and which client library it runs.
+"""Read who is in a live group, what each member has and asked for, and which client library it runs.
 
-The library shows in the bytes that a member leaves with the coordinator, read off real groups of each client.
-An assignment is the leader's: version 1 to 3 with user data null is Java's, and that of what follows its
+The library shows in the bytes that a member leaves with the coordinator, read off real groups of each
+client.
+An assignment is the leader's: version 1 to 3 with user data null is Java's, and that of clients that follow
+its
 protocol classes; with empty user data version 1 is kafka-python's, a higher one that of this project's
 assignors in it; version 0 with user data librdkafka's, kafka-python's or aiokafka's, with the 4 bytes of a
 generation that of this project's "sticky" in aiokafka. A subscription is the member's own:
 
 - librdkafka: version 1 to 3, user data empty, under "cooperative-sticky" a list of 8 bytes or more;
-- Java, and kafka-python where it assigns with this project's assignors: user data null, under
+- Java, and kafka-python if it assigns with this project's assignors: user data null, under
   "cooperative-sticky" the 4 bytes of a generation; only the leader's assignment tells the two apart;
 - kafka-python: version 0, under "cooperative-sticky" 1 and user data empty; aiokafka: version 0. The bytes
   of the two are the same, and both are called kafka-python.
@@ -39,7 +41,13 @@ class Clients(NamedTuple):
 def find_clients(
     subscriptions: Iterable[bytes], assignments: Iterable[bytes], strategy: str | None
 ) -> Clients:
-    """Return the libraries that the ConsumerProtocol bytes of subscriptions and of the leader's assignments show."""
+    """Return the libraries that the ConsumerProtocol bytes of a group show.
+
+    Args:
+        subscriptions: the bytes of each member; b"" if it left none.
+        assignments: the bytes that the leader made for each member.
+        strategy: the group's strategy, which decides what user data means.
+    """
     kinds = {
         kind for data in subscriptions if data and (kind := _kind_by_subscription(data, strategy)) is not None
     }
@@ -57,6 +65,10 @@ def find_clients(
 
 
 def _kind_by_assignment(assignment: bytes) -> str | None:
+    """Return the library of the leader that made these bytes; None if several may have.
+
+    "version 0" stands for librdkafka, kafka-python or aiokafka, which only subscriptions tell apart.
+    """
     version = int.from_bytes(assignment[:2], "big")
     try:
         user_data = decode_assignment(assignment)[1]
@@ -70,6 +82,7 @@ def _kind_by_assignment(assignment: bytes) -> str | None:
 
 
 def _kind_by_subscription(subscription: bytes, strategy: str | None) -> str | None:
+    """Return the library of the member that made these bytes; None if several may have."""
     version = int.from_bytes(subscription[:2], "big")
     try:
         user_data = decode_subscription(subscription).user_data
@@ -90,13 +103,13 @@ _STATES = {
     "PREPARING_REBALANCING": "PreparingRebalance",
     "COMPLETING_REBALANCING": "CompletingRebalance",
 }
-"""Kafka's own names of what librdkafka calls otherwise."""
+"""Kafka's own name of each state, by librdkafka's name."""
 
 _WORDS = {"Empty": "empty", "Reconciling": "reconciling"}
 
 
 class LiveMember(NamedTuple):
-    """A member, what it has, and what it is to have where the coordinator tells (KIP-848)."""
+    """A member with its partitions, and those that it is to have if the coordinator tells them (KIP-848)."""
 
     identity: MemberIdentity
     owned: Sequence[TopicPartition]
@@ -127,15 +140,19 @@ class LiveGroup(NamedTuple):
 
     @property
     def has_racks(self) -> bool:
-        """Whether any member has a rack."""
+        """True if any member has a rack."""
         return any(member.identity.rack for member in self.members)
 
 
 def describe_group(cluster: Cluster, group: str) -> LiveGroup:
-    """Return the group and its members, without what they subscribe to.
+    """Return the group and its members, without their subscriptions.
 
     Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
     `broker-range` get them in that order.
+
+    Raises:
+        GroupNotFoundError: there is no such group.
+        SourceError: the cluster gives no answer, or refuses one.
     """
     described = cluster.describe_group(group)
     protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(described.kind)
@@ -150,6 +167,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     has_target = any(member.target is not None for member in described.members)
     warnings: tuple[str, ...] = ()
     status = _STATES.get(described.state)
+    # librdkafka has no name for "Reconciling"; members that have not yet got their target show it.
     if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
         status = "Reconciling"
     if status is None:
@@ -161,7 +179,12 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 
 
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """Return the group with its members' subscriptions and identities, which a classic one shows while stable."""
+    """Return the group with the subscriptions and identities of its members.
+
+    The coordinator shows those of a classic group only while it is stable. Subscriptions that cannot be
+    read are
+    warnings, not errors: owners and lag are true without them.
+    """
     if group.protocol == "consumer":
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
@@ -190,7 +213,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 
 
 def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """Return the group of the consumer protocol and what its members subscribe to."""
+    """Return the group of the consumer protocol with the subscriptions of its members."""
     try:
         subscriptions = read_subscriptions(group.name, cluster.config)
     except SourceError as error:
@@ -201,21 +224,23 @@ def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
         topics = None if subscribed is None else cluster.matching(subscribed.topics, subscribed.pattern)
         rack, protocol = (None, None) if subscribed is None else (subscribed.rack, subscribed.protocol)
         members.append(_subscribed(member, topics, rack, protocol))
+    # A cluster has groups of this protocol only at level 1 of group.version or above.
     return group._replace(members=members, group_version=1)
 
 
 def _subscribed(
     member: LiveMember, topics: tuple[str, ...] | None, rack: str | None, protocol: str | None
 ) -> LiveMember:
+    """Return the member with its topics, its rack and the protocol that it speaks."""
     return member._replace(identity=member.identity._replace(topics=topics, rack=rack, protocol=protocol))
 
 
 def _joined(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
-    """Return what the members of a classic group subscribed to.
+    """Return the subscriptions of a classic group by member id, warnings, and the client libraries.
 
-    The coordinator tells it of stable groups only.
+    The coordinator tells them of stable groups only; of another group the result is empty.
     """
     members = cluster.joined_members(group) or []
     subscriptions = {}
@@ -234,4 +259,5 @@ def _joined(
 
 
 def _partitions(places: Iterable[tuple[str, int]]) -> list[TopicPartition]:
+    """Return (topic, number) pairs as partitions."""
     return [TopicPartition(*place) for place in places]

@@ -1,4 +1,4 @@
-"""A live group read once, or again and again: its members, topics and lag as columns."""
+"""Read a live group once, or again and again: its members, topics and lag as columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ def states(
     lags: Mapping[tuple[str, int], int],
     warnings: tuple[str, ...],
 ) -> tuple[GroupState, GroupState | None]:
-    """Return what the members have, and what they are to have where the coordinator tells (KIP-848)."""
+    """Return the group with its present owners, and with its future ones if they are known (KIP-848).
+
+    Args:
+        group: the members with their partitions.
+        topics: counts, ids and racks of the topics; every partition up to a count gets a row.
+        lags: records that wait, by (topic, partition); a missing one is unknown.
+        warnings: sentences for the reader, after those of the group.
+    """
 
     def state(lists: Sequence[Sequence[TopicPartition]]) -> GroupState:
         rows = Rows()
@@ -33,6 +40,7 @@ def states(
             for partition in owned:
                 rows.partition(*partition, member.identity.id, lags.get(partition, UNKNOWN_LAG))
                 free.discard(partition)
+        # Partitions without an owner come last and sorted, so that equal groups give equal states.
         for topic, number in sorted(free):
             rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
         read = rows.state(complete=topics.complete, name=group.name, status=group.status)
@@ -64,9 +72,16 @@ class LiveTopics(NamedTuple):
 
 
 def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) -> LiveTopics:
-    """Return these topics; racks of replicas only count (`with_racks`) if a member has a rack."""
+    """Return these topics as the cluster describes them; one that this user may not see is a warning.
+
+    Args:
+        cluster: the cluster.
+        topics: their names.
+        with_racks: a member has a rack, so the racks of replicas count.
+    """
     described = cluster.describe_topics(sorted(topics))
     counts = {name: len(topic.racks) for name, topic in described.items()}
+    # The broker hides a topic without the right in the same way as one that does not exist.
     unseen = sorted({*topics} - counts.keys())
     hidden = (
         f"the cluster shows this user no topic {', '.join(unseen)}: its partition count is unknown; if there "
@@ -82,15 +97,19 @@ def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) 
 
 
 def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
-    """Return records between the committed offset and the end, of every partition with a commit.
+    """Return the lag of every partition with a commit, and warnings.
 
-    Below 0 if the commit is beyond the end, as after the topic was made anew.
+    A lag is the end offset minus the committed offset, in records. It is below 0 if the commit is beyond
+    the end, as
+    after the topic was made anew.
     """
+    # Commits are read before ends: the other way round, a commit made in between would give a lag below 0.
     committed = cluster.committed(group)
     ends = cluster.ends(committed.keys())
     unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
     warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
     lags = {place: end - committed[place] for place, end in ends.items()}
+    # One warning with a count, as a topic that was made anew has all its partitions beyond the end.
     beyond = sorted(place for place, lag in lags.items() if lag < 0)
     for topic, partition in beyond[:1]:
         warnings.append(beyond_end(f"{topic}-{partition}", lags[topic, partition], len(beyond)))
@@ -98,7 +117,7 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
 
 
 def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupState | None]:
-    """Return the group as its coordinator describes it, and its target assignment where it has one (KIP-848).
+    """Return the group as its coordinator describes it, and its target assignment if it has one (KIP-848).
 
     Asks for the cluster's topics, the group, its committed offsets and the ends of the partitions.
 
@@ -125,10 +144,18 @@ _TOPICS_FOR_S = 60.0
 
 
 class GroupReader:
-    """Reads a group, without lags, for as long as somebody watches it; a missing group is no error.
+    """Read a group, without lags, for as long as it is watched; a missing group is no error.
 
-    Each look asks the coordinator to describe the group. Subscriptions are asked for where that has changed,
-    and the group's topics then and once a minute. `clock` gives seconds.
+    Each look asks the coordinator to describe the group. Subscriptions are asked for if that description
+    has
+    changed, and the group's topics then and once a minute. Between two looks `_described` is the last
+    description,
+    `_answer` what was asked for after it, and `_states` the result of both.
+
+    Args:
+        group: group id.
+        config: librdkafka settings; `bootstrap.servers` at least.
+        clock: returns seconds from any beginning.
     """
 
     def __init__(
@@ -144,7 +171,7 @@ class GroupReader:
         self._states: tuple[GroupState, GroupState | None] = self._no_group
 
     def __call__(self) -> tuple[GroupState, GroupState | None]:
-        """Return the group and its target (KIP-848); the same object as before where nothing has changed.
+        """Return the group and its target (KIP-848); the same object as before if nothing has changed.
 
         A group that is not there is "Dead", as Kafka calls it.
         """
@@ -169,7 +196,10 @@ class GroupReader:
         return self._states
 
     def ends(self) -> dict[str, dict[int, int]]:
-        """Return the offset of the next record of each partition of the group's topics, as far as brokers answer."""
+        """Return the offset of the next record of each partition of the group's topics, by topic and number.
+
+        A partition whose leader does not answer is left out; without a group there are no topics.
+        """
         counts = {} if self._answer is None else self._answer[1].counts
         ends: dict[str, dict[int, int]] = {topic: {} for topic in counts}
         places = [(topic, number) for topic, count in counts.items() for number in range(count)]
@@ -178,7 +208,7 @@ class GroupReader:
         return ends
 
     def committed(self) -> dict[str, dict[int, int]]:
-        """Return the offsets that the group has committed, where there is a group."""
+        """Return the offsets that the group has committed, by topic and number; none if there is no group."""
         offsets: dict[str, dict[int, int]] = {}
         for (topic, number), offset in self._cluster.committed(self._group).items() if self._answer else ():
             offsets.setdefault(topic, {})[number] = offset
@@ -186,4 +216,5 @@ class GroupReader:
 
 
 def _by_id(group: LiveGroup) -> LiveGroup:
+    """Return the group with its members sorted by id, to compare two descriptions."""
     return group._replace(members=sorted(group.members, key=lambda member: member.identity.id))

@@ -1,7 +1,8 @@
-"""Questions to brokers that confluent-kafka does not pass on, over a connection of our own.
+"""Ask brokers what confluent-kafka does not pass on, over a connection of our own.
 
 `ConsumerGroupDescribe` (KIP-848) tells what each member subscribes to, and `ApiVersions` which features the
-cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. The layouts are those of
+cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. The layouts are those
+of
 Kafka's own message definitions (`clients/src/main/resources/common/message`).
 """
 
@@ -23,8 +24,9 @@ from assignors.protocol import Reader
 from partitioning.errors import ProtocolError, SourceError
 
 _TIMEOUT_S = 5.0
-"""How long a connection, and then each question with its whole answer, may take."""
+"""Seconds that a connection may take, and then each question with its whole answer."""
 _LARGEST_ANSWER = 100_000_000
+"""Bytes of an answer at most: a wrong port may answer with any four bytes as a size."""
 _LEAST_ITERATIONS, _MOST_ITERATIONS = 4096, 1_000_000
 """Of SCRAM: Kafka's clients refuse fewer, which make a password easy to guess; more would keep us busy."""
 
@@ -33,10 +35,11 @@ _SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
 _MEMBER_TYPES = {0: "classic", 1: "consumer"}
 """A member's type (KIP-1099), as version 1 of ConsumerGroupDescribe has it."""
 NO_TAGS = b"\0"
+"""The bytes of an empty list of tagged fields (KIP-482)."""
 
 
 class Subscribed(NamedTuple):
-    """What a member of a group of the consumer protocol subscribes to."""
+    """The subscription of a member of a group of the consumer protocol."""
 
     topics: tuple[str, ...]
     pattern: str | None  # a regular expression (RE2)
@@ -45,9 +48,11 @@ class Subscribed(NamedTuple):
 
 
 def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subscribed]:
-    """Return what members of a group of the consumer protocol subscribe to, by member id.
+    """Return the subscriptions of a group of the consumer protocol, by member id.
 
-    No broker that answers, a refusal, and settings for what is not spoken here raise `SourceError`.
+    Raises:
+        SourceError: no broker answers, one refuses, or the settings ask for something that is not spoken
+            here.
     """
     with failures():
         with _bootstrap(config) as connection:
@@ -59,9 +64,12 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
 
 
 def read_features(config: Mapping[str, str]) -> dict[str, int]:
-    """Return the levels of the features that the cluster has agreed on, such as transaction.version (KIP-890).
+    """Return the levels of the features that the cluster has agreed on, such as transaction.version.
 
-    Brokers that cannot describe a group of the consumer protocol have no group.version.
+    Brokers that cannot describe a group of the consumer protocol have level 0 of group.version (KIP-890).
+
+    Raises:
+        SourceError: as for `read_subscriptions`.
     """
     with failures(), _bootstrap(config) as connection:
         keys, levels = connection.features()
@@ -70,7 +78,7 @@ def read_features(config: Mapping[str, str]) -> dict[str, int]:
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Yield all that can go wrong between us and a broker, as one kind of error."""
+    """Turn everything that can go wrong between us and a broker into a `SourceError`."""
     try:
         yield
     except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
@@ -78,7 +86,11 @@ def failures() -> Iterator[None]:
 
 
 class Answer(Reader):
-    """Reads what flexible versions of messages are made of, too (KIP-482)."""
+    """A reader of an answer's bytes that also knows the types of flexible versions (KIP-482).
+
+    Each method returns the next field and moves past it; an answer that is too short raises
+    `ProtocolError`.
+    """
 
     def int8(self) -> int:
         """Return an unsigned 8-bit number."""
@@ -93,7 +105,7 @@ class Answer(Reader):
         self._take(size)
 
     def uvarint(self) -> int:
-        """Return an unsigned number of variable length."""
+        """Return an unsigned number of variable length, 7 bits a byte, at most 5 bytes."""
         value = shift = 0
         while True:
             byte = self._take(1)[0]
@@ -101,11 +113,12 @@ class Answer(Reader):
             if byte < 0x80:
                 return value
             shift += 7
+            # Five bytes are the most that Kafka's own readers accept, too.
             if shift > 28:
                 raise self._fault("a number takes too many bytes")
 
     def compact(self) -> str | None:
-        """Return a text that may be null."""
+        """Return a compact text; None for null. Bytes that are no UTF-8 become replacement characters."""
         size = self.uvarint()
         return str(self._take(size - 1), "utf-8", "replace") if size else None
 
@@ -114,14 +127,18 @@ class Answer(Reader):
         return self.compact() or ""
 
     def items(self) -> range:
-        """As many turns as a compact array has elements, none of which takes less than a byte."""
+        """Return one turn for each element of a compact array; null has none.
+
+        Each element takes at least one byte, so a size beyond the rest of the answer is refused before any
+        loop.
+        """
         size = max(self.uvarint() - 1, 0)
         if size > self.left:
             raise self._fault(f"an array says it has {size} elements where {self.left} bytes are left")
         return range(size)
 
     def tags(self) -> dict[int, Answer]:
-        """Return the tagged fields, by their tag."""
+        """Return the tagged fields, each as a reader of its own, by tag."""
         fields = {}
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
@@ -130,7 +147,11 @@ class Answer(Reader):
 
 
 class Connection:
-    """A connection to one broker, one question at a time."""
+    """A connection to one broker, one question at a time.
+
+    `_number` counts the questions; each has `_TIMEOUT_S` seconds from its sending to the last byte of its
+    answer.
+    """
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
@@ -140,9 +161,18 @@ class Connection:
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
     ) -> Answer:
-        """Return the answer to a request of this API key and version, `flexible` where this version is (KIP-482).
+        """Return the answer to a request, behind its header.
 
-        `tagged`: the answer's header has tagged fields, which that of ApiVersions never has.
+        Args:
+            key: API key.
+            version: of the request and its answer.
+            body: the request behind its header.
+            flexible: this version has compact types and tagged fields (KIP-482).
+            tagged: the answer's header has tagged fields, which that of ApiVersions never has.
+
+        Raises:
+            ProtocolError: the broker hangs up, or the size is impossible.
+            OSError: no answer in time, or a broken connection.
         """
         self._number += 1
         self._deadline = time.monotonic() + _TIMEOUT_S
@@ -159,7 +189,7 @@ class Connection:
         return answer
 
     def coordinator(self, group: str) -> tuple[str, int]:
-        """Return the address of the broker that coordinates a group."""
+        """Return (host, port) of the broker that coordinates a group."""
         answer = self.ask(_FIND_COORDINATOR, 3, compact_text(group) + b"\0" + NO_TAGS)
         answer.int32()
         error, message = answer.int16(), answer.compact()
@@ -169,9 +199,14 @@ class Connection:
         return host, port
 
     def subscriptions(self, group: str, version: int) -> dict[str, Subscribed]:
-        """Return what members of a group of the consumer protocol subscribe to, by member id.
+        """Return the subscriptions of a group of the consumer protocol, by member id.
 
-        `version`: of the request; 0, or 1, which tells what each member speaks.
+        Args:
+            group: group id.
+            version: of the request; 0, or 1, which tells which protocol each member speaks.
+
+        Raises:
+            ProtocolError: the broker refuses the request.
         """
         body = b"\x02" + compact_text(group) + b"\0" + NO_TAGS
         answer = self.ask(_CONSUMER_GROUP_DESCRIBE, version, body)
@@ -199,7 +234,10 @@ class Connection:
         return subscriptions
 
     def features(self) -> tuple[dict[int, int], dict[str, int]]:
-        """Return the highest version of each API key of a broker, and its cluster's levels of features."""
+        """Return the highest version of each API key of a broker, and its cluster's levels of features.
+
+        Both are empty for a broker before Kafka 2.4.
+        """
         body = compact_text("copartition") + compact_text("0") + NO_TAGS
         answer = self.ask(_API_VERSIONS, 3, body, tagged=False)
         if answer.int16():  # 35: a broker before 2.4, which answers in a layout of its own
@@ -222,7 +260,12 @@ class Connection:
         return keys, levels
 
     def log_in(self, config: Mapping[str, str]) -> None:
-        """Authenticate: `SourceError` for a mechanism not spoken here, `ProtocolError` if refused."""
+        """Authenticate by SASL with PLAIN or SCRAM.
+
+        Raises:
+            SourceError: another mechanism is set.
+            ProtocolError: the broker refuses the mechanism or the user.
+        """
         mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", "")).upper()
         user, password = config.get("sasl.username", ""), config.get("sasl.password", "")
         answer = self.ask(_SASL_HANDSHAKE, 1, _short(mechanism), flexible=False)
@@ -235,6 +278,7 @@ class Connection:
             raise SourceError(f"{mechanism} is not spoken here, only PLAIN and SCRAM")
 
     def _authenticate(self, data: bytes) -> bytes:
+        """Send bytes of a SASL mechanism, and return the broker's bytes."""
         body = struct.pack(">i", len(data)) + data
         answer = self.ask(_SASL_AUTHENTICATE, 0, body, flexible=False)
         error, message = answer.int16(), answer.nullable_string()
@@ -242,12 +286,24 @@ class Connection:
         return answer.data() or b""
 
     def _scram(self, digest: str, user: str, password: str) -> None:
-        """RFC 5802, without a channel binding."""
+        """Authenticate by SCRAM (RFC 5802) without a channel binding.
+
+        Args:
+            digest: "sha256" or "sha512".
+            user: name.
+            password: never sent, only a proof of it.
+
+        Raises:
+            ProtocolError: the broker refuses the proof, or cannot prove that it knows the password itself.
+        """
+        # "=" and "," separate fields of SCRAM, so a name must not hold them; "=" first, or it would be
+        # escaped twice.
         name = user.replace("=", "=3D").replace(",", "=2C")
         nonce = secrets.token_hex(16)
         first = f"n={name},r={nonce}"
         challenge = self._authenticate(f"n,,{first}".encode()).decode()
         fields = dict(part.split("=", 1) for part in challenge.split(","))
+        # An answer without our nonce may be a recording of an earlier login.
         if not fields["r"].startswith(nonce):
             raise ProtocolError("the broker's nonce does not begin with ours")
         iterations = int(fields["i"])
@@ -266,6 +322,7 @@ class Connection:
             raise ProtocolError("the broker's signature is wrong: it does not know this user's password")
 
     def _receive(self, size: int) -> bytes:
+        """Return the next `size` bytes of the answer."""
         parts = []
         while size:
             # A limit for each part alone would let a broker that sends byte by byte keep us for ever.
@@ -279,6 +336,7 @@ class Connection:
 
 
 def _skip_assignment(answer: Answer) -> None:
+    """Pass over an assignment of ConsumerGroupDescribe: topics with ids, names and partitions."""
     for _ in answer.items():
         answer.skip(16)  # the topic's id
         answer.text()
@@ -293,6 +351,7 @@ def _bootstrap(config: Mapping[str, str]) -> Iterator[Connection]:
     last: OSError | None = None
     for server in config.get("bootstrap.servers", "").split(","):
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+        # An entry without a port is passed over; others may be right.
         if not host or not port.isdigit():
             continue
         try:
@@ -314,6 +373,7 @@ def connect_to(host: str, port: int, config: Mapping[str, str]) -> Iterator[Conn
 
 
 def _ready(stream: socket.socket, config: Mapping[str, str]) -> Connection:
+    """Return a connection over this stream, logged in if the settings ask for SASL."""
     connection = Connection(stream)
     if config.get("security.protocol", "").upper().startswith("SASL"):
         connection.log_in(config)
@@ -321,6 +381,7 @@ def _ready(stream: socket.socket, config: Mapping[str, str]) -> Connection:
 
 
 def _open(host: str, port: int, config: Mapping[str, str]) -> socket.socket:
+    """Return a stream to a broker, with TLS if the settings ask for it."""
     raw = socket.create_connection((host, port), _TIMEOUT_S)
     if not config.get("security.protocol", "").upper().endswith("SSL"):
         return raw
@@ -332,9 +393,14 @@ def _open(host: str, port: int, config: Mapping[str, str]) -> socket.socket:
 
 
 def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
+    """Return the TLS context of librdkafka's settings.
+
+    Host names are checked unless a setting says otherwise.
+    """
     context = ssl.create_default_context(
         cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
     )
+    # "https" is librdkafka's default, and the only value that checks names.
     context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") == "https"
     if config.get("enable.ssl.certificate.verification", "true") == "false":
         context.check_hostname = False
@@ -345,12 +411,13 @@ def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def check_error(error: int, message: str | None) -> None:
-    """`ProtocolError` for an error code of Kafka's."""
+    """Raise `ProtocolError` for an error code of Kafka other than 0."""
     if error:
         raise ProtocolError(f"error {error}{f': {message}' if message else ''}")
 
 
 def _short(text: str) -> bytes:
+    """Return a text with its length in 16 bits before it, as versions that are not flexible have it."""
     data = text.encode()
     return struct.pack(">h", len(data)) + data
 
@@ -367,6 +434,7 @@ def compact_array(items: Sequence[bytes]) -> bytes:
 
 
 def _compact_size(size: int) -> bytes:
+    """Return a length as flexible versions have it: increased by one, 7 bits a byte, the lowest first."""
     size, prefix = size + 1, bytearray()
     while size >= 0x80:
         prefix.append(size & 0x7F | 0x80)

@@ -1,1 +1,1 @@
-"""Commands that have no model of their own: they call one function of a library."""
+"""Hold the commands that stand for one call of the library and have no model of their own."""

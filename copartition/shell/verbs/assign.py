@@ -1,4 +1,4 @@
-"""`copartition assign`: what an assignor gives to members."""
+"""Run `copartition assign`: show what an assignor gives to members, from options or from a file."""
 
 from __future__ import annotations
 
@@ -97,8 +97,21 @@ def assign(
 
 
 def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
+    """Return the group of the options --topic and --member: no member owns a partition yet.
+
+    A member without topics of its own subscribes to all topics, in the order of the options.
+
+    Args:
+        topics: (name, partition count) pairs.
+        members: the members in the order in which they join.
+
+    Raises:
+        click.BadParameter: a topic, a member id or an instance id is given twice, a name cannot be one of a
+            topic, or a member subscribes to a topic that is not given.
+    """
     from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415 - help does without
 
+    # The partition count of each topic, by name.
     counts: dict[str, int] = {}
     for name, count in topics:
         if name in counts:
@@ -109,6 +122,7 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
                 param_hint="--topic",
             )
         counts[name] = count
+    # A second member with an instance id would fence the first one in Kafka; a group with both cannot be.
     instances = Counter(member.instance_id for member in members if member.instance_id is not None)
     if twice := [name for name, times in instances.items() if times > 1]:
         raise click.BadParameter(f"instance id {twice[0]!r} is given twice", param_hint="--member")
@@ -125,11 +139,13 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
         identities[member.client_id] = MemberIdentity(
             member.client_id, member.instance_id, topics=member.topics or tuple(counts)
         )
+    # `completed` adds every partition of the topics, without an owner.
     alone = GroupState.without_partitions(tuple(identities.values()), complete=True)
     return alone.completed(counts)
 
 
 def _print(state: GroupState, console: Console) -> None:
+    """Print a table of the members with their partitions, the range of their loads, and what was assumed."""
     from assignors.partition_list import PartitionList  # noqa: PLC0415 - help does without
     from copartition.kit.grid import cell, note, table  # noqa: PLC0415
     from copartition.kit.words import count, partition_ranges  # noqa: PLC0415
@@ -141,6 +157,7 @@ def _print(state: GroupState, console: Console) -> None:
     if unassigned := PartitionList.of(sorted(assignment.unassigned)):
         shown.add_row(cell("nobody", "yellow"), str(len(unassigned)), cell(partition_ranges(unassigned)))
     console.print(shown)
+    # "each" is a range, so that an uneven assignment shows without reading the table.
     loads = [len(mine) for mine in assignment.values()]
     each = f"{min(loads)} to {max(loads)} each"
     console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {each}"))

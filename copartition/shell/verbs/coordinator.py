@@ -1,4 +1,8 @@
-"""`copartition coordinator`: which broker a group or a transaction talks to."""
+"""Run `copartition coordinator`: show which broker a group or a transaction talks to.
+
+Kafka keeps a group in partition `hash(id) mod count` of an internal topic; the leader of that partition is
+the coordinator. So the partition follows from the id and the count, and only the broker needs a cluster.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ def coordinator(
     config: dict[str, str],
     output: Output,
 ) -> None:
-    """Which partition of __consumer_offsets keeps each GROUP, and which broker leads it.
+    """Show which partition of __consumer_offsets keeps each GROUP, and which broker leads it.
 
     That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
     """
@@ -49,11 +53,13 @@ def coordinator(
     topic = "__transaction_state" if transactional else "__consumer_offsets"
     leaders: list[Broker | None] | None = None
     if config.get("bootstrap.servers"):
+        # A count that differs from the cluster's would name a broker that is not the coordinator.
         if partitions is not None:
             raise click.UsageError("the cluster has the partition count; leave -n out")
         from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
 
         cluster = Cluster(topic, config)
+        # Without the topic its partition count is unknown, and the default could name the wrong broker.
         if topic not in cluster.counts:
             raise SourceError(
                 f"{topic}: the cluster has no such topic that this user may see; it is made for the first id "
@@ -63,6 +69,7 @@ def coordinator(
         partitions = len(leaders)
     elif config:
         raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
+    # A dict, so that an id that is given twice is shown once.
     places = {id_: coordinator_partition(id_, partitions or PARTITIONS) for id_ in ids}
     kind = "transactional id" if transactional else "group"
     rows: list[dict[str, object]] = []
@@ -70,6 +77,7 @@ def coordinator(
         broker = leaders[place] if leaders else None
         if output.form == "json":
             row: dict[str, object] = {"id": name, "topic": topic, "partition": place}
+            # A partition without a leader is null in JSON.
             leader: object = broker and broker._asdict()
         else:
             row = {kind: name, "partition": f"{topic}-{place}"}

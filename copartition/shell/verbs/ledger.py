@@ -1,4 +1,9 @@
-"""`copartition ledger`: what exactly-once writes have noted on a cluster."""
+"""Run `copartition ledger`: show what exactly-once writes from Spark have noted on a cluster.
+
+A ledger is a consumer group; the committed offset of a partition is a version, and the metadata beside it
+tells
+how many records of that version are in.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     ),
 )
 def ledger() -> None:
-    """What exactly-once writes from Spark have noted: which version is in which partition.
+    """Show what exactly-once writes from Spark have noted: which version is in which partition.
 
     A ledger is a consumer group named copartition/APP, whose committed offsets are versions.
     """
@@ -35,7 +40,7 @@ def ledger() -> None:
 @client_options("The cluster.")
 @output_options("text", "json")
 def list_(*, config: dict[str, str], output: Output) -> None:
-    """Applications that have a ledger, the topics they write, and the newest version in each.
+    """List the applications that have a ledger, the topics they write, and the newest version in each.
 
     Exit code: 0 they are listed, if there are any; 2 the cluster could not be asked.
     """
@@ -63,13 +68,14 @@ def show(
     config: dict[str, str],
     output: Output,
 ) -> None:
-    """Each partition's version, how many of its records are in, and whether that is all of them.
+    """Show each partition's version, how many of its records are in, and whether that is all of them.
 
     Exit code: 0 every partition of a topic has the same version, whole; 1 some have not; 2 there is no such
     ledger, or the cluster could not be asked.
     """
     from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 
+    # A topic that APP does not write leaves no entry, which is an error rather than an empty listing.
     entries_by_place = {
         place: entry
         for place, entry in Ledgers(config).entries(app_id).items()
@@ -116,11 +122,25 @@ def forget(
 
 
 def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> list[dict[str, Any]]:
+    """Return one row for each topic of an application, sorted by name.
+
+    Args:
+        app_id: the application.
+        entries: by (topic, partition); None for an offset that is no entry of a ledger.
+
+    Returns:
+        Rows with "app", "topic", "partitions" (how many have a commit), "version" (the newest; None if no
+        entry
+        can be read) and "whole": every partition of the topic holds the newest version with all its
+        records.
+    """
     rows = []
     for topic in sorted({topic for topic, _ in entries}):
         own = [entry for (name, _), entry in entries.items() if name == topic]
         noted = [entry for entry in own if entry is not None]
         newest = max((entry.version for entry in noted), default=None)
+        # An entry notes how many partitions its write had. With fewer entries than that, a partition was
+        # never written, and the topic is not whole although every entry is.
         whole = len(noted) == len(own) == max((entry.partitions for entry in noted), default=0) and all(
             entry.version == newest and entry.done for entry in noted
         )
@@ -131,12 +151,14 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
 
 
 def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any]:
+    """Return the row of a partition; all but its place is None if its commit is no entry of a ledger."""
     attributes = {"version": "version", "records": "records", "whole": "done", "digest": "digest"}
     noted = {name: getattr(entry, attribute, None) for name, attribute in attributes.items()}
     return {"topic": topic, "partition": partition, **noted}
 
 
 def _show(rows: list[dict[str, Any]], output: Output) -> None:
+    """Write the rows as text or JSON; only JSON has the digest, which people cannot compare by eye."""
     if output.form == "text" and not rows:
         write("No application has a ledger that this user may see.\n")
         return
@@ -146,6 +168,7 @@ def _show(rows: list[dict[str, Any]], output: Output) -> None:
 
 
 def _cell_text(value: object) -> str:
+    """Return a value as a table shows it: "yes" or "no", and "no entry of a ledger" for None."""
     if value is None:
         return "no entry of a ledger"
     if isinstance(value, bool):

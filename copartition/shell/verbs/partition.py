@@ -1,4 +1,4 @@
-"""`copartition partition`: where every client puts a key."""
+"""Run `copartition partition` and `copartition profiles`: show the partition of a key for each client."""
 
 import json
 import os
@@ -27,15 +27,17 @@ def partition(
     profiles: tuple[str, ...],
     output: Output,
 ) -> None:
-    """Where every client puts each KEY (as UTF-8 bytes) of a topic with N partitions.
+    """Show the partition to which every client sends each KEY (as UTF-8 bytes) of a topic with N partitions.
 
     A dash means that the client does not hash such a key.
     """
     from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
 
     names = profiles or list(PROFILES)
+    # fsencode gives back the very bytes of the command line, also those that are no UTF-8.
     encoded = [os.fsencode(key) for key in keys]
     places = {name: [partition_for_key(key, partitions, profile=name) for key in encoded] for name in names}
+    # A key that is no UTF-8 is shown with its bytes escaped, as JSON and terminals cannot hold them.
     shown = [key.decode("utf-8", "backslashreplace") for key in encoded]
     if output.form == "json":
         rows = [
@@ -48,6 +50,7 @@ def partition(
 
     from copartition.kit.grid import table  # noqa: PLC0415
 
+    # The client's line is a plug-in's own, if the profile is one of a plug-in.
     summaries = {info.name: info.summary for info in list_partitioners()}
     listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
     for name in names:
@@ -59,7 +62,7 @@ def partition(
 @command("copartition profiles")
 @output_options("text", "json")
 def profiles(output: Output) -> None:
-    """Every client's rule for keys, then plug-ins with their own descriptions."""
+    """List every client's rule for keys, then plug-ins with their own descriptions."""
     from partitioning import PROFILES, list_partitioners  # noqa: PLC0415 - help does without
 
     columns = ("name", "hash", "null", "empty", "unkeyed", "client")

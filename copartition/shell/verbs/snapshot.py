@@ -1,4 +1,4 @@
-"""`copartition snapshot`: a group at one moment, to be kept."""
+"""Run `copartition snapshot`: keep a group at one moment as a file, to be compared with later."""
 
 import click
 
@@ -31,9 +31,10 @@ def snapshot(
     group: str | None,
     config: dict[str, str],
 ) -> None:
-    """A group as JSON, to be compared with later: members, subscriptions, owners, lag.
+    """Print a group as JSON, to be compared with later: members, subscriptions, owners, lag.
 
-    SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario or
+    SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario
+    or
     a record. Of a KIP-848 group the snapshot holds its target, too. assignment-diff --save keeps a plan.
     """
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
