@@ -58,7 +58,7 @@ def why(
     output: Output,
     html: str | None,
 ) -> None:
-    """Find why groups rebalanced, from LOGS: each rebalance with its cause, who caused it, and what avoids it.
+    """Find why groups rebalanced, from LOGS: each rebalance with its cause, its causer, and what avoids it.
 
     LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
     together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.

@@ -123,11 +123,11 @@ _PARTITIONS = 12
 def scenario_or_why_not(
     history: GroupHistory, topics: Mapping[str, int], assignor: str | None, changes: Mapping[str, str]
 ) -> CapturedScenario | str:
-    """Return the scenario as `scenario_of` does, with a topic if none is named; or why there is none, as text.
+    """Return the scenario as `scenario_of` does, or as text why there is none.
 
     Args:
         history: the group.
-        topics: the partitions of each topic; may be empty.
+        topics: the partitions of each topic; if it is empty, one topic of `_PARTITIONS` is taken.
         assignor: the group's; None: what the logs name.
         changes: settings that are not Kafka's defaults.
     """
@@ -261,7 +261,9 @@ _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
 
 
 def _happened(history: GroupHistory) -> list[_Happened]:
-    """Return who came and went, in the order of time; a rebalance without a time or a member gives no event.
+    """Return the members that came and went, in the order of time.
+
+    A rebalance without a time or without a member gives no event.
     """
     rows = [
         _Happened(1000 * rebalance.began, cause, member)

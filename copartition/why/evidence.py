@@ -48,7 +48,9 @@ class Line:
 
     @cached_property
     def at(self) -> float | None:
-        """The time when the line was written, seconds since 1970 (UTC if it names no zone); None if it has none.
+        """The time when the line was written, seconds since 1970; None if it has none.
+
+        A time that names no zone is taken for UTC.
         """
         stamp = _STAMP.search(self.text, 0, _SEARCHED)
         if stamp is None:
@@ -110,8 +112,7 @@ def _open(path: str) -> Iterator[IO[bytes]]:
 
 
 MOST_EVIDENCE = 1_000_000
-"""The most lines that say something, as they are kept while they are put in order: some hundred bytes each.
-"""
+"""The most lines that say something: all are kept, some hundred bytes each, to put them in order."""
 
 
 class Kind(StrEnum):
@@ -138,7 +139,7 @@ class Kind(StrEnum):
     JOINED = auto()
     """A member has joined."""
     LEFT = auto()
-    """A member has left by itself; `text` is why, if the line has it."""
+    """A member has left the group; `text` is why, if the line has it."""
     EXPIRED = auto()
     """A member's session has expired, by the broker's words or by the answer that its client got."""
     LATE = auto()
@@ -200,7 +201,7 @@ _PIECE = re.compile(r"\{([A-Z_]+)\}")
 
 @cache
 def log_patterns() -> dict[str, tuple[Pattern, ...]]:
-    """Return the patterns of `patterns.toml`, by the writer of such lines: broker, java, librdkafka or python.
+    """Return the patterns of `patterns.toml` by writer: broker, java, librdkafka or python.
 
     Patterns of a writer are tried in their order, and the first that fits decides. Names in braces stand for
     the pieces of the file, which may contain further names.
@@ -225,8 +226,7 @@ _JAVA_PREFIX = re.compile(
 _LIBRDKAFKA_CLIENT = re.compile(r"(?<![^\s|\[\]#])(?P<client>[^\s|\[\]#]+)#consumer-\d+")
 _ANY_GROUP = re.compile(r'Group "(?P<group>.+?)"')
 HINTS = (b"roup", b" poll ", b"eartbeat", b"member_id", b"Metadata for topic", b"FencedInstance")
-"""Parts of lines that are searched in gigabytes: every line that fits a pattern has one, and few others do.
-"""
+"""Parts of lines, searched in gigabytes: each line that fits a pattern has one, few others do."""
 
 
 @dataclass
@@ -244,7 +244,8 @@ class _Voice:
 def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Evidence]:
     """Yield what several logs say, file by file, in the order of their lines.
 
-    A line that names no group is given, too, as its client's group may be known only later.
+    A line that names no group is given whatever `group` is: if the logs are of one group, it is of that
+    group.
 
     Args:
         paths: the logs.
@@ -308,7 +309,9 @@ def _match(writer: str, text: str) -> tuple[Kind, re.Match[str]] | None:
 
 
 def _client(line: Line, writer: str, text: str, client: str | None, voice: _Voice) -> Iterator[Evidence]:
-    """Yield what a client's line says, with what the client's earlier lines said; nothing if no pattern fits.
+    """Yield what a client's line says; nothing if no pattern fits.
+
+    The group, the member and the generation that the line does not name are those of its earlier lines.
     """
     matched = _match(writer, text)
     if matched is None:
