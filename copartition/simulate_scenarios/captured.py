@@ -162,7 +162,9 @@ def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
 
 
 def _decided(state: GroupState) -> tuple[object, ...]:
-    """Return what the last rebalance of a group has decided; two states are the same group if these are equal.
+    """Return what the last rebalance of a group has decided.
+
+    A group has stayed as it is between two states if these values are equal.
     """
     rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
     return state.status, state.members, state.topics, sorted(rows)

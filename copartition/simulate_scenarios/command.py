@@ -280,8 +280,8 @@ def _report(
 def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
     """Return the figures of every seed, and the first run of each scenario.
 
-    A bar on the terminal shows how far it is. Only figures of a run are kept, as a whole run takes much
-    memory.
+    A bar on the terminal shows how far it is. Only the first run of a scenario is kept whole; of the others,
+    its figures are.
     """
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - only this command needs it
 

@@ -57,7 +57,7 @@ def size(
     runs: int,
     output: Output,
 ) -> None:
-    """Find the fewest consumers with which no record waits longer than --max-lag, in deploys and crashes, too.
+    """Find the fewest consumers with which no record waits longer than --max-lag, whatever happens.
 
     FILE and NAME are scenarios as simulate takes them. Their load says how many records come and how many a
     consumer can process, their events what has to be endured. Each number of consumers is simulated, from

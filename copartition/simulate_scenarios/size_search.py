@@ -65,7 +65,7 @@ class Size:
 
     @property
     def partitions_needed(self) -> dict[str, int]:
-        """Topics of which one partition gets more than any consumer can process, and how many partitions would do.
+        """Topics of which one partition gets more than any consumer can process, and the partitions needed.
 
         The keys of the hottest partition are taken to spread evenly over the new ones.
         """
