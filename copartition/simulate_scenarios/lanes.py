@@ -279,7 +279,9 @@ class Lanes:
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
-        """Return phases as a grid: the phase that most of a cell's standing partitions are in, deeper for more.
+        """Return phases as a grid: the phase that most of a cell's standing partitions are in.
+
+        The colour is deeper if more of the cell's partitions stand still.
 
         Args:
             window: the time that is shown.
@@ -406,7 +408,9 @@ class Lanes:
         return self._list_partitions(self._order[top : bottom + 1])
 
     def _list_partitions(self, partitions: NDArray[np.int64]) -> str:
-        """Return a count of partitions and their names, at most `_NAMED` of them; `partitions` are flat indices.
+        """Return a count of partitions and their names, at most `_NAMED` of them.
+
+        `partitions` are flat indices, in any order.
         """
         shown = np.sort(partitions)[:_NAMED]
         topic = np.searchsorted(self.timeline.first, shown, side="right") - 1

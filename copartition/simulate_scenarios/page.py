@@ -207,7 +207,9 @@ def _pixels(
 
 
 def _curve(window: Window, values: NDArray[np.float64], height: float, hints: list[str]) -> Curve:
-    """Return the area under values of 0 to 1, one for each pixel; `hints` has a text for each `_SPOT` pixels.
+    """Return the area under values of 0 to 1, one for each pixel.
+
+    `hints` has a text for each `_SPOT` pixels.
     """
     turns = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     steps = "".join(f"H{x}V{height * (1 - values[x]):.1f}" for x in turns.tolist())
