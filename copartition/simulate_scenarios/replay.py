@@ -116,7 +116,7 @@ class Episode:
         return plan(rebalancing, assignor)
 
     def scenario(self, assignor: str, seed: int) -> Scenario:
-        """Return the causes as events, each at a time drawn from those between the look before it and its own.
+        """Return the causes as events, each at a time drawn between the look before it and its own look.
 
         Before the record the group was quiet for about an hour; later, since it was steps to have settled.
 
@@ -239,7 +239,9 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
 
 
 def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
-    """Return the owner of each (topic, partition) of a state whose members have these names, in their order.
+    """Return the owner of each (topic, partition) of a state; None if it has none.
+
+    `names` are those of the state's members, in their order.
     """
     owners = [*names, None]
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}

@@ -125,7 +125,7 @@ _CAUSES_EACH = 4
 def outage_rows(result: SimulationResult) -> list[Outage]:
     """Return the causes that cost a run the most, in the order of time.
 
-    All further causes are one row at the end, which has no partitions: their partitions may be the same.
+    All further causes are one row at the end, whose number of partitions is 0.
     """
     outages = [*result.outages]
     if len(outages) <= CAUSES + 1:

@@ -108,7 +108,9 @@ def _figure(name: str, value: float | None) -> str | None:
 
 
 def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
-    """Return the column of a scenario that ran with many seeds: median and 95th percentile beside each other.
+    """Return the column of a scenario that ran with many seeds.
+
+    A figure is its median and its 95th percentile beside each other.
     """
     middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
     widest = max(len(value) for value in high.values() if value is not None)

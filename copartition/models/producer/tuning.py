@@ -1,4 +1,4 @@
-"""Finds the `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
+"""The `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,11 @@ _LINGERS = (
     *(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0, 30.0, 40.0, 50.0, 70.0),
     *(100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1000.0, 2000.0, 5000.0),
 )
+"""The values of `linger.ms` that are tried, in ms."""
 _DEFAULT_SIZES = {"java": 16_384, "librdkafka": 1_000_000}
+"""The default of `batch.size` by client, in bytes."""
 _SIZES = (16_384, 65_536, 262_144, 1_000_000)
+"""The values of `batch.size` that are tried besides the default, in bytes."""
 
 
 class Trial(NamedTuple):
@@ -55,7 +58,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Lists what was tried for a client, and names the best.
+    """The settings that were tried for a client, and the best of them.
 
     Attributes:
         client: the client's rules.
@@ -177,6 +180,7 @@ def tune_producer(
 
 
 def _check(limit_ms: float, percentile: float, client: str) -> None:
+    """Raise `InvalidConfigError` for a limit or a percentile out of range, or an unknown client."""
     for name, value, highest in (("limit_ms", limit_ms, LATEST_MS), ("percentile", percentile, 100)):
         if not 0 < value <= highest:
             raise InvalidConfigError(f"{name} is {value}; give more than 0, up to {highest}")
