@@ -270,7 +270,10 @@ def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
 
 
 def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float | Ending]:
-    """Return the special records by offset; one that is given twice in different ways raises `BadParameter`.
+    """Return the special records by offset.
+
+    Raises:
+        BadParameter: a record is given twice in different ways.
     """
     special: dict[int, float | Ending] = {}
     for offset, kind in records:

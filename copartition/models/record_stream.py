@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
 
 MOST_RECORDS = 200_000
-"""Of a stream; a model takes a second for some ten thousand of them with each pair of settings."""
+"""The most records of a stream; a model takes a second for some ten thousand of them with each pair of settings.
+"""
 
 _FEWEST = 2_000
+"""The fewest records of a stream by chance."""
 _USUAL = 5_000
+"""The records of a stream by chance that is long enough with so many."""
 _SECONDS = 2
+"""The seconds that such a stream lasts, between `_FEWEST` and `_USUAL` records."""
 _LIMITS = 20
+"""How many times the latency a stream lasts at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,11 @@ class RecordStream:
         """Return the partition of each record with a key, by the client's rule; -1 of the others.
 
         Keys that are not known spread evenly, by chance.
+
+        Args:
+            partitions: of the topic.
+            client: the profile of keys.
+            seed: of the chance.
         """
         if self.partitions is not None:
             return self.partitions
@@ -59,9 +69,17 @@ class RecordStream:
 def chance_stream(
     rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
 ) -> RecordStream:
-    """So many records a second, independent of each other, for long enough to show a latency of `limit_ms`.
+    """Return so many records a second, independent of each other, long enough to show a latency of `limit_ms`.
 
-    More than MOST_RECORDS raise `SourceError`.
+    Args:
+        rate: records a second, above 0.
+        value_bytes: bytes of each value.
+        key_bytes: bytes of each key; None for null keys.
+        limit_ms: the latency that is of interest.
+        seed: of the times.
+
+    Raises:
+        SourceError: that takes more than `MOST_RECORDS`.
     """
     records = int(max(min(max(rate * _SECONDS, _FEWEST), _USUAL), rate * limit_ms * _LIMITS / 1000))
     if records > MOST_RECORDS:
@@ -83,6 +101,9 @@ def read_stream(path: str | Path) -> RecordStream:
 
     An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere but
     never go back.
+
+    Raises:
+        SourceError: the file is no such CSV, has no or too many records, or a cell is no number.
     """
     rows = _rows(path)
 
@@ -121,7 +142,11 @@ def read_stream(path: str | Path) -> RecordStream:
 
 
 def _rows(path: str | Path) -> list[dict[str, Any]]:
-    """Return the lines of a file, one that ends too soon with None for what it has not."""
+    """Return the lines of a file; a line that ends too soon has None for what it lacks.
+
+    Raises:
+        SourceError: the file is no CSV in UTF-8, lacks a column, or has no or too many records.
+    """
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
             reader = csv.DictReader(file)

@@ -59,7 +59,9 @@ class Batch:
         return added
 
     def _bytes_of(self, payload: int, timestamp: int) -> int:
-        """Return the bytes of the record as the next one of this batch, since varints hold its place and its age.
+        """Return the bytes of the record as the next one of this batch.
+
+        They depend on the batch: varints hold the record's place in it and its time after the first record.
         """
         return record_size(payload, self.records, timestamp - self.base_timestamp)
 
@@ -158,9 +160,10 @@ class Accumulator:
         return not (queue and queue[-1].has_room(payload, int(now)))
 
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
-        """Return the brokers for which a batch can go: a full one, one that lingered, or with `everything` any.
+        """Return the brokers for which a batch can go: a full one, or one that lingered.
 
-        The sender asks this before it sends, so this is where the sticky partitioner learns of the queues.
+        With `everything` any batch can go. The sender asks this before it sends, so this is where the sticky
+        partitioner learns of the queues.
         """
         if self._balancing is not None:
             self._balancing.update_load(self._load(), self._layout)

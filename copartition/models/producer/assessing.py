@@ -115,7 +115,9 @@ def assess_delivery(
 
 
 def _later(faults: Faults, by_ms: float) -> Faults:
-    """Return the faults with all times at which something happens to a broker moved by so many milliseconds.
+    """Return the faults with all times moved by so many milliseconds.
+
+    Times are those at which something happens to a broker; shares of requests stay.
     """
     return replace(
         faults,

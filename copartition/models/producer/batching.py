@@ -349,7 +349,9 @@ class _Producer:
         event()
 
     def _advance(self, time: float) -> None:
-        """Let all events up to a time happen; infinite: all there are, and the clock stays at the last one.
+        """Let all events up to a time happen.
+
+        If it is infinite, all events happen, and the clock stays at the last one.
         """
         while self._events and self._events[0][0] <= time:
             self._next_event()

@@ -26,7 +26,8 @@ from partitioning.errors import InvalidConfigError
 
 REQUESTS = 150_000
 REQUESTS_EACH = 1_200
-"""A run sends so many requests, and so many for each batch, as where it is refused for two minutes."""
+"""A run sends at most `REQUESTS` requests and so many for each batch, as when it is refused for two minutes.
+"""
 
 
 def simulate_delivery(
@@ -86,7 +87,12 @@ def simulate_delivery(
 
 
 def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
-    """Called for each request that comes to the leader: what happens to it."""
+    """Return a function that is called for each request that comes to the leader, and tells its fault.
+
+    Args:
+        faults: scripted ones come before those that are drawn by shares.
+        seed: of the draws. A draw is made for a scripted request, too, so that a script moves no other draw.
+    """
     kinds: tuple[Fault | None, ...] = (*Fault, None)
     bounds = np.cumsum(faults.shares).tolist()
     random = np.random.Generator(np.random.Philox(seed))
@@ -101,7 +107,11 @@ def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """A batch as the sender sees it."""
+    """A batch as the sender sees it.
+
+    `number` is its place among the batches produced, from 0 on; times are ms. `sequence` is None until it is
+    sent first, and again after a new epoch began.
+    """
 
     number: int
     attempts: int = 0
@@ -111,7 +121,7 @@ class _Batch:
 
 
 class _Request(NamedTuple):
-    """A batch on its way, with the sequence that it was sent with and the connection."""
+    """A batch on its way, with the sequence that it was sent with and the number of its connection."""
 
     batch: _Batch
     sent: SequencedBatch | None
@@ -120,7 +130,19 @@ class _Request(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """The state of one simulation: the client's side, then the leader's."""
+    """The state of one simulation: the client's side, then the leader's.
+
+    Times are ms, sequences those of `SequencedBatch`, connections count from 0. `_events` is a heap of (time,
+    tie, event): the tie keeps events of one time in the order in which they were planned.
+
+    On the client's side a batch is in one of `_queue` (waits, by number unless the Java client turns it
+    around), `_ready` (librdkafka's request that may not leave yet) and `_in_flight` (in the order of
+    sending), or it has an outcome. With acks=0 it has its outcome as soon as it is sent.
+
+    On the leader's side `_inbox` has what arrived and was not read, `_busy` is True while a request waits for
+    replication, connections up to `_broken` are closed, and `_log` has (time, batch number, sequence) of each
+    append.
+    """
 
     records: tuple[int, ...]
     settings: DeliverySettings
@@ -157,6 +179,11 @@ class _Run:
     _verdicts: Counter[Verdict] = field(default_factory=Counter)
 
     def to_end(self, interval_ms: float) -> DeliveryResult:
+        """Produce a batch every `interval_ms`, run until nothing is left to happen, and return the result.
+
+        Raises:
+            InvalidConfigError: more requests than `REQUESTS` and `REQUESTS_EACH` for each batch.
+        """
         self._followers_gone_ms = self.faults.followers_gone_ms
         most = REQUESTS + REQUESTS_EACH * len(self.records)
         for number in range(len(self.records)):
@@ -179,6 +206,7 @@ class _Run:
         )
 
     def _endless(self) -> InvalidConfigError:
+        """Return the error of a run without an end; it names the batch that was sent most often."""
         batch, attempts = self._attempts.most_common(1)[0]
         return InvalidConfigError(
             f"after {self._requests} requests for {len(self.records)} batches, at {self.now} ms, there is no "
@@ -188,11 +216,14 @@ class _Run:
         )
 
     def _at(self, time: float, event: Callable[[], None]) -> None:
+        """Plan an event at a time in ms."""
         heapq.heappush(self._events, (time, next(self._tie), event))
 
     # The producer.
 
     def _producer_creates(self, number: int) -> None:
+        """Put a batch into the queue and start its `delivery.timeout.ms`; after a fatal error it fails at once.
+        """
         batch = _Batch(number)
         if self._fatal:
             self._fail(batch)
@@ -201,6 +232,7 @@ class _Run:
         self._at(self.now + self.settings.delivery_timeout_ms, partial(self._expires, batch))
 
     def _producer_sends(self) -> None:
+        """Send as many requests as may be in flight, the oldest batch first; called after every event."""
         while self._may_send():
             batch = self._ready.pop() if self._ready else self._queue.popleft()
             batch.attempts += 1
@@ -232,6 +264,7 @@ class _Run:
         return full and self._queue[0].not_before_ms <= self.now
 
     def _may_send(self) -> bool:
+        """Return whether the next batch may be sent now; a new epoch begins here if one is due."""
         if self._epoch_bump_due and not self._in_flight:
             self._bump_epoch()
         if not (self._queue or self._ready) or self._epoch_bump_due:
@@ -250,6 +283,13 @@ class _Run:
         return not (retried and self._in_flight)
 
     def _answered(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
+        """Take the leader's answer to a request; one of an older connection or of an expired batch counts no more.
+
+        Args:
+            request: the request.
+            verdict: of the leader on its sequence; None without idempotence, or if it was refused.
+            retriable: whether the leader answered with a retriable error.
+        """
         batch = request.batch
         if request.link != self._connection or batch not in self._in_flight:
             return
@@ -272,6 +312,7 @@ class _Run:
             self._acknowledged(batch)
 
     def _acknowledged(self, batch: _Batch) -> None:
+        """Note that a batch is acknowledged."""
         self._outcomes[batch.number] = Outcome.ACKNOWLEDGED
         if batch.sequence is None:
             return
@@ -285,30 +326,32 @@ class _Run:
                 self._outcomes[self._queue.popleft().number] = Outcome.ACKNOWLEDGED
 
     def _watch_requests(self) -> None:
+        """Plan the time-out of the oldest request, unless one is planned already."""
         if self._in_flight and not self._watching:
             self._watching = True
             self._at(self._oldest_times_out_ms(), self._requests_time_out)
 
     def _oldest_times_out_ms(self) -> float:
-        """Batches are in flight in the order in which they were sent."""
+        """Return when the oldest request times out: batches are in flight in the order in which they were sent.
+        """
         return self._in_flight[0].sent_ms + self.settings.request_timeout_ms
 
     def _requests_time_out(self) -> None:
-        """A request without an answer for too long costs the connection (NetworkClient, rdkafka_broker.c)."""
+        """Close the connection if a request had no answer for too long (NetworkClient, rdkafka_broker.c)."""
         self._watching = False
         if self._in_flight and self._oldest_times_out_ms() <= self.now:
             self._disconnected(self._connection)
         self._watch_requests()
 
     def _expires(self, batch: _Batch) -> None:
-        """A batch's time is over, wherever it is (Sender.getExpiredInflightBatches)."""
+        """Fail a batch whose time is over, wherever it is (Sender.getExpiredInflightBatches)."""
         for place in (self._queue, self._ready, self._in_flight):
             if batch in place:
                 place.remove(batch)
                 self._fail(batch)
 
     def _disconnected(self, link: int) -> None:
-        """The client learns that its connection is no more; its requests fail, the oldest first."""
+        """Learn, as the client, that a connection is no more; its requests fail, the oldest first."""
         if link != self._connection:
             return
         self._connection += 1
@@ -320,6 +363,7 @@ class _Run:
             self._put_back(batch)
 
     def _retry(self, batch: _Batch) -> None:
+        """Put a batch back for one more attempt after the backoff; without an attempt left it fails."""
         if batch.attempts > self.settings.retries:
             self._fail(batch)
             return
@@ -328,6 +372,7 @@ class _Run:
         self._put_back(batch)
 
     def _put_back(self, batch: _Batch) -> None:
+        """Put a batch back into the queue: at its place by number, or at the head as the Java client does."""
         if self.settings.enable_idempotence or self.librdkafka:
             older = takewhile(lambda other: other.number < batch.number, self._queue)
             self._queue.insert(sum(1 for _ in older), batch)
@@ -335,11 +380,12 @@ class _Run:
             self._queue.appendleft(batch)  # the Java client does not look at the order here
 
     def _fail(self, batch: _Batch) -> None:
+        """Note that a batch's callback gets an error; an idempotent producer then needs a new epoch."""
         self._outcomes[batch.number] = Outcome.FAILED
         self._epoch_bump_due |= self.settings.enable_idempotence and batch.sequence is not None
 
     def _ends_fatally(self, batch: _Batch) -> None:
-        """Such a gap librdkafka takes for a fault of its own: it fails all it has and will be given."""
+        """Fail all that librdkafka has and will be given: it takes such a gap for a fault of its own."""
         self._fatal = True
         for unsent in (batch, *self._in_flight, *self._queue):
             self._fail(unsent)
@@ -358,19 +404,22 @@ class _Run:
     # The leader.
 
     def _paused(self) -> bool:
+        """Return whether the leader stands still now."""
         return any(since <= self.now < until for since, until in self.faults.pauses)
 
     def _arrives(self, request: _Request) -> None:
+        """Let a request come to the leader; one of a closed connection is lost."""
         if request.link > self._broken:
             self._inbox.append(request)
             self._leader_reads()
 
     def _leader_reads(self) -> None:
-        """A connection's requests are read in turn: a broker mutes it while it works (SocketServer)."""
+        """Read a connection's requests in turn: a broker mutes it while it works (SocketServer)."""
         while self._inbox and not self._busy and not self._paused():
             self._serve(self._inbox.popleft())
 
     def _serve(self, request: _Request) -> None:
+        """Let the leader work on a request, with the fault that hits it."""
         fault = self.next_fault()
         if fault is Fault.REQUEST_LOST:
             self._breaks(request.link)
@@ -394,6 +443,8 @@ class _Run:
         return confirmed if confirmed <= gone else max(self.now, gone + self.faults.replica_lag_time_max_ms)
 
     def _append(self, request: _Request) -> Verdict | None:
+        """Return the verdict on a batch and append it if the verdict allows that; None without idempotence.
+        """
         if request.sent is None:
             self._log.append((self.now, request.batch.number, None))
             return None
@@ -404,6 +455,7 @@ class _Run:
         return verdict
 
     def _leader_answers(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
+        """Send the answer, and read the next request; a connection that broke meanwhile gets none."""
         if request.link <= self._broken:
             return
         self._busy = False
@@ -411,7 +463,7 @@ class _Run:
         self._leader_reads()
 
     def _breaks(self, link: int) -> None:
-        """The connection ends at the leader: what was answered before still gets there, the rest does not."""
+        """End a connection at the leader: answers sent before still get there, all else is lost."""
         self._broken = max(self._broken, link)
         while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
             self._inbox.popleft()
@@ -419,6 +471,8 @@ class _Run:
         self._at(self.now + self.one_way_ms, partial(self._disconnected, link))
 
     def _leader_changes(self) -> None:
+        """Let a follower take over: it has only what was replicated, and its producer state is made of that.
+        """
         until = min(self.now, self._followers_gone_ms)
         if self._followers_gone_ms <= self.now:
             self._followers_gone_ms = inf  # one of them leads now, and has followers of its own

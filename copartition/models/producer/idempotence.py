@@ -1,4 +1,5 @@
-"""A leader remembers a producer's batches, and appends, forgives or refuses the next one (KIP-98)."""
+"""The leader's memory of a producer's batches, by which it takes, forgives or refuses the next one (KIP-98).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ WINDOW = 5
 """Batches of one producer that the leader remembers (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
 
 _SEQUENCES = 2**31
+"""Sequence numbers go up to one less, then start again at 0."""
 _EPOCHS = 2**15
+"""Producer epochs go up to one less."""
 
 
 class Verdict(Enum):

@@ -1,4 +1,4 @@
-"""Simulates how librdkafka batches a stream of records: a request for each batch of each partition.
+"""A simulation of how librdkafka batches a stream of records: a request for each batch of each partition.
 
 Its rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
 uncompressed, without retries. Only the time on the network and in the brokers passes, and the waits that the
@@ -33,7 +33,13 @@ _MOST_OVERHEAD = 36
 class LibrdkafkaSettings:
     """The settings of librdkafka that decide how it batches, under its names, with its defaults.
 
-    `linger.ms` is another name of `queue.buffering.max.ms`.
+    `linger.ms` is another name of `queue.buffering.max.ms`. Times are ms, sizes bytes.
+
+    Raises:
+        InvalidConfigError: a value out of the range that librdkafka allows.
+
+    >>> LibrdkafkaSettings(batch_num_messages=100).batch_size
+    1000000
     """
 
     queue_buffering_max_ms: float = 5.0
@@ -112,7 +118,12 @@ def simulate_librdkafka(
 
 
 def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> NDArray[np.int64]:
-    """Return the partition of every record, also where the strategy chooses it."""
+    """Return the partition of every record, also of those that the strategy places.
+
+    Raises:
+        InvalidConfigError: the strategy must hear of bytes, queues or batches.
+        InvalidLayoutError: the strategy names a partition that the topic does not have.
+    """
     powers: object = strategy
     if isinstance(powers, BytesAware | LoadAware | BatchAware):
         raise InvalidConfigError(
@@ -133,7 +144,10 @@ def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> N
 
 
 class _Request(NamedTuple):
-    """A request: a batch of a partition's next records."""
+    """A request: a batch of a partition's next records.
+
+    `rows` are places in the stream, `size` bytes of the batch, times ms.
+    """
 
     rows: NDArray[np.int64]
     size: int
@@ -142,7 +156,11 @@ class _Request(NamedTuple):
 
 
 class _Queue:
-    """The records of one partition, and how many of them are gone."""
+    """The records of one partition, and how many of them are gone.
+
+    All columns have an element a record of the partition, in the order of time; `_rows` has its place in the
+    stream. `_bytes_before` has one more: the bytes of keys and values before each record. `_gone` only grows.
+    """
 
     def __init__(
         self,
@@ -165,14 +183,20 @@ class _Queue:
         return self._gone < len(self._times)
 
     def ready_ms(self) -> float:
-        """Return when the next batch may go: its first record has lingered, or there is enough for one."""
+        """Return when the next batch may go: its first record has lingered, or there is enough for one.
+
+        There must be a record left.
+        """
         enough = self._bytes_before[self._gone] + self._settings.batch_size
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
 
     def take(self, now: float) -> tuple[NDArray[np.int64], int]:
-        """Return the rows of a batch that is made now, and its bytes."""
+        """Return the rows of a batch that is made now, and its bytes; its records leave the queue.
+
+        A batch has at least one record, however large.
+        """
         start = self._gone
         stop = min(bisect_right(self._times, now), start + self._settings.batch_num_messages)
         sizes = record_sizes(
@@ -193,7 +217,14 @@ class _Queue:
 def _requests(
     queues: Sequence[_Queue], broker: Broker, settings: LibrdkafkaSettings, flushed_ms: float
 ) -> list[_Request]:
-    """Return what goes to one broker, the queues that have been ready for longest first."""
+    """Return what goes to one broker, the queues that have been ready for longest first.
+
+    Args:
+        queues: of the partitions that the broker leads, none empty.
+        broker: serves one request after another.
+        settings: the producer's.
+        flushed_ms: when the flush makes every queue ready.
+    """
     waiting = [(min(queue.ready_ms(), flushed_ms), number) for number, queue in enumerate(queues)]
     heapq.heapify(waiting)
     in_flight: deque[float] = deque()
@@ -217,6 +248,10 @@ def _requests(
 
 
 def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettings) -> BatchingResult:
+    """Return the columns of the result.
+
+    A record is refused if as many as the queue holds have no answer when it is produced.
+    """
     records = len(stream.times)
     numbers = np.arange(len(sent))
     counts = np.array([len(request.rows) for request in sent], np.int64)

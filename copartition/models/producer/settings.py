@@ -26,7 +26,7 @@ class BatchingSettings:
     Names that end with `_ms` are milliseconds; sizes and memory are bytes.
 
     Raises:
-        InvalidConfigError: a value that the Java client refuses.
+        InvalidConfigError: a value that is out of range.
 
     >>> BatchingSettings(linger_ms=20).batch_size
     16384
