@@ -131,6 +131,7 @@ def batching(
         assert rate is not None
         assert value_bytes is not None
         stream = chance_stream(rate, value_bytes, key_bytes, limit_ms=limit, seed=seed)
+    # All clients in the order of `PRODUCERS`, however the options are ordered.
     tunings = [
         tune_producer(
             stream.times_ms,

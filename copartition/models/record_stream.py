@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 MOST_RECORDS = 200_000
-"""The most records of a stream; a model takes a second for some ten thousand of them with each pair of settings.
+"""The most records of a stream.
+
+A model takes a second for some ten thousand of them with each pair of settings.
 """
 
 _FEWEST = 2_000
@@ -69,7 +71,9 @@ class RecordStream:
 def chance_stream(
     rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
 ) -> RecordStream:
-    """Return so many records a second, independent of each other, long enough to show a latency of `limit_ms`.
+    """Return records that come by chance, for long enough to show a latency of `limit_ms`.
+
+    Each comes independently of the others, so that the times between them are exponential.
 
     Args:
         rate: records a second, above 0.
@@ -87,6 +91,7 @@ def chance_stream(
             f"{rate:g} records a second take {records:,} to tell a latency of {limit_ms:g} ms, and "
             f"{MOST_RECORDS:,} can be simulated; give a part of the rate with its part of the brokers"
         )
+    # The first record comes at 0 ms.
     gaps = np.random.default_rng(seed).exponential(1000 / rate, records)
     return RecordStream(
         np.cumsum(gaps) - gaps[0],
@@ -151,6 +156,7 @@ def _rows(path: str | Path) -> list[dict[str, Any]]:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
             reader = csv.DictReader(file)
             names = set(reader.fieldnames or ())
+            # One row more than allowed tells that there are too many, without reading them all.
             rows = list(islice(reader, MOST_RECORDS + 1))
     except (UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path}: is not UTF-8 text in columns (CSV): {error}") from error

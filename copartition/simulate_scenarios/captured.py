@@ -75,6 +75,7 @@ def scenario_of(
         raise SourceError("the group has no members, so there is nothing to simulate")
     names = Names().of(state.members)
     clients = [client for client in state.clients if client in _PROFILES]
+    # A capture does not tell which member has which client, so only a single one can be used.
     client = clients[0] if len(clients) == 1 else "java"
     consumers = tuple(
         Consumer(
@@ -133,6 +134,7 @@ def scenarios_of_record(
     stable = [n for n, step in enumerate(steps) if step.state.status == "Stable" and step.state.members]
     if not stable:
         raise SourceError(f"{path}: no step shows a stable group with members; watch it for longer")
+    # Steps after the last stable one are of a rebalance that the record does not show to its end.
     state, quiet_ms = steps[stable[-1]].state, _quiet_ms(steps, stable[-1])
     captured = [
         scenario_of(state, deploy, assignor=assignor, quiet_ms=quiet_ms)
@@ -157,6 +159,7 @@ def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
     first = last
     while first and _decided(steps[first - 1].state) == _decided(steps[last].state):
         first -= 1
+    # The group was last seen so when the next step's look began.
     until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at
     return None if first == 0 or until is None else 1_000 * max(until - steps[first].at, 0.0)
 

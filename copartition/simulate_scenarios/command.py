@@ -82,6 +82,7 @@ class ScenarioInputs(NamedTuple):
 
         bases = [Scenario.from_file(_find(plan), self.changes) for plan in plans]
         if len({base.name for base in bases}) < len(bases):
+            # Two scenarios of one name would be one column in a report.
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
         named = [(base, name) for base in bases for name in self.assignors or (base.assignor,)]
         return [CapturedScenario(replace(base, assignor=name)) for base, name in named]
@@ -192,6 +193,7 @@ def simulate(
             )
         from copartition.simulate_scenarios.replay import SEEDS, replay_record  # noqa: PLC0415 - only a record needs it
 
+        # Seeds follow each other, so that --seed repeats the same runs.
         first = inputs.seed or 0
         seeds = range(first, first + (runs or SEEDS))
         comparison = replay_record(plans[0], "".join(inputs.assignors) or None, inputs.changes, seeds)
@@ -305,6 +307,7 @@ def _compare_log(log: BinaryIO) -> int:
         return 0
     write(f"line {difference.line} differs from character {difference.column} on\n")
     for which, line in (("logged", difference.logged), ("now", difference.now)):
+        # Lines of a log may be very long: only the part around the difference is shown.
         start = max(0, difference.column - _SHOWN // 2)
         shown = "(no such line)" if line is None else visible(line.rstrip("\n")[start : start + _SHOWN])
         write(f"{which:>6}: {'... ' if start else ''}{shown}\n")

@@ -91,7 +91,9 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         x = float(window.x(group[0].at_ms))
         label = _label(group)
         width = len(label) * LETTER
+        # A label that would leave the picture on the right is moved to the left.
         left = min(x + 3, WIDTH - width)
+        # The first line of text on which the label covers no earlier one.
         row = next((row for row in range(ROWS) if free[row] <= left), None)
         if row is not None:
             free[row] = left + width + LETTER

@@ -133,6 +133,7 @@ class Episode:
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
         zero_ms = at_ms[causes[0].step]
+        # Heartbeats of members drift apart while a group is quiet; the draw moves them against each other.
         long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
         consumers = self._consumers()
         return Scenario(
@@ -352,6 +353,7 @@ def replay_record(
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
+    # A strategy without protocols is one of KIP-848, which the broker runs.
     from_looks = _assumed(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
     return Replay(
         steps[settled[0]].state.name,

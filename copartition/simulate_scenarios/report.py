@@ -130,6 +130,7 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
     outages = [*result.outages]
     if len(outages) <= CAUSES + 1:
         return outages
+    # By pause, and of equal pauses the earlier one first.
     longest = sorted(range(len(outages)), key=lambda number: -outages[number].pause_ms)
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]

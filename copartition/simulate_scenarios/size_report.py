@@ -69,6 +69,7 @@ def _shown(answer: Size) -> Sequence[SizeTrial]:
     """Return the last trials; if none fits, those nearest to fitting, the shortest wait first."""
     if answer.fewest is not None:
         return answer.trials[-_SHOWN:]
+    # Nothing fits, so the trial with the shortest wait tells most.
     return sorted(answer.trials, key=lambda trial: (trial.lag_ms, trial.consumers))[:_SHOWN]
 
 

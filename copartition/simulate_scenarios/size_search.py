@@ -133,6 +133,7 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
     for consumers in numbers_to_try(scenario):
         trial = _try(with_consumers(scenario, consumers), max_lag_ms, runs)
         yield trial
+        # Two numbers that follow each other fit: the smaller one is no chance.
         if fits and trial.fits:
             return
         fits = trial.fits
@@ -176,6 +177,7 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
             scenario, consumers=(*present, *newcomers(consumers - len(present), present[-1], names, {}))
         )
     others = [consumer.name for consumer in present if consumer.name not in named]
+    # Named consumers come first: an event about one that is gone could not happen.
     kept = named.union(others[: consumers - len(named)])
     return replace(scenario, consumers=tuple(consumer for consumer in present if consumer.name in kept))
 
@@ -200,6 +202,7 @@ def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
     worst: SizeTrial | None = None
     for result in simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)):
         trial = _trial(result, max_lag_ms)
+        # The worst run decides, as the bound must hold whatever the scenario does.
         if worst is None or trial.lag_ms > worst.lag_ms:
             worst = trial
         if not worst.fits:

@@ -143,6 +143,7 @@ class Accumulator:
                 return None
             now = allocated
         opened = not added
+        # The buffer is used up: `buffer` becomes 0, so nothing is given back as unused.
         if opened:
             queue.append(Batch(partition, buffer, now, timestamp))
             queue[-1].try_append(payload, timestamp)
@@ -201,6 +202,7 @@ class Accumulator:
                 continue
             if drained and size + queue[0].size > most:
                 break
+            # A batch on its way takes no more records.
             queue[0].closed = True
             size += queue[0].size
             drained.append(queue.popleft())

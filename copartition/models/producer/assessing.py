@@ -89,6 +89,7 @@ def assess_delivery(
     check_bounds("batches", batches, 1, INT_MAX)
     check_bounds("runs", runs, 1, INT_MAX)
     check_bounds("batches over all runs", batches * runs, 1, MOST_BATCHES)
+    # The time that a batch needs; faults are moved over it in even steps.
     needed_ms = interval_ms + round_trip_ms + replication_ms
     results = [
         simulate_delivery(

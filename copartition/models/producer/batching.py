@@ -220,6 +220,7 @@ class _Producer:
             called.append(self._now)
             batch_of.append(self._append(partition, payload))
             appended.append(self._now if batch_of[-1] is not None else math.nan)
+        # From here on every batch may go at once, as in `KafkaProducer.close`.
         self._closing = True
         self._send()
         self._advance(math.inf)
@@ -258,6 +259,7 @@ class _Producer:
         if appended is None:
             return None
         self._free += appended.unused
+        # A batch that lingers is looked at again when its time is over.
         if appended.opened:
             self._at(self._now + self._settings.linger_ms, self._send)
         if appended.opened or appended.full:
@@ -290,9 +292,11 @@ class _Producer:
         self._blocked = self._free < size
         if self._blocked:
             self._send()
+        # Only answers give memory back, so the clock moves from event to event until there is enough.
         while self._free < size and self._events and self._events[0][0] <= deadline:
             self._next_event()
         self._blocked = False
+        # No answer came in time: `send()` gives up at its deadline, not at the last event.
         if self._free < size:
             self._now = deadline
             return None
@@ -322,6 +326,7 @@ class _Producer:
             batch.number = len(self._sent)
             self._sent.append((batch, self._now, request))
         model = self._brokers[broker]
+        # The broker serves one request after another, so this one waits for those before it.
         self._busy_until[broker] = model.served_ms(
             self._now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
         )

@@ -26,7 +26,9 @@ from partitioning.errors import InvalidConfigError
 
 REQUESTS = 150_000
 REQUESTS_EACH = 1_200
-"""A run sends at most `REQUESTS` requests and so many for each batch, as when it is refused for two minutes.
+"""A run sends at most `REQUESTS` requests, and so many more for each batch.
+
+A batch that is refused for two minutes, every 100 ms, needs about so many.
 """
 
 
@@ -222,7 +224,9 @@ class _Run:
     # The producer.
 
     def _producer_creates(self, number: int) -> None:
-        """Put a batch into the queue and start its `delivery.timeout.ms`; after a fatal error it fails at once.
+        """Put a batch into the queue and start its `delivery.timeout.ms`.
+
+        After a fatal error the batch fails at once.
         """
         batch = _Batch(number)
         if self._fatal:
@@ -243,6 +247,7 @@ class _Run:
                 batch.sequence = SequencedBatch(self._epoch, self._next_sequence, self.records[batch.number])
                 self._next_sequence = (batch.sequence.last + 1) % 2**31
             request = _Request(batch, batch.sequence, self._connection)
+            # No answer is waited for, so the batch is done when it is sent.
             if self.settings.acks == "0":
                 self._outcomes[batch.number] = Outcome.NOT_ASKED
             else:
@@ -283,7 +288,9 @@ class _Run:
         return not (retried and self._in_flight)
 
     def _answered(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
-        """Take the leader's answer to a request; one of an older connection or of an expired batch counts no more.
+        """Take the leader's answer to a request.
+
+        An answer over an older connection, or for a batch that has expired, does not count.
 
         Args:
             request: the request.
@@ -332,7 +339,9 @@ class _Run:
             self._at(self._oldest_times_out_ms(), self._requests_time_out)
 
     def _oldest_times_out_ms(self) -> float:
-        """Return when the oldest request times out: batches are in flight in the order in which they were sent.
+        """Return when the oldest request times out.
+
+        Batches are in flight in the order in which they were sent, so the oldest is the first.
         """
         return self._in_flight[0].sent_ms + self.settings.request_timeout_ms
 
@@ -354,6 +363,7 @@ class _Run:
         """Learn, as the client, that a connection is no more; its requests fail, the oldest first."""
         if link != self._connection:
             return
+        # Answers over the old connection that are still on their way count no more.
         self._connection += 1
         failed, self._in_flight = self._in_flight, []
         unsent, self._ready = self._ready, []
@@ -398,6 +408,7 @@ class _Run:
         self._next_sequence = 0
         self._last_acknowledged = -1
         self._epoch_bump_due = False
+        # Batches get new sequences when they are sent, as those of the old epoch are void.
         for batch in self._queue:
             batch.sequence = None
 
@@ -409,6 +420,7 @@ class _Run:
 
     def _arrives(self, request: _Request) -> None:
         """Let a request come to the leader; one of a closed connection is lost."""
+        # What was sent over a connection that broke meanwhile is lost.
         if request.link > self._broken:
             self._inbox.append(request)
             self._leader_reads()
@@ -443,7 +455,9 @@ class _Run:
         return confirmed if confirmed <= gone else max(self.now, gone + self.faults.replica_lag_time_max_ms)
 
     def _append(self, request: _Request) -> Verdict | None:
-        """Return the verdict on a batch and append it if the verdict allows that; None without idempotence.
+        """Return the verdict on a batch, and append the batch if the verdict allows that.
+
+        Without idempotence every batch is appended, and there is no verdict.
         """
         if request.sent is None:
             self._log.append((self.now, request.batch.number, None))
@@ -471,7 +485,9 @@ class _Run:
         self._at(self.now + self.one_way_ms, partial(self._disconnected, link))
 
     def _leader_changes(self) -> None:
-        """Let a follower take over: it has only what was replicated, and its producer state is made of that.
+        """Let a follower take over, with only what was replicated.
+
+        Its memory of the producer is made of the batches in its own log, as a real follower's is.
         """
         until = min(self.now, self._followers_gone_ms)
         if self._followers_gone_ms <= self.now:

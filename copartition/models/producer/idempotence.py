@@ -1,5 +1,4 @@
-"""The leader's memory of a producer's batches, by which it takes, forgives or refuses the next one (KIP-98).
-"""
+"""The leader's memory of a producer's batches: it appends, forgives or refuses the next one (KIP-98)."""
 
 from __future__ import annotations
 

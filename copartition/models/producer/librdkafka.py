@@ -100,6 +100,8 @@ def simulate_librdkafka(
             f"record {int(np.argmax(content))} has {content.max()} bytes, but message.max.bytes allows "
             f"{settings.message_max_bytes}; librdkafka refuses it with MSG_SIZE_TOO_LARGE"
         )
+    # The partition is chosen when the record is produced, before any batch, so it can be done for all at
+    # once.
     if unkeyed is not None:
         stream = stream._replace(placed=_place(stream, unkeyed, TopicLayout(len(leaders))))
     payloads = payload_sizes(stream.keys, stream.values)
@@ -113,6 +115,7 @@ def simulate_librdkafka(
             if leader == number and len(rows)
         ]
         sent += _requests(led, broker, settings, float(stream.times.max(initial=0)))
+    # Requests of several brokers get one numbering, by time.
     sent.sort(key=lambda request: request.sent_ms)
     return _result(stream, sent, settings)
 
@@ -207,6 +210,7 @@ class _Queue:
         before = _REQUEST_OVERHEAD + BATCH_OVERHEAD + np.cumsum(sizes) - sizes
         limit = min(self._settings.batch_size, self._settings.message_max_bytes)
         too_many = before + self._content[start:stop] + _MOST_OVERHEAD > limit
+        # The first record always goes: a queue with one that is too large would never end.
         too_many[0] = False
         if too_many.any():
             stop = start + int(np.argmax(too_many))
@@ -258,6 +262,7 @@ def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettin
     batch = np.empty(records, np.int64)
     if len(sent):
         batch[np.concatenate([request.rows for request in sent])] = np.repeat(numbers, counts)
+    # A record waits in the queue until its answer, so the queue is full if too many have none yet.
     acknowledged = np.array([request.acknowledged_ms for request in sent])
     answered = np.searchsorted(np.sort(acknowledged[batch]), stream.times, "right")
     refused = np.arange(records) - answered >= settings.queue_buffering_max_messages

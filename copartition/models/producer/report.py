@@ -38,6 +38,7 @@ def _verdict(tuning: Tuning) -> str:
     goal = f"p{tuning.percentile:g} under {tuning.limit_ms:g} ms"
     default = f"the defaults: {_figures(usual, tuning)}"
     if best is None:
+        # Nearest in latency, so that a reader sees how far the goal is.
         nearest = min(tuning.trials, key=lambda trial: trial.latency_ms)
         figures = _figures(nearest, tuning)
         return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"

@@ -91,6 +91,7 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
 
     Floats are refused, as a cast would round them without a word.
     """
+    # An empty list is a float column in NumPy, and fits all the same.
     column = np.asarray(values)
     if column.size and column.dtype.kind not in "iu":
         raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")

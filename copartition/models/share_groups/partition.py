@@ -80,6 +80,7 @@ class SharePartition:
 
         Without any record to give the lease is empty. Each record of it is delivered once more.
         """
+        # Released records are delivered again before new ones are read.
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
@@ -113,6 +114,7 @@ class SharePartition:
             span = range(max(batch.first, base), min(batch.last, last) + 1)
             free = [offset for offset in span if self.states[offset] == AVAILABLE]
             throttled = max((self.deliveries[offset] for offset in free), default=0) >= self._throttled
+            # A batch that was delivered often is not mixed with others: it begins a fetch of its own.
             if throttled and count:
                 return
             if free and (batch.split or throttled or len(span) <= batch.last - batch.first):
@@ -165,6 +167,7 @@ class SharePartition:
         Returns:
             Whether they have them: if one lock has ended, the whole request is refused.
         """
+        # Another lease on the record means that this lock has ended and the record went to another fetch.
         if any(self._leases[offset] is not lease for offset in ends):
             return False
         first, last = min(ends, default=0), max(ends, default=-1)

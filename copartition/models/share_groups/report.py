@@ -110,7 +110,9 @@ def _advice(assessment: ShareAssessment) -> Iterator[str]:
 
 
 def _cost(result: ShareResult, healthy: ShareResult) -> str:
-    """Return what special records cost together: redeliveries and time, against the same group without them.
+    """Return what special records cost together.
+
+    That is the redeliveries and the time beyond those of the same group without special records.
     """
     more = count(result.redeliveries - healthy.redeliveries, "redelivery", "redeliveries")
     longer = duration(max(0.0, 1_000 * (result.seconds - healthy.seconds)))

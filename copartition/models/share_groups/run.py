@@ -28,6 +28,7 @@ _OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
 _AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
 """The least values of some settings; all others must be positive."""
 _WORTH, _POLLS = 0.5, 10
+"""One more member helps with this part of what the first does; there is work for so many polls of each."""
 
 MOST_MEMBERS = 64
 """The most members that a group is tried with."""
@@ -138,7 +139,9 @@ def simulate_share(group: ShareGroup) -> ShareResult:
 
 
 def lock_that_suffices(group: ShareGroup) -> float:
-    """Return the time that `lock_ms` has to exceed for no lock of a healthy record to end too early, in ms.
+    """Return the time in ms that `lock_ms` has to exceed.
+
+    With a longer lock, no lock of a healthy record ends too early.
     """
     return simulate_share(replace(group, lock_ms=inf)).longest_hold_ms
 
@@ -156,6 +159,7 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
     results: list[ShareResult] = []
     for members in range(1, MOST_MEMBERS + 1):
         records = _POLLS * min(members * poll, group.max_locks)
+        # Members that die or fall silent would hide how much one more brings.
         group = replace(group, members=members, records=records, killed={}, stopped={})
         result = simulate_share(group)
         if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
@@ -266,6 +270,7 @@ class _Run:
 
     def _serve(self) -> None:
         """Answer the fetches for which there is something."""
+        # A copy, as members that are served leave the list.
         for member in [*self._waiting]:
             lease = self._partition.acquire(self._group.max_poll_records, self._now)
             if not lease.offsets:
@@ -278,11 +283,14 @@ class _Run:
             self._process(member)
 
     def _process(self, member: _Member) -> None:
-        """Work on a record, or on all up to one that crashes the member, if nothing is sent before they are done.
+        """Work on a record, or on all up to one that crashes the member.
+
+        All are one event if no acknowledgement and no renewal is sent before they are done.
         """
         at_ms, done = self._now, 0
         for offset in member.todo:
             kind = self._group.special.get(offset, self._group.process_ms)
+            # A record that is released, rejected or crashes its member takes the usual time until then.
             at_ms += self._group.process_ms if isinstance(kind, str) else kind
             done += 1
             if kind == "crash" or self._group.each or self._group.renew:
@@ -323,6 +331,7 @@ class _Run:
     def _acknowledge(self, member: _Member, lease: Lease) -> None:
         """Acknowledge what a member is done with; the whole is in vain if a lock has ended."""
         ends, member.ends = member.ends, {}
+        # Special records do not count: the lock has to suffice for healthy ones.
         if ends.keys() - self._group.special.keys():
             self._hold = max(self._hold, self._now - lease.since_ms)
         if not self._partition.acknowledge(lease, ends):
@@ -358,7 +367,7 @@ class _Run:
                 self._end_ms.setdefault(offset, self._now)
 
     def result(self) -> ShareResult:
-        """Return the end of all records; a special one that was never delivered took from 0 on."""
+        """Return the end of all records; a special record without an end took infinitely long."""
         states, deliveries = self._partition.states, self._partition.deliveries
         special = [
             SpecialRecord(
