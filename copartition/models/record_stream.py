@@ -31,7 +31,7 @@ _USUAL = 5_000
 _SECONDS = 2
 """The seconds that such a stream lasts, between `_FEWEST` and `_USUAL` records."""
 _LIMITS = 20
-"""How many times the latency a stream lasts at least."""
+"""The least length of a stream, as a multiple of the latency that it has to show."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ def _recorded_load(
         if not np.isnan(ends).any() and (not samples or step.at >= samples[-1][0] + _STRETCH_S):
             samples.append((step.at, ends))
     stretches = [(later[0] - sooner[0], later[1] - sooner[1]) for sooner, later in pairwise(samples)]
-    # Ends go back where a topic was made anew.
+    # Ends go back if a topic was made anew.
     stretches = [(seconds, came) for seconds, came in stretches if (came >= 0).all()]
     if not stretches:
         return None, f"the record shows no rates: it has no ends of all partitions {_STRETCH_S:g} s apart"

@@ -111,7 +111,7 @@ class Episode:
         had = before.owners
         state = after.step.state
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
-        # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
+        # In this state `plan` does not ask whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 

@@ -176,10 +176,10 @@ class Change:
     name: str | None = None  # the member or the topic that it is about
     before: str | int | None = None  # a state, a strategy, or a number of partitions
     after: str | int | None = None
-    source: str | None = None  # who had the partitions, None for nobody
-    target: str | None = None  # who has them now, None for nobody
+    source: str | None = None  # who had the partitions, None for no owner
+    target: str | None = None  # who has them now, None for no owner
     partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved
-    least_s: float | None = None  # how long at least nobody had them, or the group was not settled
+    least_s: float | None = None  # how long at least they had no owner, or the group was not settled
     # How long at most, as looks show no more; None if it began before the first.
     most_s: float | None = None
 
@@ -187,7 +187,7 @@ class Change:
 class _Spell(NamedTuple):
     """A time that lasts until a step ends it.
 
-    `owner` had the partition before, None for nobody; `until` is when that was last seen, None if never;
+    `owner` had the partition before, None if none had; `until` is when that was last seen, None if never;
     `first` is when a step first showed it to be over. Both are seconds since 1970.
     """
 
@@ -315,13 +315,13 @@ class Watch:
                 yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
 
     def _flow(self, step: Step, flow: Flow) -> Iterator[Change]:
-        """Yield the changes of a flow: one for each former owner and time since when nobody had them."""
+        """Yield the changes of a flow: one for each former owner and time since when they had none."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
             self._free.update(dict.fromkeys(flow.partitions, spell))
             yield self._change(step, Kind.MOVED, source=flow.source, partitions=flow.partitions)
             return
-        # Of a partition that is new nobody knows since when it is there.
+        # No look shows since when a new partition exists.
         handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
         by_spell: dict[_Spell, list[TopicPartition]] = {}
         for partition in flow.partitions:

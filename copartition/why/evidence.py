@@ -127,7 +127,7 @@ class Kind(StrEnum):
     EMPTIED = auto()
     """The group has no member any more."""
     EPOCH = auto()
-    """A KIP-848 group has a new epoch; `text` is the hash of its topics' metadata, where the line has it."""
+    """A KIP-848 group has a new epoch; `text` is the hash of its topics' metadata, if the line has it."""
     TARGET = auto()
     """The broker has assigned for an epoch; `text` is the assignor."""
     METADATA = auto()
@@ -157,7 +157,7 @@ class Kind(StrEnum):
     REJOINING = auto()
     """A client joins again; `text` is why."""
     MEMBER_JOINED = auto()
-    """A client's JoinGroup was answered; `text` is the assignor, where the line has it."""
+    """A client's JoinGroup was answered; `text` is the assignor, if the line has it."""
     MEMBER_SYNCED = auto()
     """A client has its assignment."""
     MEMBER_EPOCH = auto()

@@ -98,7 +98,7 @@ class _History:
             each: the rebalance, with neither cause nor members.
             members: names of the members, by what stays of a member: its instance id, else its member id.
         """
-        # Whoever is in the first generation joined; of the first one that compaction left nobody knows.
+        # All of generation 1 joined in it; how those of the first one that compaction left came is unknown.
         first: Mapping[str, str] = {} if self.whole or each.generation == 1 else members
         before = first if self.before is None else self.before
         moved: list[tuple[Cause, str | None]] = [

@@ -391,7 +391,7 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             assignor=next((join.text for join in joins if join.text), None),
         )
         since = until + 1
-    # Of what came after the last generation nobody has logged the end.
+    # What came after the last generation has no logged end.
     rest = evidence[since:]
     cause, first = _first_cause(rest, here)
     first = first or next(filter(_follows, rest), None)
@@ -540,6 +540,11 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
 
     Args:
         rebalances: of one group, in order.
+
+    >>> line = Line("server.log", 7, "")
+    >>> left = Rebalance(4, Cause.LEFT, "app-1", "", line, began=10.0)
+    >>> returns([left, Rebalance(5, Cause.JOINED, "app-1", "", line, began=12.5)])
+    [Return(member='app-1', away_s=2.5, closed=True)]
     """
     gone: dict[str, tuple[float, bool]] = {}
     here: Counter[str] = Counter()

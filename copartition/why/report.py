@@ -255,7 +255,7 @@ def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
 def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
     """Return who was in the group when, and what began each rebalance; None if no time is known.
 
-    A member that leaves before it joins was there from the beginning; one that nobody saw leave stays.
+    A member that leaves before it joins was there from the beginning; one without a leave in the logs stays.
     """
     timed = [(rebalance, rebalance.began) for rebalance in rebalances if rebalance.began is not None]
     if not timed:

@@ -141,12 +141,16 @@ def simulate_batching(
         unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`. It
             hears of bytes, queues, new batches and time as far as it wants to.
         key_bytes: bytes of each key, -1 for null, or one number for all.
-        settings: the producer's; the defaults of 4.x where None.
+        settings: the producer's; the defaults of 4.x if None.
 
     Raises:
         InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, times that go back, a
             time or size out of range, or a strategy that wants to hear of both bytes and new batches.
         InvalidLayoutError: a partition or leader that does not exist.
+
+    >>> result = simulate_batching([0, 1, 2], 100, 0, leaders=[0], brokers=[Broker(latency_ms=2.0)])
+    >>> result.requests, result.latency_ms([100]).tolist()
+    (1, [4.0])
     """
     stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or BatchingSettings()

@@ -46,11 +46,11 @@ def simulate_delivery(
     """Return what is duplicated, reordered, refused or lost when these batches are produced to one partition.
 
     Idempotence does not cover a producer's first batch: a leader that knows nothing of the producer takes
-    whichever comes first, so where only the first is refused, the client's retries of it are out of order.
+    whichever comes first, so if only the first is refused, the client's retries of it are out of order.
 
     Args:
         batches: records of each batch.
-        settings: the producer's; the defaults of 4.x where None.
+        settings: the producer's; the defaults of 4.x if None.
         faults: what goes wrong; nothing if None.
         interval_ms: a batch is ready to be sent this long after the one before.
         round_trip_ms: time from sending a request to its answer, replication aside.
@@ -60,12 +60,17 @@ def simulate_delivery(
         client: whose rules for batches that are sent again. Without idempotence the Java client turns the
             order of a lost connection around; librdkafka keeps it, but has one more request ready than may
             be in flight. With idempotence librdkafka takes a later batch's acknowledgement for that of a
-            batch that waits to be sent again, and fails all that follows where a leader has lost batches
+            batch that waits to be sent again, and fails all that follows if a leader has lost batches
             that were acknowledged; the Java client goes on with a new epoch.
 
     Raises:
         InvalidConfigError: a batch, time or seed out of range, or a run that does not end within
             `REQUESTS` requests and `REQUESTS_EACH` for each batch.
+
+    >>> lost_answer = Faults(scripted={0: Fault.ACK_LOST})
+    >>> settings = DeliverySettings(enable_idempotence=False)
+    >>> simulate_delivery([1, 1], settings=settings, faults=lost_answer).duplicated
+    (0,)
     """
     for number, records in enumerate(batches):
         check_bounds(f"the number of records in batch {number}", records, 1, INT_MAX)

@@ -21,6 +21,9 @@ class DeliverySettings:
 
     Raises:
         InvalidConfigError: a value or a combination the Java client refuses with a ConfigException.
+
+    >>> DeliverySettings(enable_idempotence=False, acks="1").retries
+    2147483647
     """
 
     enable_idempotence: bool = True
@@ -131,6 +134,9 @@ class Faults:
 
     Raises:
         InvalidConfigError: shares below 0 or above 1 together, or a time out of range.
+
+    >>> Faults(ack_lost=0.01).shares
+    (0.0, 0.0, 0.0, 0.01)
     """
 
     refused: float = 0.0

@@ -64,6 +64,11 @@ class ProducerState:
 
     Raises:
         InvalidConfigError: batches of another epoch, or an epoch without any.
+
+    >>> batch = SequencedBatch(epoch=0, first=0, records=2)
+    >>> verdict, state = ProducerState().receive(batch)
+    >>> verdict.value, state.receive(batch)[0].value
+    ('appended', 'duplicate')
     """
 
     epoch: int = -1

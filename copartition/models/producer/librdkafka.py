@@ -71,7 +71,7 @@ def simulate_librdkafka(
 ) -> BatchingResult:
     """Return the requests, each with one batch, that a stream of records becomes, and each record's wait.
 
-    The producer is flushed after the last record. `produce()` never waits: where more than
+    The producer is flushed after the last record. `produce()` never waits: if more than
     `queue.buffering.max.messages` have no answer yet it raises BufferError. Such a
     record's batch is -1 in the result, though its bytes were sent on: from there on the figures are too high.
 
@@ -84,13 +84,17 @@ def simulate_librdkafka(
         unkeyed: chooses for the records with partition -1, as
             `get_partitioner("sticky-by-time").for_topic(name)`; it hears of the time.
         key_bytes: bytes of each key, -1 for null, or one number for all.
-        settings: the producer's; the defaults where None.
+        settings: the producer's; the defaults if None.
 
     Raises:
         InvalidConfigError: a record larger than `message.max.bytes`, times that go back, a time or size
             out of range, or a strategy that must hear of bytes, queues or batches, of which librdkafka tells
             nobody.
         InvalidLayoutError: a partition or leader that does not exist.
+
+    >>> result = simulate_librdkafka([0, 1, 2], 100, 0, leaders=[0], brokers=[Broker(latency_ms=2.0)])
+    >>> result.requests, result.records.tolist()
+    (1, [3])
     """
     stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or LibrdkafkaSettings()
@@ -236,7 +240,7 @@ def _requests(
     sent_ms = served_ms = 0.0
     while waiting:
         ready_ms, number = heapq.heappop(waiting)
-        # One request is made ahead where the next may not leave yet; then no record can join it any more.
+        # One request is made ahead if the next may not leave yet; then no record can join it any more.
         made_ms = max(ready_ms, sent_ms)
         rows, size = queues[number].take(made_ms)
         sent_ms = made_ms

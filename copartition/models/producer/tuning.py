@@ -111,6 +111,11 @@ def tune_producer(
     Raises:
         InvalidConfigError: no records, an unknown client, or a limit, percentile, time or size out of range.
         InvalidLayoutError: a partition or leader that does not exist.
+
+    >>> times = list(range(0, 200, 2))
+    >>> tuning = tune_producer(times, 100, 0, limit_ms=20, leaders=[0], brokers=[Broker(latency_ms=1.0)])
+    >>> tuning.best.linger_ms
+    17.0
     """
     _check(limit_ms, percentile, client)
     times = np.asarray(times_ms)
@@ -157,7 +162,7 @@ def tune_producer(
         return int(result.size.max())
 
     for linger_ms in sorted({linger for linger in _LINGERS if linger < limit_ms} | {DEFAULT_LINGER_MS}):
-        # Larger batches matter where one is filled, smaller ones where it holds more than they do.
+        # A larger size matters if a batch is filled, a smaller one if a batch holds more than it.
         largest = filled = attempt(linger_ms, usual)
         for batch_size in _SIZES:
             if batch_size < min(usual, largest):

@@ -59,6 +59,10 @@ class SharePartition:
     Attributes:
         states: of each record.
         deliveries: of each record.
+
+    >>> partition = SharePartition(10, 5, 5, 2000)
+    >>> partition.acquire(3, 0.0).offsets, partition.in_flight
+    ([0, 1, 2, 3, 4], 5)
     """
 
     def __init__(self, records: int, batch_records: int, delivery_limit: int, max_locks: int) -> None:

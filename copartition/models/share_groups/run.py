@@ -54,8 +54,11 @@ class ShareGroup:
             member, or take so many milliseconds.
         killed: numbers of members whose processes die, each with the milliseconds after which.
         stopped: numbers of members that fall silent and keep their connections, each with the same.
-        restart_ms: how long after a crash another member polls instead; infinite where none does.
+        restart_ms: how long after a crash another member polls instead; infinite if none does.
         round_trip_ms: from a request to its answer.
+
+    >>> ShareGroup(members=4, special={33: "crash"}).lock_ms
+    30000.0
     """
 
     members: int = 1
@@ -97,7 +100,7 @@ class SpecialRecord(NamedTuple):
     offset: int
     deliveries: int
     outcome: str  # "accepted", "rejected", "archived" or "open"
-    took_ms: float  # from its first delivery until its end; infinite where it has none
+    took_ms: float  # from its first delivery until its end; infinite if it has none
 
 
 class ShareResult(NamedTuple):
@@ -123,7 +126,7 @@ class ShareResult(NamedTuple):
 
     @property
     def dead_lettered(self) -> int:
-        """Records that a dead-letter topic gets where the group has one (KIP-1191, from Kafka 4.4 on)."""
+        """Records that a dead-letter topic gets if the group has one (KIP-1191, from Kafka 4.4 on)."""
         return self.rejected + self.archived
 
 
