@@ -1,4 +1,4 @@
-"""`copartition model`: what settings of producers and share groups do."""
+"""`copartition model`: computes what settings of producers and share groups do."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRODUCERS: tuple[Client, ...] = ("java", "librdkafka")
 
 @click.group(cls=QuietGroup, context_settings=HELP)
 def model() -> None:
-    """What settings of producers and share groups do, computed and not measured."""
+    """Compute what settings of producers and share groups do; nothing is measured."""
 
 
 @model.command(
@@ -108,7 +108,7 @@ def batching(
     html: str | None,
     output: Output,
 ) -> None:
-    """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
+    """Find the linger.ms and batch.size that keep latency under a limit with the fewest requests.
 
     A model runs the records through the rules of each client, with each pair of settings. What retries and
     idempotence do under faults, copartition model delivery says.
@@ -131,6 +131,7 @@ def batching(
         assert rate is not None
         assert value_bytes is not None
         stream = chance_stream(rate, value_bytes, key_bytes, limit_ms=limit, seed=seed)
+    # All clients in the order of `PRODUCERS`, however the options are ordered.
     tunings = [
         tune_producer(
             stream.times_ms,
@@ -156,6 +157,7 @@ def batching(
 
 
 def _share_option(name: str, text: str) -> Decorator:
+    """Return an option that is a share of requests, 0 to 1, 0 by default."""
     return click.option(name, type=FiniteRange(0, 1), default=0.0, metavar="SHARE", help=text)
 
 
@@ -223,7 +225,7 @@ def delivery(
     seed: int,
     output: Output,
 ) -> None:
-    """How often faults lose, duplicate or reorder a producer's batches.
+    """Compute how often faults lose, duplicate or reorder a producer's batches.
 
     A model of the client and of the leader runs many times. Without a fault nothing happens.
     """
@@ -257,7 +259,10 @@ def delivery(
 
 
 def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
-    """Return a value OFFSET=KIND as an offset and what is special about its record."""
+    """Return a value OFFSET=KIND as an offset and what is special about its record.
+
+    A number is the milliseconds that a member takes for it. Any other kind raises `BadParameter`.
+    """
     offset, _, kind = text.partition("=")
     number = parse_number(offset, MAX_OFFSET)
     if number is None or not re.fullmatch(r"release|reject|crash|[0-9]{1,9}", kind):
@@ -266,6 +271,11 @@ def _special_record(text: str, option: str) -> tuple[int, float | Ending]:
 
 
 def _by_offset(records: Iterable[tuple[int, float | Ending]]) -> dict[int, float | Ending]:
+    """Return the special records by offset.
+
+    Raises:
+        BadParameter: a record is given twice in different ways.
+    """
     special: dict[int, float | Ending] = {}
     for offset, kind in records:
         if special.setdefault(offset, kind) != kind:
@@ -319,7 +329,7 @@ def share(
     output: Output,
     **values: Any,
 ) -> None:
-    """What becomes of the records of a share group (KIP-932), and which lock and how many members suffice.
+    """Compute the end of each record of a share group (KIP-932), the lock and the members that suffice.
 
     A model of the broker's partition and of members that poll it runs until every record has its end.
 

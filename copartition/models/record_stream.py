@@ -19,12 +19,19 @@ if TYPE_CHECKING:
 
 
 MOST_RECORDS = 200_000
-"""Of a stream; a model takes a second for some ten thousand of them with each pair of settings."""
+"""The most records of a stream.
+
+A model takes a second for some ten thousand of them with each pair of settings.
+"""
 
 _FEWEST = 2_000
+"""The fewest records of a stream by chance."""
 _USUAL = 5_000
+"""The records of a stream by chance that is long enough with so many."""
 _SECONDS = 2
+"""The seconds that such a stream lasts, between `_FEWEST` and `_USUAL` records."""
 _LIMITS = 20
+"""The least length of a stream, as a multiple of the latency that it has to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,11 @@ class RecordStream:
         """Return the partition of each record with a key, by the client's rule; -1 of the others.
 
         Keys that are not known spread evenly, by chance.
+
+        Args:
+            partitions: of the topic.
+            client: the profile of keys.
+            seed: of the chance.
         """
         if self.partitions is not None:
             return self.partitions
@@ -59,9 +71,19 @@ class RecordStream:
 def chance_stream(
     rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
 ) -> RecordStream:
-    """So many records a second, independent of each other, for long enough to show a latency of `limit_ms`.
+    """Return records that come by chance, for long enough to show a latency of `limit_ms`.
 
-    More than MOST_RECORDS raise `SourceError`.
+    Each comes independently of the others, so that the times between them are exponential.
+
+    Args:
+        rate: records a second, above 0.
+        value_bytes: bytes of each value.
+        key_bytes: bytes of each key; None for null keys.
+        limit_ms: the latency that is of interest.
+        seed: of the times.
+
+    Raises:
+        SourceError: that takes more than `MOST_RECORDS`.
     """
     records = int(max(min(max(rate * _SECONDS, _FEWEST), _USUAL), rate * limit_ms * _LIMITS / 1000))
     if records > MOST_RECORDS:
@@ -69,6 +91,7 @@ def chance_stream(
             f"{rate:g} records a second take {records:,} to tell a latency of {limit_ms:g} ms, and "
             f"{MOST_RECORDS:,} can be simulated; give a part of the rate with its part of the brokers"
         )
+    # The first record comes at 0 ms.
     gaps = np.random.default_rng(seed).exponential(1000 / rate, records)
     return RecordStream(
         np.cumsum(gaps) - gaps[0],
@@ -83,6 +106,9 @@ def read_stream(path: str | Path) -> RecordStream:
 
     An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere but
     never go back.
+
+    Raises:
+        SourceError: the file is no such CSV, has no or too many records, or a cell is no number.
     """
     rows = _rows(path)
 
@@ -121,11 +147,16 @@ def read_stream(path: str | Path) -> RecordStream:
 
 
 def _rows(path: str | Path) -> list[dict[str, Any]]:
-    """Return the lines of a file, one that ends too soon with None for what it has not."""
+    """Return the lines of a file; a line that ends too soon has None for what it lacks.
+
+    Raises:
+        SourceError: the file is no CSV in UTF-8, lacks a column, or has no or too many records.
+    """
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
             reader = csv.DictReader(file)
             names = set(reader.fieldnames or ())
+            # One row more than allowed tells that there are too many, without reading them all.
             rows = list(islice(reader, MOST_RECORDS + 1))
     except (UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path}: is not UTF-8 text in columns (CSV): {error}") from error

@@ -1,4 +1,4 @@
-"""What a deploy would do: scenarios from files and captured groups, run, shown, and searched for a size."""
+"""Deploys as simulated: scenarios from files and captured groups, run, shown, and searched for a size."""
 
 from typing import TYPE_CHECKING
 

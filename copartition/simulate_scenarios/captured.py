@@ -1,4 +1,8 @@
-"""From a group as somebody captured it to a scenario that runs it through a deploy, a crash or a growth."""
+"""Scenarios of a captured group, which run it through a deploy, a crash or a growth.
+
+Times that end with `_ms` are milliseconds of the run, which begins at 0; times of a record are seconds since
+1970.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,14 +26,18 @@ from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
 
 DEPLOYS = ("rolling", "surge", "crash MEMBER", "grow TOPIC=N")
-"""What may happen to a captured group, as people write it."""
+"""The things that may happen to a captured group, as people write them."""
 
 _BEGIN_MS = 60_000.0
+"""The time at which the deploy, the crash or the growth begins."""
 _EVERY_MS = 60_000.0
+"""The time between two restarts of a rolling restart."""
 _DOWN_MS = 10_000.0
+"""The time that a restarted member is away, or that a new one takes to start and to be ready."""
 _STRETCH_S = 60.0
 """The shortest time that rates are computed from."""
 _PROFILES = {"java", "librdkafka", "kafka-python", "aiokafka"}
+"""Clients that the simulation has rules for; a client of another name is taken for Java's."""
 
 
 def scenario_of(
@@ -47,6 +55,10 @@ def scenario_of(
         assignor: the strategy of the group; None for the one that the group tells.
         quiet_ms: how long it has been as it is, by which its heartbeats have drifted apart; None: an hour.
 
+    Returns:
+        The scenario, and a sentence for each thing that the capture does not tell and that was taken for
+        granted.
+
     Raises:
         SourceError: the group has no member, tells no strategy, or a deploy makes no sense for it.
         ScenarioError: no scenario can hold the group.
@@ -63,6 +75,7 @@ def scenario_of(
         raise SourceError("the group has no members, so there is nothing to simulate")
     names = Names().of(state.members)
     clients = [client for client in state.clients if client in _PROFILES]
+    # A capture does not tell which member has which client, so only a single one can be used.
     client = clients[0] if len(clients) == 1 else "java"
     consumers = tuple(
         Consumer(
@@ -104,11 +117,24 @@ def scenarios_of_record(
     """Return the last stable group of a record, through deploys: a roll and a crash by default.
 
     It has the rates of the record, what waited when it was seen last, and has been quiet as long as it was.
+
+    Args:
+        path: the record, FILE.ndjson.
+        deploys: what happens, see `DEPLOYS`; if empty, a rolling restart and the crash of the first member.
+        assignors: the strategies that run each; None for the one that the group tells.
+
+    Returns:
+        A scenario for each deploy and assignor, all assignors of a deploy next to each other.
+
+    Raises:
+        SourceError: no step shows a stable group, or as `scenario_of`.
+        ScenarioError: no scenario can hold the group.
     """
     steps = read_record(path)
     stable = [n for n, step in enumerate(steps) if step.state.status == "Stable" and step.state.members]
     if not stable:
         raise SourceError(f"{path}: no step shows a stable group with members; watch it for longer")
+    # Steps after the last stable one are of a rebalance that the record does not show to its end.
     state, quiet_ms = steps[stable[-1]].state, _quiet_ms(steps, stable[-1])
     captured = [
         scenario_of(state, deploy, assignor=assignor, quiet_ms=quiet_ms)
@@ -125,16 +151,24 @@ def _quiet_ms(steps: Sequence[Step], last: int) -> float | None:
     """Return how long the group has been as it is in this step when it was last seen so.
 
     None if it was so before the record began.
+
+    Args:
+        steps: the record.
+        last: the number of the step, from 0 on.
     """
     first = last
     while first and _decided(steps[first - 1].state) == _decided(steps[last].state):
         first -= 1
+    # The group was last seen so when the next step's look began.
     until = steps[last + 1].since if last + 1 < len(steps) else steps[last].at
     return None if first == 0 or until is None else 1_000 * max(until - steps[first].at, 0.0)
 
 
 def _decided(state: GroupState) -> tuple[object, ...]:
-    """Return what the last rebalance of a group has decided."""
+    """Return what the last rebalance of a group has decided.
+
+    A group has stayed as it is between two states if these values are equal.
+    """
     rows = zip(state.topic.tolist(), state.partition.tolist(), state.member.tolist(), strict=True)
     return state.status, state.members, state.topics, sorted(rows)
 
@@ -142,9 +176,11 @@ def _decided(state: GroupState) -> tuple[object, ...]:
 def _recorded_load(
     steps: Sequence[Step], state: GroupState, topics: Sequence[Topic]
 ) -> tuple[Load | None, str]:
-    """Return what came to each partition a second in the busiest stretch of a record, as far as it has all ends.
+    """Return the load of the busiest stretch of a record, and a sentence on it.
 
-    What waits is the lag of the group in this state.
+    The rates are records a second for each partition. They come from steps that have the ends of all
+    partitions, at least `_STRETCH_S` apart; without two such steps there is no load. What waits at the start
+    is the lag of the group in `state`.
     """
     numbers = [(topic.name, number) for topic in topics for number in range(topic.partitions)]
     samples: list[tuple[float, NDArray[np.float64]]] = []
@@ -154,7 +190,7 @@ def _recorded_load(
         if not np.isnan(ends).any() and (not samples or step.at >= samples[-1][0] + _STRETCH_S):
             samples.append((step.at, ends))
     stretches = [(later[0] - sooner[0], later[1] - sooner[1]) for sooner, later in pairwise(samples)]
-    # Ends go back where a topic was made anew.
+    # Ends go back if a topic was made anew.
     stretches = [(seconds, came) for seconds, came in stretches if (came >= 0).all()]
     if not stretches:
         return None, f"the record shows no rates: it has no ends of all partitions {_STRETCH_S:g} s apart"
@@ -167,7 +203,14 @@ def _recorded_load(
 
 
 def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScenario:
-    """Return the scenario of a group with the group's lags at its start, if its load says nothing of what waits."""
+    """Return the scenario of a group with the group's lags at its start.
+
+    A scenario without a load, or whose load says already what waits, stays as it is.
+
+    Args:
+        captured: the scenario.
+        state: the group that it was made of.
+    """
     load, topics = captured.scenario.load, captured.scenario.topics
     if load is None or load.waiting:
         return captured
@@ -177,7 +220,10 @@ def with_waiting(captured: CapturedScenario, state: GroupState) -> CapturedScena
 
 
 def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tuple[int, ...]], str]:
-    """Return what the group had not committed of each partition, and what is taken for granted of it."""
+    """Return the records that the group had not committed of each partition, and a sentence on them.
+
+    By topic, in the order of partitions; a partition of unknown lag has none.
+    """
     lags = state.lag_by_place
     waiting = {
         topic.name: tuple(max(lags.get((topic.name, number), 0), 0) for number in range(topic.partitions))
@@ -187,6 +233,7 @@ def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tupl
 
 
 def _topics(state: GroupState) -> list[Topic]:
+    """Return the topics of a group; replicas' racks only if the capture has them for every partition."""
     counts = state.highest_counts.tolist()
     racks = state.racks or [None] * len(counts)
     ids = state.topic_ids or [None] * len(counts)
@@ -199,7 +246,17 @@ def _topics(state: GroupState) -> list[Topic]:
 def _event(
     state: GroupState, names: Sequence[str], read: Sequence[str], deploy: str
 ) -> tuple[Event, list[str]]:
-    """Return what happens, and what is taken for granted of when it does."""
+    """Return what happens, and what is taken for granted of when it does.
+
+    Args:
+        state: the group.
+        names: the names of its members in the scenario, in their order.
+        read: the topics that a member reads; only these may grow.
+        deploy: what happens, in the words of `DEPLOYS`.
+
+    Raises:
+        SourceError: it is none of `DEPLOYS`, or names a member or a topic that the group does not have.
+    """
     what, _, whom = deploy.strip().partition(" ")
     match what, whom.strip():
         case "rolling", "":

@@ -1,4 +1,4 @@
-"""`copartition simulate`."""
+"""`copartition simulate`: runs scenarios, compares records with the model, and replays logs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,22 @@ if TYPE_CHECKING:
     from copartition.simulation.inputs.scenario import CapturedScenario
 
 _RECORD = ".ndjson"
+"""The ending of a record's name, which tells it from a scenario and from a capture."""
 _SHOWN = 100
-"""Characters that are shown of a line that differs."""
+"""The characters that are shown of a line that differs."""
 
 
 class ScenarioInputs(NamedTuple):
-    """What is said of scenarios beside their files."""
+    """The options on scenarios that `simulate` and `size` have in common.
+
+    Attributes:
+        assignors: the strategies to run each scenario with; empty: its own.
+        changes: settings of every scenario, under Kafka's names.
+        seed: the seed instead of the scenario's; None: its own.
+        deploys: what happens to a captured group; empty if the files are scenarios.
+        group: the group of a capture that has several.
+        config: librdkafka's settings of a cluster, for live:GROUP.
+    """
 
     assignors: tuple[str, ...]
     changes: dict[str, str]
@@ -46,7 +56,17 @@ class ScenarioInputs(NamedTuple):
     config: dict[str, str]
 
     def read(self, plans: Sequence[str]) -> list[CapturedScenario]:
-        """Return the scenarios of files and names, or of groups, each with what was taken for granted of it."""
+        """Return the scenarios of files and names, or of groups, each with its assumptions.
+
+        Files are captured groups if there is a --deploy, or if all are records.
+
+        Args:
+            plans: paths, names of ready scenarios, or sources of groups.
+
+        Raises:
+            ScenarioError: a scenario cannot be read, or cannot be.
+            SourceError: a group cannot be read.
+        """
         captured = self.deploys or all(plan.lower().endswith(_RECORD) for plan in plans)
         bases = self._from_groups(plans) if captured else self._from_files(plans)
         if self.seed is None:
@@ -54,15 +74,21 @@ class ScenarioInputs(NamedTuple):
         return [base._replace(scenario=replace(base.scenario, seed=self.seed)) for base in bases]
 
     def _from_files(self, plans: Sequence[str]) -> list[CapturedScenario]:
+        """Return the scenarios of files and names, each with every assignor that was asked for.
+
+        Scenarios of the same name are called by their files, so that a report can tell them apart.
+        """
         from copartition.simulation.inputs.scenario import CapturedScenario, Scenario  # noqa: PLC0415 - only here
 
         bases = [Scenario.from_file(_find(plan), self.changes) for plan in plans]
         if len({base.name for base in bases}) < len(bases):
+            # Two scenarios of one name would be one column in a report.
             bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
         named = [(base, name) for base in bases for name in self.assignors or (base.assignor,)]
         return [CapturedScenario(replace(base, assignor=name)) for base, name in named]
 
     def _from_groups(self, plans: Sequence[str]) -> list[CapturedScenario]:
+        """Return the scenarios of captured groups and records, with every deploy and every assignor."""
         from copartition.groups import read_source  # noqa: PLC0415 - only groups need it
         from copartition.simulate_scenarios.captured import scenario_of, scenarios_of_record, with_waiting  # noqa: PLC0415 - only groups need it
         from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
@@ -167,6 +193,7 @@ def simulate(
             )
         from copartition.simulate_scenarios.replay import SEEDS, replay_record  # noqa: PLC0415 - only a record needs it
 
+        # Seeds follow each other, so that --seed repeats the same runs.
         first = inputs.seed or 0
         seeds = range(first, first + (runs or SEEDS))
         comparison = replay_record(plans[0], "".join(inputs.assignors) or None, inputs.changes, seeds)
@@ -193,7 +220,11 @@ def simulate(
 
 
 def _find(plan: str) -> Path:
-    """Return the file that is meant: one of this path, or the ready scenario of this name."""
+    """Return the file that is meant: one of this path, or the ready scenario of this name.
+
+    Raises:
+        ScenarioError: there is neither; the message names ready scenarios of a similar name.
+    """
     # Help and completion do without these.
     from difflib import get_close_matches  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
@@ -215,7 +246,14 @@ def _report(
     output: Output,
     html: str | None,
 ) -> None:
-    """Run them all, and only then write anything."""
+    """Run all scenarios, and only then write anything: an error leaves no half of a report.
+
+    Args:
+        scenarios: in the order in which they are shown.
+        runs: the seeds of each; None for one run.
+        output: format and file.
+        html: the path of a page; None for no page.
+    """
     from copartition.simulate_scenarios.report import runs_json, simulation_json  # noqa: PLC0415 - only here
     from copartition.simulate_scenarios.report_text import print_runs, print_simulation  # noqa: PLC0415
     from copartition.simulation import simulate as run  # noqa: PLC0415
@@ -244,7 +282,8 @@ def _report(
 def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
     """Return the figures of every seed, and the first run of each scenario.
 
-    A bar on the terminal meanwhile.
+    A bar on the terminal shows how far it is. Only the first run of a scenario is kept whole; of the others,
+    its figures are.
     """
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - only this command needs it
 
@@ -259,6 +298,7 @@ def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], li
 
 
 def _compare_log(log: BinaryIO) -> int:
+    """Return the exit code of a log that is run again: 0 if it is the same, 1 if it differs, with where."""
     from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
 
     difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines
@@ -267,6 +307,7 @@ def _compare_log(log: BinaryIO) -> int:
         return 0
     write(f"line {difference.line} differs from character {difference.column} on\n")
     for which, line in (("logged", difference.logged), ("now", difference.now)):
+        # Lines of a log may be very long: only the part around the difference is shown.
         start = max(0, difference.column - _SHOWN // 2)
         shown = "(no such line)" if line is None else visible(line.rstrip("\n")[start : start + _SHOWN])
         write(f"{which:>6}: {'... ' if start else ''}{shown}\n")

@@ -1,8 +1,12 @@
 """Partitions as lanes over time: what each was doing, who read it, and who read it besides.
 
 As long as that takes few enough rectangles, each is exact, and neighbouring lanes that lived through the same
-share one. Beyond that the picture becomes a grid of fewer lanes and, where that is still too much, of coarser
+share one. Beyond that the picture becomes a grid of fewer lanes and, if that is still too much, of coarser
 time, so that a page stays a page however large the group and however long its story.
+
+Three index spaces occur. A partition's flat index counts the partitions of all topics, in the order of
+`Timeline.first`. A rank is its place from the top of the picture. A lane is a rank, or in a grid a group of
+neighbouring ranks. Times are milliseconds of the run, positions and sizes pixels of the page.
 """
 
 from __future__ import annotations
@@ -21,7 +25,10 @@ from copartition.simulation.outcome.timeline import PHASE_NAMES
 
 
 class Blocks(NamedTuple):
-    """Rectangles as columns: first and last lane, beginning and end, and one of the rows they are made of."""
+    """Rectangles as columns: first and last lane, beginning and end, and one of the rows they are made of.
+
+    All columns have the shape (blocks,). `bottom` is included; `row` counts in the columns that were merged.
+    """
 
     top: NDArray[np.int64]
     bottom: NDArray[np.int64]
@@ -30,7 +37,7 @@ class Blocks(NamedTuple):
     row: NDArray[np.int64]
 
     def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
-        """Return one after the other, in Python's numbers."""
+        """Return the blocks one after the other, as Python's numbers."""
         return zip(*(column.tolist() for column in self), strict=True)
 
 
@@ -41,10 +48,17 @@ def merge(
     end: NDArray[np.float64],
     *same: NDArray[np.integer],
 ) -> Blocks:
-    """Neighbouring lanes with the same times, and with the same values in `same`, as one block.
+    """Return neighbouring lanes with the same times, and with the same values in `same`, as one block.
 
-    Times are the same that lie in the same multiple of `grain`; `lane`, `start` and `end` have an element a
-    row.
+    Times are the same that lie in the same multiple of `grain`. `lane`, `start`, `end` and the columns of
+    `same` have the shape (rows,).
+
+    Args:
+        grain: the length of time that counts as nothing, above 0.
+        lane: the lane of each row.
+        start: when each row begins.
+        end: when it ends.
+        same: whole numbers of each row that must be equal within a block.
     """
     alike = (np.floor(start / grain), np.floor(end / grain), *same)
     order = np.lexsort((lane, *alike))
@@ -65,7 +79,11 @@ def merge(
 
 
 def cells(label: NDArray[np.int64]) -> Blocks:
-    """Equal neighbours of a grid as blocks, zeros left out; times are columns, rows indices into it."""
+    """Return equal neighbours of a grid as blocks, zeros left out; times are columns, rows indices into it.
+
+    Args:
+        label: the value of each cell, shape (lanes, columns); 0 for a cell without anything.
+    """
     lanes, columns = label.shape
     opens = np.ones(label.shape, np.bool_)
     opens[:, 1:] = label[:, 1:] != label[:, :-1]
@@ -90,7 +108,18 @@ def coverage(
     end: NDArray[np.float64],
     shape: tuple[int, int],
 ) -> NDArray[np.float64]:
-    """Return how many of these stretches are going on, on average over each cell of a grid."""
+    """Return how many of these stretches are going on, on average over each cell of a grid.
+
+    Args:
+        window: the time that the grid shows.
+        lane: the lane of each stretch in the grid, shape (stretches,).
+        start: when each begins; one outside the window counts from its edge.
+        end: when each ends; may be infinite.
+        shape: the grid's lanes and columns.
+
+    Returns:
+        Averages of that shape.
+    """
     lanes, columns = shape
     total = np.zeros(lanes * (columns + 1))
     for at, sign in ((start, 1.0), (end, -1.0)):
@@ -107,47 +136,61 @@ def coverage(
 GRID_LANES = 60
 """The most lanes of a grid."""
 _COLUMNS = 512
+"""The columns of a grid before it is made coarser; a power of two, as it is halved."""
 _FEWEST_COLUMNS = 8
+"""The columns at which a grid is made no coarser."""
 _THINNEST = 0.7
-"""Least width of a rectangle, in pixels."""
+"""The least width of a rectangle, in pixels."""
 _HAIRLINE = 0.3
-"""That of computing, which always has other phases beside it that must not be hidden."""
+"""The least width of computing, which always has other phases beside it that must not be hidden."""
 _FLATTEST = 0.5
-"""Least height of an exact one."""
+"""The least height of an exact rectangle, in pixels."""
 _SEEN = 2.0
-"""Least width and height of what must not be overlooked, and the part of all lanes it may take for that."""
+"""The least width and height of what must not be overlooked, in pixels."""
 _SEEN_PART = 0.25
+"""The part of all lanes' height that such rectangles may take together."""
 _NAMED = 40
+"""The most partitions that a tooltip names."""
 _LEAST = 1e-7
 """Parts of a partition in a cell that are nothing but rounding."""
 
 PHASES = (Phase.COMPUTING, Phase.HANDOVER, Phase.PAUSED, Phase.UNNOTICED)
-"""Phases in which a partition stands still; where all of them fit into a pixel, the last of them is seen."""
+"""Phases in which a partition stands still; if all of them fit into a pixel, the last of them is seen."""
 
 
 class Shape(NamedTuple):
-    """A rectangle as an SVG path, and what it tells of itself."""
+    """A rectangle as an SVG path, and the words of its tooltip."""
 
     path: str
     hint: str
 
 
 class Strip(NamedTuple):
-    """Layers over the same lanes, each the shapes of one style, and what a lane is."""
+    """Layers over the same lanes, each the shapes of one style, and the meaning of a lane."""
 
     layers: dict[str, list[Shape]]
     caption: str
 
 
 class Lanes:
-    """A timeline as lanes: those of one consumer are neighbours."""
+    """A timeline as lanes: the partitions of one consumer are neighbours.
+
+    `_order` has the flat index of each rank, `_rank` the rank of each flat index, `born` the time in ms at
+    which each partition began to exist, infinite if it never did. None of them changes after construction.
+    """
 
     def __init__(self, timeline: Timeline, height: float) -> None:
-        """Put the partitions in order; all lanes together are `height` pixels high."""
+        """Put the partitions in order, by their first reader.
+
+        Args:
+            timeline: what each partition was doing.
+            height: the height of all lanes together, in pixels.
+        """
         self.timeline = timeline
         self._height = height
         self._count = int(timeline.first[-1])
         first_reader = np.full(self._count, len(timeline.consumers), np.int64)
+        # Backwards, so that of several readers of a partition the first one is written last and stays.
         read = np.flatnonzero(timeline.phase == Phase.CONSUMING)[::-1]
         first_reader[timeline.partition[read]] = timeline.consumer[read]
         self._order = np.argsort(first_reader, kind="stable")
@@ -158,7 +201,7 @@ class Lanes:
         self.born[timeline.partition[opens]] = timeline.start[opens]
 
     def existing(self, window: Window) -> str:
-        """Return partitions from their first moment to the end of the run."""
+        """Return partitions from their first moment to the end of the run, as one SVG path."""
         alive = np.flatnonzero(self.born < window.end)
         blocks = merge(
             window.grain,
@@ -172,7 +215,7 @@ class Lanes:
         )
 
     def phases(self, window: Window, most: int) -> Strip:
-        """Return what stands still, and why; in about `most` rectangles."""
+        """Return the partitions that stand still, and why; in about `most` rectangles."""
         life = self.timeline
         rows = np.flatnonzero((life.phase != Phase.CONSUMING) & window.overlaps(life.start, life.end))
         lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
@@ -193,7 +236,13 @@ class Lanes:
         return Strip(shapes, "what each partition waits for")
 
     def readers(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
-        """Return who reads, in about `most` rectangles; `colours` are the styles of the consumers."""
+        """Return the readers of partitions.
+
+        Args:
+            window: the time that is shown.
+            most: about how many rectangles there may be; beyond that a grid is drawn.
+            colours: the style of each consumer.
+        """
         life = self.timeline
         rows = np.flatnonzero((life.phase == Phase.CONSUMING) & window.overlaps(life.start, life.end))
         lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
@@ -212,12 +261,13 @@ class Lanes:
         return Strip(shapes, "who reads each partition")
 
     def second_readers(self, window: Window, most: int) -> tuple[Shape, ...]:
-        """Return where a partition has two readers, at most `most` times; the longest are shown."""
+        """Return stretches in which a partition has two readers, at most `most`; the longest are shown."""
         life = self.timeline.zombies
         rows = np.flatnonzero(window.overlaps(life.start, life.end))
         lane = self._rank[life.partition[rows]]
         blocks = merge(window.grain, lane, life.start[rows], life.end[rows], life.consumer[rows])
         longest = np.argsort(blocks.start - blocks.end, kind="stable")[:most]
+        # Many of them together must not hide what else is in the picture.
         least = min(_SEEN, _SEEN_PART * self._height / max(1, len(longest)))
         return tuple(
             Shape(
@@ -229,7 +279,15 @@ class Lanes:
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
-        """Phases as a grid: the phase that most of a cell's standing partitions are in, deeper for more."""
+        """Return phases as a grid: the phase that most of a cell's standing partitions are in.
+
+        The colour is deeper if more of the cell's partitions stand still.
+
+        Args:
+            window: the time that is shown.
+            rows: the rows of the timeline that stand still in it.
+            most: the rectangles above which the grid is made coarser, by half its columns at a time.
+        """
         life = self.timeline
         lanes = self._grid_lanes()
         grid_lane = self._rank[life.partition] * lanes // self._count
@@ -264,6 +322,7 @@ class Lanes:
             because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
             style = PHASE_NAMES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
+            # The share of the whole block, which may differ from that of its first cell within one depth.
             average = standing[:, *area].sum() / existing[area].sum()
             # Rank r is in lane r * lanes // count, so lane k begins at k * count / lanes, rounded up.
             first, after = (-(-lane * self._count // lanes) for lane in (top, bottom + 1))
@@ -285,7 +344,7 @@ class Lanes:
     ) -> NDArray[np.int64]:
         """Return a cause of what begins or ends in each cell of a grid, the last one there was.
 
-        -1 for none.
+        -1 for none. Causes are indices into `Timeline.causes`.
         """
         life = self.timeline
         example = np.full(shape, -1, np.int64)
@@ -295,7 +354,7 @@ class Lanes:
         return example
 
     def _sample(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
-        """Readers as a grid: one partition of each lane, at one moment of each column.
+        """Return readers as a grid: one partition of each lane, at one moment of each column.
 
         Pauses shorter than a column are left out, not seen now and then by chance.
         """
@@ -336,16 +395,23 @@ class Lanes:
         return Strip(shapes, f"who reads, {each}")
 
     def _exact(self, blocks: Blocks, most: int) -> bool:
+        """Return whether the blocks are few enough and high enough to be drawn as they are."""
         flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
         return len(blocks.row) <= most and flattest >= _FLATTEST * self._count
 
     def _grid_lanes(self) -> int:
+        """Return the lanes of a grid: no more than there are partitions."""
         return min(self._count, GRID_LANES)
 
     def _names(self, top: int, bottom: int) -> str:
+        """Return the words for the partitions of these ranks, both ends included."""
         return self._list_partitions(self._order[top : bottom + 1])
 
     def _list_partitions(self, partitions: NDArray[np.int64]) -> str:
+        """Return a count of partitions and their names, at most `_NAMED` of them.
+
+        `partitions` are flat indices, in any order.
+        """
         shown = np.sort(partitions)[:_NAMED]
         topic = np.searchsorted(self.timeline.first, shown, side="right") - 1
         numbers = (shown - self.timeline.first[topic]).astype(np.int32)
@@ -364,6 +430,18 @@ class Lanes:
         thinnest: float = _THINNEST,
         flattest: float = 0.0,
     ) -> str:
+        """Return the SVG path of a rectangle that is at least `thinnest` wide and `flattest` high.
+
+        Args:
+            window: the time that is shown.
+            lanes: the lanes that the height is divided into.
+            top: the first lane.
+            bottom: the last lane, included.
+            start: its beginning in ms.
+            end: its end in ms.
+            thinnest: the least width in pixels.
+            flattest: the least height in pixels.
+        """
         left, right = (float(window.x(at)) for at in (start, end))
         width, height = (
             max(right - left, thinnest),
@@ -373,4 +451,5 @@ class Lanes:
 
 
 def _stretch(start: float, end: float) -> str:
+    """Return the words for a stretch of time, with its length."""
     return f"{clock(start)} to {clock(end)} ({duration(end - start)})"

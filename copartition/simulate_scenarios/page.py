@@ -1,4 +1,7 @@
-"""A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes."""
+"""A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes.
+
+Times are milliseconds of the run; positions and sizes are pixels of the page, whose width is `WIDTH`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +16,7 @@ from copartition.simulate_scenarios.report import REBALANCES, WORDS, assumptions
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 
 _NAMED = 24
-"""More consumers than this have no legend: they share colours, and tooltips tell them apart."""
+"""The most consumers with a legend: more share colours, and tooltips tell them apart."""
 
 
 def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
@@ -25,7 +28,7 @@ def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 
 def phase_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
-    """Return what each style means in the strips of what partitions do."""
+    """Return the meaning of each style in the strips of what partitions do."""
     legend = dict(WORDS["phases"])
     if any(len(result.timeline.zombies.partition) for result in results):
         legend["two"] = "two readers, one of which no longer owns it"
@@ -33,19 +36,21 @@ def phase_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 
 def colour_legend(results: Sequence[SimulationResult]) -> dict[str, str]:
-    """Whom each style means in the strip of who reads; empty if consumers share them."""
+    """Return the consumer that each style means; empty if there are too many consumers for a legend."""
     styles = consumer_styles(results)
     return {} if len(styles) > _NAMED else {style: name for name, style in styles.items()}
 
 
 ROWS = 2
-"""Lines of text that labels are spread over."""
+"""The lines of text that labels are spread over."""
 _NEAR = 4.0
-"""Pixels within which marks are one."""
+"""The distance in pixels within which marks are one."""
 _LONGEST = 28
+"""The most characters of a name in a label; its end is kept, as it tells members apart."""
 _LISTED = 8
+"""The most events that the tooltip of a mark lists."""
 _LINES = 40
-"""More marks than these are ticks: so many lines would hide what they cross."""
+"""The most marks that are lines; more are ticks, as so many lines would hide what they cross."""
 
 
 class Mark(NamedTuple):
@@ -64,7 +69,12 @@ def events(log: Sequence[LogEntry]) -> list[LogEntry]:
 
 
 def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
-    """Marks of these events; events too near to each other share one."""
+    """Return marks of these events; events too near to each other share one.
+
+    Args:
+        happened: in order of time.
+        window: the time that is shown; events outside it have no mark.
+    """
     groups: list[list[LogEntry]] = []
     beginning = -_NEAR
     for entry in happened:
@@ -81,7 +91,9 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
         x = float(window.x(group[0].at_ms))
         label = _label(group)
         width = len(label) * LETTER
+        # A label that would leave the picture on the right is moved to the left.
         left = min(x + 3, WIDTH - width)
+        # The first line of text on which the label covers no earlier one.
         row = next((row for row in range(ROWS) if free[row] <= left), None)
         if row is not None:
             free[row] = left + width + LETTER
@@ -90,6 +102,7 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
 
 
 def _label(group: list[LogEntry]) -> str:
+    """Return the words beside a mark."""
     first = _event_text(group[0], longest=_LONGEST)
     if len(group) == 1:
         return first
@@ -99,6 +112,7 @@ def _label(group: list[LogEntry]) -> str:
 
 
 def _event_text(entry: LogEntry, *, longest: int | None = None) -> str:
+    """Return the words for an event; a name that is too long loses its beginning."""
     name = visible(entry.subject or "")
     if longest is not None and len(name) > longest:
         name = "…" + name[1 - longest :]
@@ -106,6 +120,7 @@ def _event_text(entry: LogEntry, *, longest: int | None = None) -> str:
 
 
 def _hint(group: list[LogEntry]) -> str:
+    """Return the tooltip of a mark, which lists its events."""
     texts = [f"{clock(entry.at_ms)}: {_event_text(entry)}" for entry in group[:_LISTED]]
     if len(group) > _LISTED:
         texts.append(f"and {count(len(group) - _LISTED, 'more event')}")
@@ -114,11 +129,11 @@ def _hint(group: list[LogEntry]) -> str:
 
 _PIXELS = int(WIDTH)
 _SPOT = 10
-"""Pixels that share a tooltip."""
+"""The pixels that share a tooltip."""
 
 
 class Curve(NamedTuple):
-    """A closed area under a curve, and the stretches that tell of it."""
+    """A closed area under a curve, and the stretches of it with a tooltip each."""
 
     area: str
     spots: tuple[tuple[int, str], ...]  # where each begins, in pixels, and what it tells
@@ -126,7 +141,14 @@ class Curve(NamedTuple):
 
 
 def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, height: float) -> Curve:
-    """Return the share of the partitions that is read, the lowest in each pixel."""
+    """Return the share of the partitions that is read, the lowest in each pixel.
+
+    Args:
+        timeline: what each partition was doing.
+        born: when each partition began to exist; one that does not exist yet does not count.
+        window: the time that is shown.
+        height: of the curve, in pixels.
+    """
     if len(timeline.start) == 0:
         return Curve("", (), _SPOT)
     _, opens, closes = timeline.pauses()
@@ -146,7 +168,15 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
 
 
 def lagging(records: RecordsResult, window: Window, end: float, height: float, most: float) -> Curve:
-    """Return the records the group is behind, the most in each pixel; `most` reaches the top."""
+    """Return the records the group is behind, the most in each pixel.
+
+    Args:
+        records: the lag over time; between two of its moments it changes evenly.
+        window: the time that is shown.
+        end: when the run ends; the curve ends there.
+        height: of the curve, in pixels.
+        most: the lag that reaches the top.
+    """
     edges = _edges(window, end)
     at_edges = np.interp(edges, records.lag_ms, records.lag)
     highest = np.maximum(at_edges[:-1], at_edges[1:])
@@ -165,7 +195,7 @@ def most_lag(records: RecordsResult, window: Window) -> float:
 
 
 def _edges(window: Window, end: float) -> NDArray[np.float64]:
-    """Return where pixels begin and end, up to the end of the run."""
+    """Return the times at which pixels begin and end, up to the end of the run; at least one pixel."""
     edges = np.linspace(window.start, window.end, _PIXELS + 1)
     return edges[: max(2, int(np.searchsorted(edges, end, side="left")) + 1)]
 
@@ -173,12 +203,16 @@ def _edges(window: Window, end: float) -> NDArray[np.float64]:
 def _pixels(
     times: NDArray[np.float64], window: Window, pixels: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the pixel of every time that is in the picture, and which are."""
+    """Return the pixel of every time that is in the picture, and a mask of the times that are."""
     inside = (times >= window.start) & (times < window.end)
     return np.minimum(window.x(times[inside]).astype(np.int64), pixels - 1), inside
 
 
 def _curve(window: Window, values: NDArray[np.float64], height: float, hints: list[str]) -> Curve:
+    """Return the area under values of 0 to 1, one for each pixel.
+
+    `hints` has a text for each `_SPOT` pixels.
+    """
     turns = np.flatnonzero(np.concatenate([[True], np.diff(values) != 0]))
     steps = "".join(f"H{x}V{height * (1 - values[x]):.1f}" for x in turns.tolist())
     at = [clock(window.at(spot * _SPOT)) for spot in range(len(hints) + 1)]
@@ -189,14 +223,15 @@ def _curve(window: Window, values: NDArray[np.float64], height: float, hints: li
 DRAWN = 12
 """The most runs that a page draws."""
 _SHAPES = 12_000
-"""Rectangles of one kind in a chart: what keeps a page of any group small enough to send."""
+"""The rectangles of one kind in a chart: this keeps a page of any group small enough to send."""
 _SHAPES_EACH = (480, 4_000)
 """The fewest and the most of them in a panel."""
 _SECOND_READERS = 300
+"""The most rectangles of second readers in a panel."""
 
 
 class Heights(NamedTuple):
-    """Where the strips of a panel begin, and how high they are, in pixels."""
+    """The places of the strips of a panel, and their heights, in pixels from its top."""
 
     curve: float = 34.0
     lanes: float = 120.0
@@ -207,7 +242,7 @@ class Heights(NamedTuple):
     lag_y: float = 390.0
 
     def axis_y(self, *, lag: bool) -> float:
-        """Return where the time axis is."""
+        """Return the place of the time axis; with `lag` it is below the curve of the lag."""
         return (self.lag_y + self.lag if lag else self.readers_y + self.lanes) + 6
 
 
@@ -249,7 +284,10 @@ def whole_run(results: Sequence[SimulationResult]) -> Chart:
 
 
 def charts(results: Sequence[SimulationResult]) -> list[Chart]:
-    """Return the whole of the runs, and each scenario's busiest disturbance up close where that is much shorter."""
+    """Return the chart of the whole runs, and each scenario's busiest disturbance up close.
+
+    A disturbance that takes a quarter of the run or more has no chart of its own.
+    """
     drawn = [whole_run(results)]
     names = dict.fromkeys(result.scenario.name for result in results)
     for name in names:
@@ -262,18 +300,22 @@ def charts(results: Sequence[SimulationResult]) -> list[Chart]:
 
 
 def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> str:
-    """Return what tells a run from the others."""
+    """Return the words that tell a run from the others."""
     title = f"{result.scenario.assignor}, {result.scenario.membership} members"
     several = len({run.scenario.name for run in results}) > 1
     return f"{result.scenario.name}: {title}" if several else title
 
 
 def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
-    """Return from a little before the event that stops the most to a little after what follows, over all runs.
+    """Return the time around the event that stops the most, over all runs; None if none stops anything.
 
-    What follows are the pauses and rebalances that begin before the next event, and follow-up rebalances even
-    after it. A consumer that comes back is no event of its own, and neither is the follow-up that a rebalance
-    asks for. An event stops as much as the pauses after it last, summed over partitions and runs.
+    The window begins a little before the event and ends a little after what follows. What follows are the
+    pauses and rebalances that begin before the next event, and follow-up rebalances even after it. A consumer
+    that comes back is no event of its own, and neither is the follow-up that a rebalance asks for. An event
+    stops as much as the pauses after it last, summed over partitions and runs.
+
+    Args:
+        results: runs of one scenario.
     """
     moments = np.unique([at for result in results for at in _beginnings(events(result.log))])
     if not len(moments):
@@ -292,7 +334,7 @@ def busiest_disturbance(results: Sequence[SimulationResult]) -> Window | None:
 
 
 def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
-    """Return when something new happens to the group: all events but the return of those who are away."""
+    """Return the times of all events but the return of consumers that were away."""
     moments = []
     away = set()
     for entry in happened:
@@ -306,7 +348,13 @@ def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
 
 
 def _end_of_disturbance(result: SimulationResult, first: float, following: float) -> float:
-    """Return when a run is done with what begins between two moments."""
+    """Return when a run is done with what begins between two moments.
+
+    Args:
+        result: the run.
+        first: when the event happens.
+        following: when the next one does; infinite if there is none.
+    """
     _, opens, closes = result.timeline.pauses()
     last = float(closes[(opens >= first) & (opens < following)].max(initial=first))
     for rebalance in result.rebalances:
@@ -319,6 +367,7 @@ def _end_of_disturbance(result: SimulationResult, first: float, following: float
 
 
 def _whole(results: Sequence[SimulationResult]) -> Window:
+    """Return the time of the longest run, at least a millisecond."""
     return Window(0.0, max(1.0, *(result.summary.duration_ms for result in results)))
 
 
@@ -329,7 +378,15 @@ def _chart(
     results: Sequence[SimulationResult],
     window: Window,
 ) -> Chart:
-    """Return some of the results, or all of them, with the colours and titles that they have among all."""
+    """Return a chart of some of the results, or of all, with the colours and titles that they have among all.
+
+    Args:
+        name: its id on the page.
+        title: its heading.
+        runs: the results that are drawn.
+        results: all results of the page.
+        window: the time that is shown.
+    """
     styles = consumer_styles(results)
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in runs if result.records is not None and len(result.records.lag)]
@@ -363,6 +420,7 @@ def _chart(
 
 
 def _facts(result: SimulationResult, window: Window) -> str:
+    """Return what a stretch of time cost a run, in a few words."""
     _, opens, closes = result.timeline.pauses()
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
     rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
@@ -377,7 +435,11 @@ _TOPICS = 8
 
 
 def simulation_html(results: Sequence[SimulationResult]) -> str:
-    """Return a page with one or more runs over the same time axis."""
+    """Return a page with one or more runs over the same time axis.
+
+    Args:
+        results: the runs; the first `DRAWN` have pictures and tables.
+    """
     drawn = results[:DRAWN]
     outages = [outage_rows(result) for result in drawn]
     return render(
@@ -400,13 +462,14 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
 
 
 def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
-    """Return what the figures take for granted: of each run, or of all where it is the same."""
+    """Return the assumptions of the figures by run; under "" once, if they are the same for all."""
     by_run = {run_title(result, results): assumptions(result.scenario) for result in results}
     first = next(iter(by_run.values()))
     return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())
 
 
 def _group(scenario: Scenario) -> str:
+    """Return the words for a scenario's group, events and seed."""
     topics = [f"{topic.name} with {count(topic.partitions, 'partition')}" for topic in scenario.topics]
     if len(topics) > _TOPICS:
         topics[_TOPICS:] = [count(len(topics) - _TOPICS, "more topic")]

@@ -1,4 +1,7 @@
-"""A record of a group beside the model: who had what after each event, and how long nobody had it."""
+"""A record of a group beside the model: owners after each event, and the time that partitions had none.
+
+Steps are numbered from 0 on. Times that end with `_ms` are milliseconds, all others seconds since 1970.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,14 +39,21 @@ from copartition.watch.changes import Change, Kind, Watch
 from partitioning.errors import SourceError
 
 CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})
+"""Changes that make a group rebalance, and that become events of a scenario."""
 HEARTBEATS_MS = 60_000
-"""How much the quiet time before a record is drawn from: many heartbeats, which may have come at any time."""
+"""The span that is added by chance to the quiet time before a record: it has many heartbeats.
+
+Heartbeats may have come at any time, and a record does not show them.
+"""
 NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
-"""In these phases the coordinator names nobody: it names who is not missed yet, and who has just heard."""
+"""Phases in which the coordinator names no owner of a partition.
+
+In the other phases it names a member that is not missed yet, or one that has just heard.
+"""
 
 
 class NamedStep(NamedTuple):
-    """A step of a record."""
+    """A step of a record, with the stable names of its members."""
 
     step: Step
     names: Sequence[str]  # what its members are called, in their order
@@ -51,7 +61,7 @@ class NamedStep(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether who has what is known and every partition has an owner."""
+        """True if the owners are known and every partition has one; also if the group is empty."""
         state = self.step.state
         if not state.members:
             return state.status == "Empty"
@@ -59,34 +69,38 @@ class NamedStep(NamedTuple):
 
     @property
     def owners(self) -> dict[tuple[str, int], str | None]:
-        """Who has each partition."""
+        """The owner of each (topic, partition); None if it has none."""
         return owners_of(self.step.state, self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What a record shows from one settled step to the next."""
+    """A stretch of a record from one settled step to the next."""
 
     first: int  # number of the step before
     steps: Sequence[NamedStep]  # that step, and the others up to the one after
 
     @property
     def last(self) -> int:
-        """Number of the step after."""
+        """The number of the step after."""
         return self.first + len(self.steps) - 1
 
     @property
     def changes(self) -> list[Change]:
-        """All that changed."""
+        """All changes of the episode, in order; those of its first step came before."""
         return [change for step in self.steps[1:] for change in step.changes]
 
     @property
     def causes(self) -> tuple[Change, ...]:
-        """Who came and went, and what grew."""
+        """Members that came and went, and topics that grew."""
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
     def planned(self, assignor: str) -> GroupState:
-        """Return the assignment that the strategy gives to the members after, who own what they owned before."""
+        """Return the assignment that the strategy gives to the members after.
+
+        They own what they owned before. A member that is new or has a new id owns nothing, unless it is
+        static: it keeps its partitions across a restart (KIP-345).
+        """
         before, after = self.steps[0], self.steps[-1]
         new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
         place = {
@@ -97,14 +111,21 @@ class Episode:
         had = before.owners
         state = after.step.state
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
-        # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
+        # In this state `plan` does not ask whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
         return plan(rebalancing, assignor)
 
     def scenario(self, assignor: str, seed: int) -> Scenario:
-        """Return the causes as events, each at a time drawn from those between the look before it and its own.
+        """Return the causes as events, each at a time drawn between the look before it and its own look.
 
         Before the record the group was quiet for about an hour; later, since it was steps to have settled.
+
+        Args:
+            assignor: the strategy that the group runs.
+            seed: decides the times that no look shows.
+
+        Returns:
+            A scenario whose first event comes at 0 ms.
         """
         random = np.random.default_rng(seed)
         # A look begins before its answer comes, so that what two looks show may overlap; its order is known.
@@ -112,6 +133,7 @@ class Episode:
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
         zero_ms = at_ms[causes[0].step]
+        # Heartbeats of members drift apart while a group is quiet; the draw moves them against each other.
         long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
         consumers = self._consumers()
         return Scenario(
@@ -130,7 +152,14 @@ class Episode:
         )
 
     def unnamed_ms(self, result: SimulationResult) -> float:
-        """Return the longest time that the simulated coordinator named no owner of a partition there was before."""
+        """Return the longest time that the simulated coordinator named no owner of a partition.
+
+        Only partitions that there were before the episode count. Stretches that follow each other without a
+        gap are one, whatever their phases.
+
+        Args:
+            result: a run of `scenario`.
+        """
         line = result.timeline
         counts = zip(line.topics, line.first.tolist(), strict=False)
         there = self.steps[0].step.state.counts_by_topic
@@ -147,14 +176,15 @@ class Episode:
         return longest
 
     def _counts(self) -> dict[str, int]:
-        """Return the partitions of each topic before; of one that nobody read then, after."""
+        """Return the partitions of each topic before; of one that no member read then, after."""
         before, after = self.steps[0].step.state, self.steps[-1].step.state
         return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self) -> dict[str, Consumer]:
-        """Return each member as a consumer.
+        """Return each member as a consumer, by name; of a member in several steps the first one counts.
 
-        A static one that left has been dropped by the coordinator just then.
+        A static one that left counts as dynamic here: the coordinator has just dropped it, which it does for
+        a static one only after its session.
         """
         left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
         topics = self._counts()
@@ -171,11 +201,15 @@ class Episode:
 
 
 def _drawn_ms(step: Step, random: np.random.Generator) -> float:
-    """Return when the state of a step came about."""
+    """Return a time at which the state of a step may have come about, in milliseconds since 1970."""
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
 
 def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
+    """Return a cause as an event at `at_ms` milliseconds of the run.
+
+    A member that restarted was away for half of the time between two looks.
+    """
     name = str(cause.name)
     match cause.kind:
         case Kind.JOINED:
@@ -189,13 +223,13 @@ def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer], step: St
 
 
 def see(steps: Sequence[Step]) -> list[NamedStep]:
-    """Return what each step of a record shows."""
+    """Return the steps of a record with names and changes; `Watch` sees them in their order."""
     names, watch = Names(), Watch()
     return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]
 
 
 def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
-    """Return what lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
+    """Return the stretches between settled steps in which members, partitions or owners changed."""
     settled = [number for number, step in enumerate(steps) if step.settled]
     episodes = [Episode(first, steps[first : last + 1]) for first, last in pairwise(settled)]
     return [
@@ -206,17 +240,20 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
 
 
 def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
-    """Return who has each partition of a state whose members have these names."""
+    """Return the owner of each (topic, partition) of a state; None if it has none.
+
+    `names` are those of the state's members, in their order.
+    """
     owners = [*names, None]
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
 
 
 SEEDS = 20
-"""Runs of each event: where in their interval heartbeats fall is not in a record."""
+"""The runs of each event: the place of heartbeats in their interval is not in a record."""
 
 
 class Differing(NamedTuple):
-    """Partitions that another member has than the model says; None stands for nobody."""
+    """Partitions that another member has than the model says; None stands for no owner."""
 
     recorded: str | None
     model: str | None
@@ -240,7 +277,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """What happened from one settled state to the next, and what the model says of it."""
+    """An episode beside the model."""
 
     first: int  # number of the step before
     last: int  # number of the step after
@@ -253,7 +290,7 @@ class Compared:
 
     @property
     def in_time(self) -> bool | None:
-        """Whether a run of the model is within what looks tell; None if there is nothing to compare."""
+        """True if a run of the model is within what looks tell; None if there is nothing to compare."""
         if self.recorded is None or self.predicted is None:
             return None
         ends = float("inf") if self.recorded.most is None else self.recorded.most
@@ -275,7 +312,7 @@ class Replay:
 
     @property
     def agrees(self) -> bool:
-        """Whether all that can be compared is as the model says."""
+        """True if all that can be compared is as the model says."""
         return not any(change.differing or change.in_time is False for change in self.compared)
 
 
@@ -316,6 +353,7 @@ def replay_record(
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
+    # A strategy without protocols is one of KIP-848, which the broker runs.
     from_looks = _assumed(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
     return Replay(
         steps[settled[0]].state.name,
@@ -330,7 +368,11 @@ def replay_record(
 
 
 def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
-    """Raise where lines are missing or in another order, as far as their times tell."""
+    """Raise `SourceError` if lines are missing or in another order, as far as their times tell.
+
+    A record that lacks its beginning, or two records in one file, would be compared with events that never
+    were.
+    """
     if steps[0].since is not None:
         raise SourceError(f"{path}: line 1 has a time `since`, so the record's beginning is missing")
     for number, step in enumerate(steps[1:], 2):
@@ -345,6 +387,12 @@ def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
 
 
 def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | None) -> str:
+    """Return the strategy to replay with: the one that is given, else the only one that the record names.
+
+    Raises:
+        SourceError: the record names none or several, or the strategy is not one for consumers.
+        AssignorError: there is no such strategy.
+    """
     strategies = {step.state.strategy for step in steps if step.state.strategy is not None}
     if assignor is None and len(strategies) != 1:
         what = (
@@ -360,6 +408,7 @@ def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | 
 
 
 def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence[NamedStep]) -> list[str]:
+    """Return what of the record is missing, or was left out."""
     warnings = []
     if not read_text(path).endswith("\n"):
         warnings.append("the last line is cut, and left out")
@@ -373,6 +422,7 @@ def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence
 def _compare(
     episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
 ) -> Compared:
+    """Return an episode beside the model: owners by `planned`, times by one run for each seed."""
     after = episode.steps[-1]
     name_of = dict(zip((member.id for member in after.step.state.members), after.names, strict=True))
     model = owners_of(planned, [name_of[member.id] for member in planned.members])
@@ -399,7 +449,11 @@ def _compare(
 
 
 def _bounds(episode: Episode) -> Bounds | None:
-    """Return the longest time without an owner; of new partitions nobody knows since when they are there."""
+    """Return the longest time in milliseconds that a moved partition had no owner; None if none moved.
+
+    New partitions do not count: no look shows since when they exist. `most` is None as soon as one partition
+    has no upper bound.
+    """
     moved = [
         change
         for change in episode.changes
@@ -414,7 +468,14 @@ def _bounds(episode: Episode) -> Bounds | None:
 
 
 def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
-    """Return what no record tells."""
+    """Return what no record tells, for the kinds of causes that occurred.
+
+    Args:
+        compared: the episodes.
+        settings: of the model.
+        runs: of each episode.
+        consumer: True for the protocol of KIP-848, whose timeouts the broker decides.
+    """
     kinds = {cause.kind for change in compared for cause in change.causes}
     prefix, beat, session = "", settings.heartbeat_interval_ms, settings.session_timeout_ms
     if consumer:  # the broker decides (KIP-848)

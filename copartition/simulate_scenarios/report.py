@@ -1,4 +1,4 @@
-"""Simulated runs: what every report says of them, and their JSON; on a terminal see `simulation_text`.
+"""Simulated runs: what every report says of them, and their JSON; on a terminal see `report_text`.
 
 Keys of the JSON are snake_case and stable: a minor version adds, never renames. No clock and no path is in
 it, so equal inputs give equal bytes.
@@ -31,12 +31,16 @@ from copartition.simulation.outcome.timeline import PHASE_NAMES
 from partitioning.kit.packages import read_toml
 
 WORDS = read_toml(__package__, "words.toml")
+"""The words of `words.toml`: phases, events and costs."""
 
 
 def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
     """Return what scenarios have in common, and for each what tells it from the others.
 
-    Name, assignor or both.
+    A title is a name, an assignor, or both.
+
+    Args:
+        scenarios: one or more.
     """
     names = dict.fromkeys(scenario.name for scenario in scenarios)
     if len(names) == 1:
@@ -47,7 +51,7 @@ def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
 
 
 def assumptions(scenario: Scenario) -> list[str]:
-    """Return what the figures of a run take for granted."""
+    """Return what the figures of a run take for granted, a sentence each."""
     quiet = f"quiet for {duration(scenario.settled_ms)}" if scenario.settled_ms else "a group just formed"
     sentences = [f"heartbeats in step, {quiet}", _costs(scenario.costs), _load(scenario)]
     if scenario.until_ms is not None:
@@ -56,12 +60,14 @@ def assumptions(scenario: Scenario) -> list[str]:
 
 
 def _costs(costs: Costs) -> str:
+    """Return the words for what takes time in the model."""
     named = [(what, getattr(costs, name)) for name, what in WORDS["costs"].items()]
     costs_taken = [f"{what} takes {_time(value)}" for what, value in named if value]
     return "; ".join([*costs_taken, f"nothing {'else ' if costs_taken else ''}but waiting takes time"])
 
 
 def _time(value: Duration | str) -> str:
+    """Return the words for a time in milliseconds, or for the distribution that it is drawn from."""
     match value:
         case Uniform(low, high):
             return f"{duration(low)} to {duration(high)}"
@@ -75,6 +81,7 @@ def _time(value: Duration | str) -> str:
 
 
 def _load(scenario: Scenario) -> str:
+    """Return the words for the records that come and the consumers that process them."""
     load = scenario.load
     if load is None:
         return "no load given, so no lag, duplicates or losses"
@@ -93,11 +100,13 @@ def _load(scenario: Scenario) -> str:
 
 
 def _rate(rate: float | tuple[float, ...]) -> str:
+    """Return the words for records a second: of all partitions, or from the least to the most."""
     least, most = (min(rate), max(rate)) if isinstance(rate, tuple) else (rate, rate)
     return f"{least:,g}" if least == most else f"{least:,g} to {most:,g}"
 
 
 def _commits(load: Load, interval_ms: float) -> str:
+    """Return the words for when offsets are committed."""
     where = " in the transaction of their results" if load.transactions else ""
     revoke = "on revoke" if load.commit_on_revoke else "not on revoke"
     return (
@@ -108,18 +117,20 @@ def _commits(load: Load, interval_ms: float) -> str:
 CAUSES = 20
 """The most causes of a run that have a row each."""
 REBALANCES = 100
-"""The most rebalances that have one."""
+"""The most rebalances that have a row each."""
 _CAUSES_EACH = 4
+"""The most causes of a rebalance that are named."""
 
 
 def outage_rows(result: SimulationResult) -> list[Outage]:
     """Return the causes that cost a run the most, in the order of time.
 
-    The rest as one, which has no partitions.
+    All further causes are one row at the end, whose number of partitions is 0.
     """
     outages = [*result.outages]
     if len(outages) <= CAUSES + 1:
         return outages
+    # By pause, and of equal pauses the earlier one first.
     longest = sorted(range(len(outages)), key=lambda number: -outages[number].pause_ms)
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]
@@ -130,12 +141,12 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
 
 
 def phases(outage: Outage) -> dict[str, float]:
-    """Return how long partitions were not read for one cause, by what they waited for."""
+    """Return how many milliseconds partitions were not read for one cause, by what they waited for."""
     return {name: getattr(outage, f"{name}_ms") for name in PHASE_NAMES.values()}
 
 
 def causes(names: Sequence[str]) -> str:
-    """Return why there was a rebalance; the first reasons where there are many."""
+    """Return why there was a rebalance; only the first reasons if there are many."""
     return first_of(names, _CAUSES_EACH)
 
 
@@ -145,16 +156,25 @@ _NEVER = {
     "longest_pause_ms": "a pause has no end: nobody read the partition when nothing was left to happen",
     "recovery_ms": "never: it was still further behind than before when the run ended",
 }
+"""The reason for a null in place of an infinite figure."""
 _NO_LOAD = "the scenario has no load"
 
 
 def simulation_json(results: Sequence[SimulationResult]) -> str:
-    """Return every run: assumptions, summary, outages by cause, rebalances, records by partition."""
+    """Return every run: assumptions, summary, outages by cause, rebalances, records by partition.
+
+    Args:
+        results: in the order in which they are shown.
+    """
     return dump({"format_version": FORMAT_VERSION, "runs": list(map(_json_run, results))})
 
 
 def runs_json(plans: Sequence[Runs]) -> str:
-    """Return every scenario: the median and the 95th percentile of each figure, and the summary of each seed."""
+    """Return every scenario: median and 95th percentile of each figure, and the summary of each seed.
+
+    Args:
+        plans: the runs of each scenario.
+    """
     return dump(
         {
             "format_version": FORMAT_VERSION,
@@ -172,6 +192,7 @@ def runs_json(plans: Sequence[Runs]) -> str:
 
 
 def _json_run(result: SimulationResult) -> dict[str, Any]:
+    """Return a run as plain values of JSON; times are milliseconds."""
     return {
         **_json_scenario(result.scenario, result.warnings),
         "summary": _json_figures(asdict(result.summary)),
@@ -190,6 +211,7 @@ def _json_run(result: SimulationResult) -> dict[str, Any]:
 
 
 def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any]:
+    """Return a scenario as plain values of JSON."""
     return {
         "scenario": scenario.name,
         "assignor": scenario.assignor,
@@ -201,7 +223,7 @@ def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any
 
 
 def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
-    """Figures, with null where JSON has no number or there is none, and why."""
+    """Return figures, with null if one is infinite or unknown, and the reason of each null."""
     numbers = finite(figures)
     because = {
         name: _NO_LOAD if figures[name] is None else _NEVER[name]
@@ -212,6 +234,7 @@ def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
 
 
 def _json_records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
+    """Return the lag over time, and the figures of each partition in the order of topics and numbers."""
     values = {field.name: getattr(records, field.name) for field in fields(records)}
     columns = {
         name: value.tolist()

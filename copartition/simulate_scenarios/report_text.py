@@ -1,4 +1,4 @@
-"""Simulations in a terminal."""
+"""Simulations in a terminal: comparisons, outages and rebalances as tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from copartition.simulation import Runs, Scenario, SimulationResult
 
 _NAME_WIDTH = 24
+"""The widest column of a scenario, in characters."""
 _FIGURES = read_toml(__package__, "figures.toml")
+"""The figures of `figures.toml` by name, with their labels."""
 
 
 _SUMS = "pauses are sums, two partitions that nobody reads for 3 s make 6 s; the longest is of one partition"
@@ -39,7 +41,12 @@ class _Column(NamedTuple):
 
 
 def print_simulation(results: Sequence[SimulationResult], console: Console) -> None:
-    """Runs side by side, the outages of each, and the rebalances of a single one."""
+    """Print runs side by side, the outages of each, and the rebalances if there is one run.
+
+    Args:
+        results: in the order of the columns.
+        console: where to.
+    """
     title, names = titles([result.scenario for result in results])
     columns = [
         _Column(name, result.scenario, _figures(asdict(result.summary)), result.warnings)
@@ -63,7 +70,12 @@ def print_simulation(results: Sequence[SimulationResult], console: Console) -> N
 
 
 def print_runs(plans: Sequence[Runs], console: Console) -> None:
-    """The median and the 95th percentile of every figure, scenarios side by side."""
+    """Print the median and the 95th percentile of every figure, scenarios side by side.
+
+    Args:
+        plans: the runs of each scenario, all with the same seeds.
+        console: where to.
+    """
     title, names = titles([runs.scenario for runs in plans])
     columns = [_percentiles(name, runs) for name, runs in zip(names, plans, strict=True)]
     _compare(title, columns, console)
@@ -73,7 +85,7 @@ def print_runs(plans: Sequence[Runs], console: Console) -> None:
 
 
 def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
-    """The scenarios that come with the package: name and summary, and what they are for."""
+    """Print the scenarios that come with the package: name and summary, and what they are for."""
     for row in rows:
         console.print(cell(row["name"], "bold"))
         console.print(note(row["summary"], ""))
@@ -82,10 +94,12 @@ def print_ready(rows: Sequence[Mapping[str, str]], console: Console) -> None:
 
 
 def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
+    """Return the words for all figures that are shown, in their order."""
     return {name: _figure(name, figures[name]) for name in _FIGURES}
 
 
 def _figure(name: str, value: float | None) -> str | None:
+    """Return the words for a figure: a length of time if its name ends with `_ms`, else a whole number."""
     if value is None:
         return None
     if name == "longest_pause_ms" and value == inf:
@@ -94,6 +108,10 @@ def _figure(name: str, value: float | None) -> str | None:
 
 
 def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
+    """Return the column of a scenario that ran with many seeds.
+
+    A figure is its median and its 95th percentile beside each other.
+    """
     middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
     widest = max(len(value) for value in high.values() if value is not None)
     figures = {
@@ -104,13 +122,14 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
 
 
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
-    """A table of figures, one row each; as many tables below one another as the width asks for."""
+    """Print a table of figures, one row each; as many tables below one another as the width asks for."""
     console.print(cell(title, "bold"))
     for kind in PURPOSES:
         texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
         for whom, texts in texts_by_scenario.items():
             console.print(note(f"{kind}{whom}: {'; '.join(texts)}", ""))
     while columns:
+        # The most columns that fit; a single one is shown even if it is too wide.
         for end in range(len(columns), 0, -1):
             shown = _comparison(columns[:end])
             if console.measure(shown).maximum + 2 <= console.width:
@@ -120,6 +139,7 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
 
 
 def _comparison(columns: Sequence[_Column]) -> Table:
+    """Return the table; a figure that no scenario has, or that is empty in all, has no row."""
     headings = ["\n".join(map(visible, filter(None, (*column.name, column.heading)))) for column in columns]
     shown = table(["", *headings], right=range(1, len(columns) + 1))
     for column in shown.columns[1:]:
@@ -134,6 +154,7 @@ def _comparison(columns: Sequence[_Column]) -> Table:
 
 
 def _outage_table(result: SimulationResult) -> ReportTable:
+    """Return the outages of a run; times are in seconds."""
     columns = ["outage", "n", "pause", "detection", "barrier", "compute", "handover", "catch-up"]
     rows = []
     for row in outage_rows(result):
@@ -144,12 +165,14 @@ def _outage_table(result: SimulationResult) -> ReportTable:
 
 
 def _seconds(milliseconds: float | None) -> str:
+    """Return milliseconds as seconds; "-" if unknown."""
     if milliseconds is None:
         return "-"
     return f"{milliseconds / 1_000:,.1f}" if milliseconds else "0"
 
 
 def _rebalance_table(result: SimulationResult) -> ReportTable:
+    """Return the first rebalances of a run."""
     rows = [
         (
             duration(rebalance.started_ms),
@@ -164,6 +187,7 @@ def _rebalance_table(result: SimulationResult) -> ReportTable:
 
 
 def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
+    """Print what is assumed and warned of, once for all scenarios that it is true of."""
     console.print()
     for whom, sentences in _by_scenario(columns, lambda column: assumptions(column.scenario)).items():
         console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
@@ -173,6 +197,7 @@ def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
 
 
 def _purpose(kind: str, column: _Column) -> list[str]:
+    """Return what a scenario says of itself under one of `PURPOSES`; empty if it says nothing."""
     text = column.scenario.purpose.get(kind)
     return [] if text is None else [text]
 
@@ -180,7 +205,10 @@ def _purpose(kind: str, column: _Column) -> list[str]:
 def _by_scenario(
     columns: Sequence[_Column], tell: Callable[[_Column], Iterable[str]]
 ) -> dict[str, list[str]]:
-    """Return what there is to say of scenarios, by whom it is said of; of all where that is left open."""
+    """Return sentences by the scenarios that they are said of.
+
+    The key is " for NAMES", or "" for sentences that are said of all.
+    """
     where: dict[str, list[str]] = {}
     for column in columns:
         for text in tell(column):

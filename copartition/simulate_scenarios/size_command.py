@@ -1,4 +1,4 @@
-"""`copartition size`."""
+"""`copartition size`: finds the fewest consumers that keep up."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def _read_time(ctx: click.Context, option: click.Parameter, value: str) -> float:  # noqa: ARG001 - click's interface
+    """Return a time with a unit in milliseconds; a text without one raises `BadParameter`."""
     import re  # noqa: PLC0415 - help and completion do without
 
     from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds  # noqa: PLC0415 - as above
@@ -56,7 +57,7 @@ def size(
     runs: int,
     output: Output,
 ) -> None:
-    """The fewest consumers with which no record waits longer than --max-lag, through deploys and crashes.
+    """Find the fewest consumers with which no record waits longer than --max-lag, whatever happens.
 
     FILE and NAME are scenarios as simulate takes them. Their load says how many records come and how many a
     consumer can process, their events what has to be endured. Each number of consumers is simulated, from
@@ -75,7 +76,7 @@ def size(
 
 
 def _size(captured: CapturedScenario, max_lag_ms: float, runs: int) -> Size:
-    """Return the answer for one scenario; a bar on the terminal meanwhile."""
+    """Return the answer for one scenario; a bar on the terminal shows how far it is."""
     from copartition.simulate_scenarios.size_search import Size, numbers_to_try, size_trials  # noqa: PLC0415 - as above
 
     scenario, assumed = captured

@@ -1,4 +1,4 @@
-"""How many consumers a scenario takes: text and JSON."""
+"""Reports on the number of consumers that a scenario takes: text and JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _SHOWN = 5
-"""Trials of a table."""
+"""The most trials of a table."""
 
 
 def sizes_json(sizes: Sequence[Size]) -> str:
-    """Return each scenario's answer, what was tried, and what is assumed; times that have no end are null."""
+    """Return each scenario's answer, what was tried, and what is assumed; a time that has no end is null.
+
+    Args:
+        sizes: in the order in which they are shown.
+    """
     scenarios = [
         {
             "scenario": answer.scenario.name,
@@ -38,7 +42,7 @@ def sizes_json(sizes: Sequence[Size]) -> str:
 
 
 def print_sizes(sizes: Sequence[Size], console: Console) -> None:
-    """The answer first, then what was tried."""
+    """Print the answer of each scenario first, then what was tried and what is assumed."""
     for number, answer in enumerate(sizes):
         if number:
             console.print()
@@ -62,13 +66,15 @@ def print_sizes(sizes: Sequence[Size], console: Console) -> None:
 
 
 def _shown(answer: Size) -> Sequence[SizeTrial]:
-    """Return the last trials; where none fits, those nearest to it."""
+    """Return the last trials; if none fits, those nearest to fitting, the shortest wait first."""
     if answer.fewest is not None:
         return answer.trials[-_SHOWN:]
+    # Nothing fits, so the trial with the shortest wait tells most.
     return sorted(answer.trials, key=lambda trial: (trial.lag_ms, trial.consumers))[:_SHOWN]
 
 
 def _conclusion(answer: Size) -> str:
+    """Return the answer as a sentence."""
     bound = duration(answer.max_lag_ms)
     if answer.fewest is None:
         tried = [trial.consumers for trial in answer.trials]
@@ -79,6 +85,7 @@ def _conclusion(answer: Size) -> str:
 
 
 def _row(trial: SizeTrial) -> tuple[Any, ...]:
+    """Return the cells of a trial; a number of consumers that fits is green."""
     wait = "no end" if trial.lag_ms == inf else duration(trial.lag_ms)
     recovery = "never" if trial.recovery_ms == inf else duration(trial.recovery_ms)
     style = "green" if trial.fits else ""
@@ -87,6 +94,7 @@ def _row(trial: SizeTrial) -> tuple[Any, ...]:
 
 
 def _assumed(answer: Size) -> list[str]:
+    """Return what the answer rests on: events, the model's assumptions, and those of the captured group."""
     events = [occurrence(event) for event in answer.scenario.events]
     happens = f"through {first_of(events, 3)}" if events else "nothing happens: no deploy and no crash"
     return [happens, *assumptions(answer.scenario), *answer.assumed]

@@ -1,4 +1,7 @@
-"""How many consumers: the fewest with which no partition is ever further behind than a bound."""
+"""The fewest consumers with which no partition is ever further behind than a bound.
+
+Lags in time are milliseconds that a record waits, other lags are records.
+"""
 
 import math
 from collections.abc import Iterator
@@ -14,12 +17,12 @@ from partitioning.errors import ScenarioError
 
 @dataclass(frozen=True, slots=True)
 class SizeTrial:
-    """What so many consumers come to, in the worst of the runs that were made.
+    """A number of consumers that was tried, in the worst of the runs that were made.
 
     Attributes:
         consumers: how many there are at the start.
-        lag_ms: the longest that a record waits until it is processed, where consumers work on what they have
-            fetched of one partition after another; infinite where a partition never catches up or somebody
+        lag_ms: the longest that a record waits until it is processed, if consumers work on what they have
+            fetched of one partition after another; infinite if a partition never catches up or a consumer
             has more to read than it can process.
         lag: the most records that the group was behind.
         recovery_ms: the longest time until a partition was no further behind than before its outage.
@@ -37,12 +40,12 @@ class SizeTrial:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many consumers a scenario takes.
+    """The number of consumers that a scenario takes, and what was tried to find it.
 
     Attributes:
         scenario: what was run, with the consumers that it names.
         max_lag_ms: the bound.
-        runs: how many seeds; a number of consumers fits where the bound holds with each.
+        runs: how many seeds; a number of consumers fits if the bound holds with each.
         trials: what was tried, from the fewest consumers on that can process what comes.
         assumed: what was taken for granted of the group that the scenario was made of.
     """
@@ -62,9 +65,9 @@ class Size:
 
     @property
     def partitions_needed(self) -> dict[str, int]:
-        """Topics of which one partition is more than any consumer can process, and how many would do.
+        """Topics of which one partition gets more than any consumer can process, and the partitions needed.
 
-        The keys of the hottest one spread evenly over those.
+        The keys of the hottest partition are taken to spread evenly over the new ones.
         """
         capacity, rates = _largest_capacity(self.scenario), self.scenario.rates
         return {
@@ -92,7 +95,7 @@ class Size:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to do where no number of consumers fits, and what is hardly meant in the scenario."""
+        """Advice if no number of consumers fits, and settings that are hardly meant in the scenario."""
         warnings = list(self.scenario.warnings)
         if self.fewest is None and not self.partitions_needed:
             warnings.append(
@@ -102,7 +105,7 @@ class Size:
 
 
 def size(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Size:
-    """Return the fewest consumers with which no record waits longer than the bound, whatever the scenario does.
+    """Return the fewest consumers with which no record waits longer than the bound.
 
     Args:
         scenario: its load says what comes and what a consumer can process, its events what has to be
@@ -130,13 +133,22 @@ def size_trials(scenario: Scenario, max_lag_ms: float, runs: int = 20) -> Iterat
     for consumers in numbers_to_try(scenario):
         trial = _try(with_consumers(scenario, consumers), max_lag_ms, runs)
         yield trial
+        # Two numbers that follow each other fit: the smaller one is no chance.
         if fits and trial.fits:
             return
         fits = trial.fits
 
 
 def numbers_to_try(scenario: Scenario) -> range:
-    """Return from the fewest consumers that can process what comes, and whom events name, to one a partition."""
+    """Return the numbers of consumers to try, in rising order.
+
+    They begin with the fewest consumers that can process what comes, and no fewer than events name; they end
+    with one consumer for each partition.
+
+    Raises:
+        ScenarioError: an event sets the number of consumers, or the scenario has no load, capacity or
+            consumer.
+    """
     counts, rates = topic_counts(scenario), scenario.rates
     for event in scenario.events:
         if isinstance(event, Autoscaler | ScaleTo):
@@ -151,7 +163,12 @@ def numbers_to_try(scenario: Scenario) -> range:
 
 
 def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
-    """Return the scenario with so many consumers at the start, among them those whom events name."""
+    """Return the scenario with so many consumers at the start, among them those whom events name.
+
+    Args:
+        scenario: new consumers are like its last one, under names that it does not use.
+        consumers: at least as many as events name.
+    """
     present, named = scenario.consumers, _named(scenario)
     if consumers > len(present):
         names = {consumer.name for consumer in present}
@@ -160,17 +177,19 @@ def with_consumers(scenario: Scenario, consumers: int) -> Scenario:
             scenario, consumers=(*present, *newcomers(consumers - len(present), present[-1], names, {}))
         )
     others = [consumer.name for consumer in present if consumer.name not in named]
+    # Named consumers come first: an event about one that is gone could not happen.
     kept = named.union(others[: consumers - len(named)])
     return replace(scenario, consumers=tuple(consumer for consumer in present if consumer.name in kept))
 
 
 def _named(scenario: Scenario) -> set[str]:
+    """Return the names of the consumers at the start that an event names, and that must therefore stay."""
     names = {event.consumer for event in scenario.events if isinstance(event, ByName)}
     return names.intersection(consumer.name for consumer in scenario.consumers)
 
 
 def _largest_capacity(scenario: Scenario) -> float:
-    """Return records a second that the consumer can process that can process most."""
+    """Return the records a second that the quickest consumer can process; infinite without a limit."""
     if scenario.load is None:
         raise ScenarioError("without a load there is no lag; give load.rate and load.capacity")
     if not scenario.consumers:
@@ -183,6 +202,7 @@ def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
     worst: SizeTrial | None = None
     for result in simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)):
         trial = _trial(result, max_lag_ms)
+        # The worst run decides, as the bound must hold whatever the scenario does.
         if worst is None or trial.lag_ms > worst.lag_ms:
             worst = trial
         if not worst.fits:
@@ -192,6 +212,10 @@ def _try(scenario: Scenario, max_lag_ms: float, runs: int) -> SizeTrial:
 
 
 def _trial(result: SimulationResult, max_lag_ms: float) -> SizeTrial:
+    """Return one run as a trial, by its records' waits.
+
+    An overload at the start or at the end makes the wait infinite, however short the run is.
+    """
     records, summary = result.records, result.summary
     assert records is not None
     line = result.timeline

@@ -1,4 +1,8 @@
-"""Cases of a strategy: seeded groups or keys, each with its exact answer, and their JSON Schema."""
+"""Cases of a strategy: seeded groups or keys, each with its exact answer, and their JSON Schema.
+
+A case is plain JSON values. Its key "answer" holds the exact answer; all other keys are the question. The
+same strategy, seed and count always give the same cases, in the same order.
+"""
 
 import json
 import random
@@ -23,17 +27,30 @@ from partitioning.profiles import PROFILES
 
 FORMAT_VERSION = "1.0"
 SCHEMA: Json = json.loads(read_data(__package__, "schema.json"))
-"""The document that `copartition vectors STRATEGY` prints."""
+"""The JSON Schema of the document that `copartition vectors STRATEGY` prints."""
 _REBALANCES = 6
-"""Rebalances of a group before the next group begins, with a leader that remembers nothing."""
+"""The rebalances of a group before the next group begins, with a leader that remembers nothing."""
 _KEYS = ("", "a", "order-42", "käse", "\U0001f600")
+"""Keys, as text in UTF-8, that are drawn often: an empty key, and characters of one to four bytes."""
 
 
 def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
-    """Cases of a strategy for groups or of a client's rule for keys, each with its exact answer.
+    """Return cases of a strategy for groups or of a client's rule for keys, each with its exact answer.
 
-    The name and the seed decide the cases. A name that is neither an assignor nor a profile raises
-    `UnknownStrategyError`.
+    Args:
+        strategy: the name of an assignor, of a client's profile, or one of `CONNECT` or `STREAMS`.
+        count: the number of cases, 0 or more.
+        seed: with the name, decides the cases; a smaller `count` gives the first of the same cases.
+
+    Returns:
+        `count` cases in order; "case" numbers them from 0.
+
+    Raises:
+        UnknownStrategyError: the name is neither an assignor nor a profile.
+
+    >>> [case] = make_vectors("java", 1)
+    >>> sorted(case)
+    ['answer', 'case', 'key', 'partitions']
     """
     cases: Iterator[Json]
     rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
@@ -49,9 +66,10 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
 
 
 def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
-    """Yield groups that live through some rebalances each.
+    """Yield rebalances of groups without end: `_REBALANCES` of one group, then the next group begins.
 
-    Members carry on what the exact answer gave them.
+    Members own in a rebalance what the exact answer of the rebalance before gave to them. If the exact answer
+    is an error, its case has the name of the JVM's exception, and the next group begins.
     """
     while True:
         leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
@@ -73,7 +91,10 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
 
 
 def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
-    """Return the member with the user data that a member of this strategy sends along."""
+    """Return the member with the user data that a member of this strategy sends along.
+
+    The story gives every member the user data of the sticky assignor, which other strategies do not read.
+    """
     if leader.name == "sticky" or not isinstance(member.user_data, StickyUserData):
         return member
     data = None
@@ -84,7 +105,10 @@ def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
 
 
 def _group(group: Group) -> Json:
-    """Return a group as plain values; what is not there is left out."""
+    """Return a group as plain values of JSON; a key whose value is None is left out.
+
+    Owned partitions have the form of `runs`; user data are bytes in hexadecimal.
+    """
     topics = [
         {
             "name": topic.name,
@@ -110,10 +134,15 @@ def _group(group: Group) -> Json:
 
 
 def _without_none(values: Mapping[str, Any]) -> Json:
+    """Return the values that are not None, in their order."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def _keys(profile: str, rng: random.Random) -> Iterator[Json]:
+    """Yield keys without end, each with a partition count and the partition that the profile's rule gives.
+
+    A key is null, one of `_KEYS`, or 1 to 79 random bytes; it is shown in base64, a null key as None.
+    """
     while True:
         key = rng.choice(
             (None, rng.choice(_KEYS).encode(), *(rng.randbytes(rng.randrange(1, 80)) for _ in range(6)))

@@ -9,6 +9,7 @@ from copartition.shell.commands import Output, command, write
 from copartition.shell.options import output_options, schema_option, seed_option
 
 MOST = 100_000
+"""The most cases of one call."""
 
 
 @command(
@@ -29,7 +30,7 @@ MOST = 100_000
 def vectors(
     ctx: click.Context, strategy: str, *, count: int, seed: int, against: str | None, output: Output
 ) -> None:
-    """Groups or keys with the exact answers of STRATEGY, as JSON.
+    """Print groups or keys with the exact answers of STRATEGY, as JSON.
 
     STRATEGY is an assignor (`copartition assign --list`), a client's profile (`copartition profiles`),
     "simple" of share groups, or of Kafka Streams "streams-sticky", "streams-high-availability" or

@@ -1,4 +1,8 @@
-"""What a program answers to cases, and where that differs from the exact answers."""
+"""Comparison of a program's answers to cases with the exact answers.
+
+The program gets all questions on its standard input, a JSON object a line, and writes as many lines in the
+same order. An answer has one of the keys "assignment", "active", "error" and "partition".
+"""
 
 import json
 import subprocess
@@ -13,12 +17,15 @@ from partitioning.errors import SourceError
 Verdict: TypeAlias = Literal["equal", "other order", "different"]
 
 MOST_SHOWN = 20
-"""Differences that a report holds."""
+"""The most differences that a report holds; its counts are of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A case, with the exact `answer`, that a program answers otherwise."""
+    """A case, with the exact `answer`, that a program answers otherwise.
+
+    A `Difference` never has the verdict "equal".
+    """
 
     case: Json
     answer: Json  # the program's answer
@@ -26,9 +33,18 @@ class Difference:
 
 
 def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[Difference]:
-    """Return where a program answers otherwise: it reads a case a line and writes an answer a line.
+    """Return the cases that a program answers otherwise: it reads a case a line and writes an answer a line.
 
-    A program that cannot be run, fails, or writes what is no answer raises `SourceError`.
+    Args:
+        strategy: its name, which the program gets with each case.
+        cases: cases with their exact answers, see `make_vectors`; the program does not see the answers.
+        command: the program and its arguments; no shell reads them.
+
+    Returns:
+        The differences in the order of the cases; empty if all answers are equal.
+
+    Raises:
+        SourceError: the program cannot be run, fails, or writes a line that is no answer.
     """
     questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
     text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)
@@ -44,6 +60,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
             f"{command[0]!r} ended with exit code {run.returncode} after {len(lines):,} answers to "
             f"{len(cases):,} cases; it has to write one line of JSON for each line that it reads"
         )
+    # Each answer is read before any is compared, so a broken line late in the output is reported, too.
     answers = [_answer(line, number) for number, line in enumerate(lines)]
     verdicts = [_verdict(case["answer"], answer) for case, answer in zip(cases, answers, strict=True)]
     return [
@@ -54,6 +71,11 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
 
 
 def _answer(line: str, number: int) -> Json:
+    """Return the program's answer to a case.
+
+    Raises:
+        SourceError: the line is no JSON object, or has none of the keys of an answer.
+    """
     try:
         answer = json.loads(line)
     except ValueError as error:
@@ -66,6 +88,7 @@ def _answer(line: str, number: int) -> Json:
 
 
 def _verdict(exact: Json, answer: Json) -> Verdict:
+    """Return how an answer differs from the exact one; keys that the exact one does not have do not count."""
     if exact == {key: answer.get(key) for key in exact}:
         return "equal"
     is_same = all(_in_no_order(value) == _in_no_order(answer.get(key)) for key, value in exact.items())
@@ -75,7 +98,8 @@ def _verdict(exact: Json, answer: Json) -> Verdict:
 def _in_no_order(value: Any) -> Any:
     """Return the partitions of each member that has some, sorted.
 
-    What are no members' lists stays as it is.
+    Values that are no lists of members stay as they are. A member without partitions is left out, so an
+    answer that does not name it counts as equal.
     """
     if not isinstance(value, dict):
         return value
@@ -84,13 +108,18 @@ def _in_no_order(value: Any) -> Any:
             name: sorted((run[0], number) for run in mine for number in run[1:])
             for name, mine in value.items()
         }
+    # The program may write anything: a value of another form is compared as it is instead of failing here.
     except (TypeError, IndexError, KeyError):
         return value
     return {name: mine for name, mine in lists.items() if mine}
 
 
 def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Difference], form: str) -> str:
-    """Return where a program differs: counts, and the first differences; `form` is "text" or "json"."""
+    """Return a report on a program: counts, and the first differences; `form` is "text" or "json".
+
+    Differences in partitions come before differences in order. The JSON has up to `MOST_SHOWN` of them, the
+    text up to five.
+    """
     counts = Counter(difference.verdict for difference in differences)
     numbers = {
         "cases": len(cases),

@@ -1,4 +1,7 @@
-"""Cases of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers."""
+"""Cases of Kafka Connect and Kafka Streams: groups over some rebalances, with exact answers.
+
+A task is a pair of a name (a connector or a subtopology) and a number from 0 on.
+"""
 
 import random
 import uuid
@@ -22,21 +25,40 @@ from assignors.streams.sticky import (
 from partitioning.topic_partition import TopicPartition
 
 Json: TypeAlias = dict[str, Any]
+"""An object of JSON as Python has it."""
 
 CONNECT = ("connect-eager", "connect-incremental")
+"""The strategies of Kafka Connect that have cases."""
 STREAMS = ("streams-sticky", "streams-high-availability", "streams-classic-sticky")
+"""The strategies of Kafka Streams that have cases."""
 
 _END_OFFSET = 1_000_000
-"""Of the changelog of every task."""
+"""The end offset of the changelog of every task."""
 
 
 def runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
-    """Return an ordered list of tasks or partitions: each run is a name followed by numbers."""
+    """Return an ordered list of tasks or partitions: each run is a name followed by numbers.
+
+    Args:
+        tasks: pairs of a name and a number, in any order, which is kept.
+
+    >>> runs([("orders", 0), ("orders", 2), ("clicks", 1)])
+    [['orders', 0, 2], ['clicks', 1]]
+    """
     return [[name, *(number for _, number in run)] for name, run in groupby(tasks, key=lambda task: task[0])]
 
 
 def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterator[Json]:
-    """Clusters whose workers come, go, restart and miss an answer while time passes."""
+    """Yield rebalances of clusters whose workers come, go, restart and miss an answer while time passes.
+
+    Args:
+        strategy: one of `CONNECT`.
+        rng: draws the clusters and what happens to them.
+        rebalances: the rebalances of a cluster before the next one begins with a new leader.
+
+    Yields:
+        Cases without end. Times are ms on the leader's clock; delays are ms, too.
+    """
     while True:
         max_delay_ms = rng.choice((0, 30, 10_000, 300_000))
         leader = ConnectIncrementalAssignor(max_delay_ms)
@@ -46,6 +68,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             f"worker-{next(ids)}": [] for _ in range(rng.randint(1, 4))
         }
         for generation in range(1, 1 + rebalances):
+            # Before the first rebalance no generation was completed, for which -1 stands.
             completed = generation - 1 or -1
             group = Group(
                 [Topic(*connector) for connector in connectors.items()],
@@ -67,6 +90,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 answer = {"assignment": _by_name(assignment), "revoked": _by_name(revoked)}
                 case["answer"] = {**answer, "delay_ms": delay_ms}
             yield case
+            # One worker in twenty misses its answer and goes on with what it had, as after a lost response.
             running |= {worker: [*mine] for worker, mine in assignment.items() if rng.random() < 0.95}
             event = rng.choice(("join", "leave", "restart", "create", "resize", "delete", "none"))
             if event == "join":
@@ -85,11 +109,12 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
 
 
 def _by_name(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[list[str | int]]]:
+    """Return for each worker its connectors and tasks in the form of Connect's protocol."""
     return {worker: _connect_runs(mine) for worker, mine in lists.items()}
 
 
 def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
-    """As Connect's protocol has them: task -1 is the connector itself."""
+    """Return tasks as Connect's protocol has them: task -1 is the connector itself."""
     return runs(
         (name.removeprefix(CONNECTOR), INSTANCE) if name.startswith(CONNECTOR) else (name, number)
         for name, number in tasks
@@ -97,7 +122,16 @@ def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
 
 
 def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterator[Json]:
-    """Yield applications whose processes come and go; their state stays on disk, complete or late."""
+    """Yield rebalances of applications whose processes come and go; state stays on disk, complete or late.
+
+    Args:
+        strategy: one of `STREAMS`.
+        rng: draws the applications and what happens to them.
+        rebalances: the rebalances of an application before the next one begins.
+
+    Yields:
+        Cases without end; lists of tasks have the form of `runs`, offsets are [subtopology, number, offset].
+    """
     while True:
         is_classic = strategy != "streams-sticky"
         settings: Json = _rack_settings(rng) if is_classic else {}
@@ -130,7 +164,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
 
 
 def _rack_settings(rng: random.Random) -> Json:
-    """`rack.aware.assignment.strategy` and its costs; nothing if it is "none"."""
+    """Return `rack.aware.assignment.strategy` and its costs; nothing if it is "none"."""
     strategy = rng.choice(("none", "min_traffic", "balance_subtopology"))
     costs = {
         f"rack_aware_assignment_{name}_cost": rng.choice((0, 1, 10)) for name in ("traffic", "non_overlap")
@@ -139,6 +173,10 @@ def _rack_settings(rng: random.Random) -> Json:
 
 
 def _streams_group(group: StreamsGroup) -> Json:
+    """Return an application as plain values of JSON.
+
+    Empty values of a member, and empty lists of a subtopology, are left out.
+    """
     members = [
         {
             "id": member.id,
@@ -171,10 +209,18 @@ def _streams_group(group: StreamsGroup) -> Json:
 
 
 def _topic(topic: Topic) -> Json:
+    """Return a topic as plain values; `racks` has the racks of each partition's replicas, by partition."""
     return {"name": topic.name, "partitions": topic.partitions, "racks": topic.racks}
 
 
 class _Application:
+    """One application of Kafka Streams between rebalances; it owns its members and subtopologies.
+
+    Members of one process are neighbours and share its `process_id`. An application always has a member. A
+    name of a topic keeps the racks of its partitions while it grows, as `_topics` draws from a seed of its
+    own.
+    """
+
     def __init__(self, rng: random.Random, *, is_classic: bool, has_racks: bool) -> None:
         self.is_classic, self._has_racks = is_classic, has_racks
         self._rng, self._seed = rng, rng.random()
@@ -189,6 +235,7 @@ class _Application:
             self._join()
 
     def group(self) -> StreamsGroup:
+        """Return the group as it asks for an assignment now."""
         ends = dict.fromkeys(self._stateful(), _END_OFFSET) if self.is_classic else {}
         return StreamsGroup(
             self._subtopologies,
@@ -198,7 +245,11 @@ class _Application:
         )
 
     def live_on(self, answer: StreamsAssignment | ProcessAssignment) -> None:
-        """Tasks start, some state arrives, and something happens."""
+        """Start what was assigned, let some state arrive, and let one thing happen to the application.
+
+        Args:
+            answer: active and standby tasks, by member id, or by process id in a classic group.
+        """
         rng, stateful = self._rng, set(self._stateful())
         members, assigned = [], set()
         for member in self._members:
@@ -208,6 +259,7 @@ class _Application:
                 [] if key in assigned else list(lists[key]) for lists in (answer.active, answer.standby)
             )
             assigned.add(key)
+            # The state of an active task is complete: only other tasks on disk have an offset.
             on_disk = {*standby, *member.active, *member.offsets} & stateful - {*active}
             offsets = {
                 task: rng.choice((0, _END_OFFSET // 2, _END_OFFSET - 10_000, _END_OFFSET))
@@ -228,6 +280,7 @@ class _Application:
             ]
 
     def _grow(self, each: Subtopology, more: int) -> Subtopology:
+        """Return the subtopology with so many more tasks, and topics with a partition for each task."""
         tasks = each.tasks + more
         return replace(
             each,
@@ -237,12 +290,17 @@ class _Application:
         )
 
     def _topics(self, name: str, partitions: int) -> list[Topic]:
-        """Return one topic where racks count; what a name has in its first partitions stays as it grows."""
+        """Return one topic if racks count, else none.
+
+        The racks of the first partitions stay the same when the topic grows, as the seed depends on the name
+        only.
+        """
         rng = random.Random(f"{self._seed}/{name}")  # noqa: S311 - test data
         racks = [rng.sample("abc", 2) for _ in range(partitions)]
         return [Topic(name, partitions, racks)] if self._has_racks else []
 
     def _join(self) -> None:
+        """Add one process with one or two members; its tags and its rack name the same zone."""
         process = str(uuid.UUID(int=self._rng.getrandbits(128)))
         zone = self._rng.choice("abc")
         tags, rack = {"zone": zone} if self.is_classic else {}, zone if self._has_racks else None
@@ -252,6 +310,7 @@ class _Application:
         ]
 
     def _stateful(self) -> Iterator[TopicPartition]:
+        """Return the tasks that have state, by subtopology and number."""
         return (
             TopicPartition(subtopology.id, number)
             for subtopology in self._subtopologies

@@ -1,1 +1,1 @@
-"""A group over time: looks at it, what changed between them, and what is kept of it."""
+"""A group over time: looks at it, the changes between them, and the record that is kept."""

@@ -1,4 +1,7 @@
-"""A group polled: its steps, what changed from one to the next, and stable names of its members."""
+"""A group polled: its steps, what changed from one to the next, and stable names of its members.
+
+Times and lengths of time are in seconds; points in time count from 1970.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,22 +21,24 @@ from partitioning.errors import SourceError
 from partitioning.topic_partition import TopicPartition
 
 Reading = tuple[GroupState, GroupState | None]
+"""The state of a group at a look, and the target that it is on its way to, if it has one (KIP-848)."""
 ENDS_S = 600.0
-"""How long a record goes on without ends of partitions, from which its rates are computed."""
+"""The seconds that a record goes on without ends of partitions, from which its rates are computed."""
 _T = TypeVar("_T")
 
 
 def _steady_clock() -> Callable[[], float]:
-    """Return a clock that nobody sets while it runs, as an hour more or less would be in every duration."""
+    """Return a clock that no one sets while it runs, as an hour more or less would be in every duration."""
+    # The clock of the machine gives the start; only the steady clock moves it on.
     offset = time.time() - time.monotonic()
     return lambda: offset + time.monotonic()
 
 
 class Trouble(NamedTuple):
-    """Something could not be read, or can be read again.
+    """A part of the group that cannot be read at the moment, or that can be read again.
 
     Attributes:
-        away: whether the cluster did not say how the group is; else only its offsets are unknown.
+        away: True if the cluster did not say how the group is; if False only its offsets are unknown.
         since: when the cluster last said how the group is, in seconds since 1970.
         why: the error; None if it can be read again.
     """
@@ -45,9 +50,9 @@ class Trouble(NamedTuple):
 
 @dataclass(eq=False)
 class Looks:
-    """What a group comes to, step by step, for as long as somebody looks.
+    """Looks at a group, step by step, until `for_s` or `count` ends them.
 
-    `read` gives the same object as before where nothing has changed; a look begins every `interval_s`. The
+    `read` gives the same object as before if nothing has changed; a look begins every `interval_s`. The
     first look must succeed. A later one that fails is repeated; each cause is reported once until a look
     succeeds. Without `for_s` and `count` there is no end. `tell` gets each `Trouble` once, and one more when
     it is over. `clock` gives seconds since 1970. With `ends`, which reads those of the partitions, each
@@ -73,7 +78,11 @@ class Looks:
     _reported: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()}, init=False)
 
     def __iter__(self) -> Iterator[Step]:
-        """Yield the steps; looks that show nothing new give none, but for ends."""
+        """Yield the steps; a look that shows nothing new gives none, except for ends of partitions.
+
+        Raises:
+            SourceError: the first look failed.
+        """
         latest: Reading | None = None
         ends_s = 0.0
         since: float | None = None
@@ -101,6 +110,16 @@ class Looks:
             self.sleep(wait_s)
 
     def _look(self, read: Callable[[], _T], *, away: bool, required: bool = False) -> _T | None:
+        """Return what `read` gives; None if it failed, which `tell` hears once for each error.
+
+        Args:
+            read: reads the group, its ends, or its committed offsets.
+            away: True if `read` reads the group itself, so that its success counts as an answer.
+            required: True if a failure is raised: there is nothing to show yet.
+
+        Raises:
+            SourceError: `read` failed, and `required` is True.
+        """
         reported = self._reported[away]
         try:
             reading = read()
@@ -121,20 +140,23 @@ class Looks:
 
 
 _HIDING = {"PreparingRebalance", "CompletingRebalance"}
-"""In these states a classic group's coordinator tells who is in the group, and not who has what."""
+"""States in which a classic group's coordinator tells the members of a group, not their partitions."""
 
 _SETTLED = {"Stable", "Empty", "Dead"}
+"""The states in which nothing is under way."""
 
 
 class Kind(StrEnum):
-    """What has changed."""
+    """The kind of a change."""
 
     STATE = "state"
-    """The group's state; back in a settled one, how long it was not."""
+    """The group's state; if it is settled again, the change has the time that it was not."""
     STRATEGY = "strategy"
     """The group's assignor."""
     JOINED = "joined"
+    """A member is in the group that was not."""
     LEFT = "left"
+    """A member is in the group no more: it closed, or its session timed out."""
     RESTARTED = "restarted"
     """A member is there under a new member id."""
     GREW = "grew"
@@ -145,7 +167,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """One change."""
+    """One change of a group between two steps."""
 
     at: float  # when it was seen, seconds since 1970
     step: int  # the number of the step that showed it
@@ -154,23 +176,27 @@ class Change:
     name: str | None = None  # the member or the topic that it is about
     before: str | int | None = None  # a state, a strategy, or a number of partitions
     after: str | int | None = None
-    source: str | None = None  # who had the partitions, None for nobody
-    target: str | None = None  # who has them now, None for nobody
+    source: str | None = None  # who had the partitions, None for no owner
+    target: str | None = None  # who has them now, None for no owner
     partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved
-    least_s: float | None = None  # how long at least nobody had them, or the group was not settled
+    least_s: float | None = None  # how long at least they had no owner, or the group was not settled
     # How long at most, as looks show no more; None if it began before the first.
     most_s: float | None = None
 
 
 class _Spell(NamedTuple):
-    """Something lasts: who had it before, when that was last seen, and when it was first seen to be over."""
+    """A time that lasts until a step ends it.
+
+    `owner` had the partition before, None if none had; `until` is when that was last seen, None if never;
+    `first` is when a step first showed it to be over. Both are seconds since 1970.
+    """
 
     owner: str | None
     until: float | None
     first: float
 
     def lengths(self, step: Step) -> tuple[float | None, float | None]:
-        """Return how long it lasted at least and at most, where this step ends it."""
+        """Return the seconds that it lasted at least and at most, if this step ends it; None if unknown."""
         least = None if step.since is None else max(step.since - self.first, 0)
         return least or None, None if self.until is None else step.at - self.until
 
@@ -181,6 +207,10 @@ class Watch:
     A rebalance of a classic group hides who has what. Until it ends, members that are still in are taken to
     have what they had, but they may have given it up as soon as it began: the most that nobody can have had a
     partition counts from when its owner was last shown.
+
+    Between calls of `see`: `_state` is the state of the last step, `_ids` its members' ids by name, `_owned`
+    the owners as far as they are known, with names in place of ids, and `_free` the partitions without an
+    owner.
     """
 
     def __init__(self) -> None:
@@ -194,7 +224,14 @@ class Watch:
         self._unsettled: _Spell | None = None
 
     def see(self, step: Step) -> list[Change]:
-        """Return what the step shows that is new; the first one gives the group's state."""
+        """Return what the step shows that is new; the first one gives the group's state.
+
+        Args:
+            step: the next step; steps are given once each, in the order of time.
+
+        Returns:
+            The state first, then members, then partitions that were added or moved.
+        """
         self._steps += 1
         names = self._names.of(step.state.members)
         changes = [
@@ -207,9 +244,11 @@ class Watch:
         return changes
 
     def _change(self, step: Step, kind: Kind, **what: object) -> Change:
+        """Return a change of this step; `what` are the other attributes of `Change`."""
         return replace(Change(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
 
     def _status(self, step: Step) -> Iterator[Change]:
+        """Yield the change of the group's state and of its assignor, if there is one."""
         status, old = step.state.status, self._state
         if old is None or status != old.status:
             least = most = None
@@ -225,6 +264,7 @@ class Watch:
             yield self._change(step, Kind.STRATEGY, before=strategy, after=step.state.strategy)
 
     def _members(self, step: Step, names: list[str]) -> Iterator[Change]:
+        """Yield the members that came, went, or have a new member id; those that left come last, by name."""
         if self._state is None:
             return
         for name, member in zip(names, step.state.members, strict=True):
@@ -237,6 +277,7 @@ class Watch:
             yield self._change(step, Kind.LEFT, name=name)
 
     def _partitions(self, step: Step, names: list[str]) -> Iterator[Change]:
+        """Yield topics that grew and partitions that moved, and keep the owners of this step for the next."""
         state = step.state
         if self._state is not None and self._state.status not in _HIDING:
             self._shown_until = step.since
@@ -265,6 +306,7 @@ class Watch:
             yield from self._flow(step, flow)
 
     def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[Change]:
+        """Yield the topics that have more partitions than before; nothing if a state lacks partitions."""
         if not (before.complete and now.complete):
             return
         old, new = before.counts_by_topic, now.counts_by_topic
@@ -273,13 +315,13 @@ class Watch:
                 yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
 
     def _flow(self, step: Step, flow: Flow) -> Iterator[Change]:
-        """Yield the changes of a flow: one for each former owner and time since when nobody had them."""
+        """Yield the changes of a flow: one for each former owner and time since when they had none."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
             self._free.update(dict.fromkeys(flow.partitions, spell))
             yield self._change(step, Kind.MOVED, source=flow.source, partitions=flow.partitions)
             return
-        # Of a partition that is new nobody knows since when it is there.
+        # No look shows since when a new partition exists.
         handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
         by_spell: dict[_Spell, list[TopicPartition]] = {}
         for partition in flow.partitions:

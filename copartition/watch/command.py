@@ -1,4 +1,4 @@
-"""`copartition watch`: a group, a line a change."""
+"""`copartition watch`: prints a line for each change of a group."""
 
 from contextlib import ExitStack, suppress
 from typing import TextIO
@@ -13,6 +13,10 @@ _SUFFIX = ".ndjson"
 
 
 def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Return the name of a record; one with another ending raises `BadParameter`.
+
+    The ending tells a record from a group's name, so a record of another name could not be read again.
+    """
     if path is not None and not path.lower().endswith(_SUFFIX):
         raise click.BadParameter(f"{path}: the name of a record ends with {_SUFFIX}", ctx, option)
     return path
@@ -63,7 +67,7 @@ def watch(
     record: str | None,
     form: str,
 ) -> None:
-    """What changes in a group, a line for each change.
+    """Watch a group: print a line for each change.
 
     GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. It only reads: every
     look asks the coordinator to describe the group. If there is no such group yet, it waits for one.
@@ -96,16 +100,23 @@ def watch(
     )
     with ExitStack() as stack:
         file = None if record is None else stack.enter_context(_open_record(record))
+        # Ctrl-C is the usual end of a watch: its summary still follows.
         with suppress(KeyboardInterrupt):
             for step in looks:
                 if file is not None:
                     file.write(record_line(step))
+                    # A step is on disk before it is shown: a watch that is killed loses no shown step.
                     file.flush()
                 write(report.lines(step))
     click.echo(report.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
 
 
 def _open_record(path: str) -> TextIO:
+    """Return the file of a record, empty and open for text in UTF-8.
+
+    Raises:
+        ClickException: it cannot be written.
+    """
     try:
         return open(path, "w", encoding="utf-8")  # noqa: PTH123 - as `write` does
     except OSError as error:

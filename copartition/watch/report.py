@@ -1,4 +1,7 @@
-"""What changes in a watched group, a line each; and a record of a group beside the model."""
+"""Reports on a watched group, a line for each change, and on a record of a group beside the model.
+
+Times in JSON are whole milliseconds; names of keys are stable.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,19 @@ if TYPE_CHECKING:
 _MEMBERS = (Kind.JOINED, Kind.LEFT, Kind.RESTARTED)
 
 _WAITING = {True: "there is no such group yet; waiting for it", False: "the group is gone; waiting for it"}
+"""Words for a group that is not there: True if no look has shown it yet, False if an earlier look did."""
 
 _UNKNOWN = "unknown"
-"""The state that librdkafka has no name for: a KIP-848 group that is assigning or reconciling."""
+"""The word for a state that librdkafka has no name for: a KIP-848 group that is assigning or reconciling."""
 
 
 def trouble_text(trouble: Trouble, now: float) -> str:
-    """Return what to say of a trouble at a time, which like its own are seconds since 1970."""
+    """Return a line on a trouble.
+
+    Args:
+        trouble: what cannot be read, or can be read again.
+        now: the time, like `trouble.since` in seconds since 1970.
+    """
     if not trouble.away:
         return f"{trouble.why}; trying again" if trouble.why else "offsets can be read again"
     if trouble.why:
@@ -39,7 +48,7 @@ def trouble_text(trouble: Trouble, now: float) -> str:
 
 
 def change_text(change: Change) -> str:
-    """Return the change for people."""
+    """Return a change as a line of text that ends with a newline."""
     state = change.state
     generation = "" if state.generation is None else f"  generation >= {state.generation}"
     when = utc_time(change.at, "seconds")
@@ -50,7 +59,7 @@ def change_text(change: Change) -> str:
 
 
 def change_json(change: Change) -> str:
-    """Return the change for programs."""
+    """Return a change as a line of JSON that ends with a newline."""
     state = change.state
     row: dict[str, Any] = {
         "at": utc_time(change.at, "milliseconds"),
@@ -69,6 +78,7 @@ def change_json(change: Change) -> str:
 
 
 def _change_text(change: Change) -> str:
+    """Return the words for a change, without its time, step and state."""
     if change.kind is Kind.STATE:
         return _state(change)
     if change.kind is Kind.MOVED:
@@ -84,6 +94,7 @@ def _change_text(change: Change) -> str:
 
 
 def _state(change: Change) -> str:
+    """Return the words for a change of state; the first step gives the size of the group instead."""
     if change.after == "Dead":
         return _WAITING[change.before is None]
     group = change.state
@@ -99,7 +110,7 @@ def _state(change: Change) -> str:
 
 
 def _length(change: Change, before: str) -> str:
-    """Return how long it took, as far as looks tell."""
+    """Return how long it took, as far as looks tell; `before` are the words before the time."""
     least, most = (
         None if seconds is None else duration(1000 * seconds) for seconds in (change.least_s, change.most_s)
     )
@@ -109,7 +120,10 @@ def _length(change: Change, before: str) -> str:
 
 
 def _eager(group: GroupState) -> bool:
-    """Return whether all members give up all that they have when this group rebalances, as far as is known."""
+    """Return whether all members give up all partitions when this group rebalances.
+
+    False if the protocol or the assignor is not known, so the report claims no standstill without a ground.
+    """
     if group.protocol != "classic" or group.strategy is None:
         return False
     try:
@@ -119,7 +133,11 @@ def _eager(group: GroupState) -> bool:
 
 
 class WatchReport:
-    """Shows a watch, step by step and in a few words at its end; `form` is "text" or "json"."""
+    """Shows a watch, step by step and in a few words at its end; `form` is "text" or "json".
+
+    It owns the `Watch` that it shows, and counts what `summary` tells: changes by kind, partitions that got
+    an owner, and the longest time in seconds that one may have had none.
+    """
 
     def __init__(self, form: str) -> None:
         self._line = change_json if form == "json" else change_text
@@ -129,7 +147,7 @@ class WatchReport:
         self._longest_s = 0.0
 
     def lines(self, step: Step) -> str:
-        """Return the lines of one more step."""
+        """Return the lines of one more step, each with its newline; empty if the step shows nothing new."""
         changes = self._watch.see(step)
         for change in changes:
             self._kinds[change.kind] += 1
@@ -139,9 +157,11 @@ class WatchReport:
         return "".join(map(self._line, changes))
 
     def summary(self, seconds: float, blind_s: float | None) -> str:
-        """Return what was seen in this time.
+        """Return what was seen in this time, and what no look can show.
 
-        `blind_s` is the longest time between two looks, None for a record.
+        Args:
+            seconds: the time from the first look to the last.
+            blind_s: the longest time in seconds between two looks; None for a record.
         """
         members = ", ".join(f"{self._kinds[field]:,} {field}" for field in _MEMBERS)
         text = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
@@ -167,10 +187,11 @@ class WatchReport:
 REPLAY_FORMAT_VERSION = "1.0"
 _COLUMNS = ("STEPS", "WHAT HAPPENED", "OWNERS", "NO OWNER FOR", "BY THE MODEL", "")
 _VERDICTS = {True: "agrees", False: "differs", None: ""}
+"""The word for a comparison: as the model says, otherwise, or nothing to compare."""
 
 
 def print_replay(replay: Replay, console: Console) -> None:
-    """A line an event, then which partitions differ, what is missing and what was assumed."""
+    """Print a line for each event, then which partitions differ, what is missing and what was assumed."""
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - JSON does without rich
 
     head = (
@@ -197,7 +218,7 @@ def print_replay(replay: Replay, console: Console) -> None:
 
 
 def replay_json(replay: Replay) -> str:
-    """Return the same for programs; times are milliseconds."""
+    """Return a replay as JSON; times are whole milliseconds, and null if unknown."""
     return dump(
         {
             "format_version": REPLAY_FORMAT_VERSION,
@@ -211,6 +232,7 @@ def replay_json(replay: Replay) -> str:
 
 
 def _event(compared: Compared) -> dict[str, Any]:
+    """Return an event as plain values of JSON; steps are numbers from 0 on."""
     return {
         "first_step": compared.first,
         "last_step": compared.last,
@@ -227,12 +249,14 @@ def _event(compared: Compared) -> dict[str, Any]:
 
 
 def _times(times: Bounds | Spread | None) -> dict[str, int | None] | None:
+    """Return bounds or a spread in whole milliseconds, by name; None if there is none."""
     if times is None:
         return None
     return {name: None if value is None else round(value) for name, value in times._asdict().items()}
 
 
 def _by_topic(partitions: Any) -> dict[str, list[int]]:
+    """Return the numbers of partitions by topic, in the order in which the partitions are given."""
     numbers_by_topic: dict[str, list[int]] = {}
     for topic, number in partitions:
         numbers_by_topic.setdefault(topic, []).append(number)
@@ -240,6 +264,7 @@ def _by_topic(partitions: Any) -> dict[str, list[int]]:
 
 
 def _row(compared: Compared) -> tuple[str, ...]:
+    """Return the cells of an event in the order of `_COLUMNS`."""
     differing = sum(len(change.partitions) for change in compared.differing)
     owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"
     agrees = False if differing else compared.in_time
@@ -254,12 +279,14 @@ def _row(compared: Compared) -> tuple[str, ...]:
 
 
 def _cause(cause: Change) -> str:
+    """Return the words for a cause."""
     if cause.kind is Kind.GREW:
         return f"{cause.name} grew to {cause.after}"
     return f"{cause.name} {cause.kind}"
 
 
 def _bounds_text(bounds: Bounds | None) -> str:
+    """Return the time that the record shows; empty if no partition moved."""
     if bounds is None:
         return ""
     if bounds.most is None:
@@ -268,6 +295,7 @@ def _bounds_text(bounds: Bounds | None) -> str:
 
 
 def _spread_text(spread: Spread | None) -> str:
+    """Return the times of the model; "unknown" if the record does not show the cause of the event."""
     if spread is None:
         return "unknown"
     if spread.least == spread.most:

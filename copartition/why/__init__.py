@@ -1,1 +1,1 @@
-"""Why a group rebalanced: what logs of brokers and clients say, and what avoids it."""
+"""The reasons of a group's rebalances, read from logs of brokers and clients, and cures for them."""

@@ -13,9 +13,10 @@ from copartition.shell.options import group_option, html_option, output_options,
 
 
 class _LogOrGroup(click.Path):
-    """A file, or live:GROUP."""
+    """The type of an argument that is a file that exists, `-`, or live:GROUP."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the argument as it was given; a path that is no readable file is refused."""
         return value if value.startswith("live:") else super().convert(value, param, ctx)
 
 
@@ -57,7 +58,7 @@ def why(
     output: Output,
     html: str | None,
 ) -> None:
-    """Why groups rebalanced, from LOGS: each rebalance with its cause, who caused it, and what avoids it.
+    """Find why groups rebalanced, from LOGS: each rebalance with its cause, its causer, and what avoids it.
 
     LOGS are of brokers (Kafka 2.4 to 4.x) and of clients (Java, librdkafka, kafka-python, aiokafka), several
     together, whole or a pasted piece, gzip too; - is standard input. librdkafka logs most with debug=cgrp.

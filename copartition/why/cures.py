@@ -1,4 +1,8 @@
-"""What would have avoided rebalances and what it costs, tried in a scenario of what the logs show."""
+"""Cures: settings that would have avoided rebalances and their price, tried in a scenario of the logs.
+
+Times that end with `_s` are seconds, those with `_ms` milliseconds. A number of rebalances that a cure leaves
+is always computed by the simulation, or said to be unknown.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +23,13 @@ from partitioning.errors import CopartitionError, SourceError
 from partitioning.kit.packages import read_toml
 
 DEFAULT_HEARTBEAT_S = 3.0
-"""heartbeat.interval.ms of a classic member."""
+"""The default of heartbeat.interval.ms of a classic member, in seconds."""
 LONGEST_RESTART_S = 300.0
-"""Members that were away for longer did not just restart."""
+"""The longest restart in seconds: members that were away for longer did not just restart."""
 
 
 class Cure(NamedTuple):
-    """What avoids rebalances of a cause.
+    """A change that avoids rebalances of one cause.
 
     Attributes:
         cause: of which cause; None for restarts, which have two: a member leaves, and joins again.
@@ -46,16 +50,21 @@ _CURES = read_toml(__package__, "cures.toml")
 
 
 def cures(history: GroupHistory, logged: CapturedScenario | str) -> list[Cure]:
-    """Return what would have avoided this group's rebalances, that which avoids most first.
+    """Return what would have avoided this group's rebalances, the cure that avoids most first.
 
     Args:
         history: the group.
-        logged: its scenario, see `scenario_or_why_not`.
+        logged: its scenario, or why there is none, see `scenario_or_why_not`.
+
+    Returns:
+        At most one cure for restarts, and one for each cause that the group had and `cures.toml` has advice
+        for.
     """
     return sorted(_all_cures(history, logged), key=lambda cure: -cure.rebalances)
 
 
 def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterator[Cure]:
+    """Yield the cures in the order of `cures.toml`, after the one for restarts."""
     counts = Counter(rebalance.cause for rebalance in history.rebalances)
     settings = Settings() if isinstance(logged, str) else logged.scenario.settings
     name, session_ms = session_of(history, settings)
@@ -81,7 +90,11 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
 
 
 def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
-    """Return what a max.poll.interval.ms above the longest time between two polls leaves, where a log shows that."""
+    """Return what a max.poll.interval.ms above the longest time between two polls leaves.
+
+    That time is known only if a log shows that a member that polled too late joined again; else the answer
+    says that it is unknown. The setting is rounded up to the next full second, and is one second longer.
+    """
     events = () if isinstance(logged, str) else logged.scenario.events
     polls = [
         event.for_ms for event in events if isinstance(event, SlowPoll) and isinstance(event.for_ms, float)
@@ -95,22 +108,29 @@ def _longer_polls(history: GroupHistory, logged: CapturedScenario | str) -> str:
 
 
 QUIET_MS = 1000.0
-"""How long before the first event a run begins."""
+"""The time from the beginning of a run to its first event."""
 DEFAULT_AWAY_MS = 1000.0
-"""How long a member is away where the logs show only that it came back."""
+"""The time that a member is away if the logs show only that it came back."""
 
 
 _UNKNOWN = "how many rebalances that leaves is unknown"
 MOST_SIMULATED = 500
-"""Rebalances of a log that is simulated; more take longer than reading the log."""
+"""The most rebalances of a log that is simulated; more take longer than reading the log."""
 _PARTITIONS = 12
-"""Of the one topic where none is named: rebalances depend on members."""
+"""The partitions of the one topic if none is named: rebalances depend on members."""
 
 
 def scenario_or_why_not(
     history: GroupHistory, topics: Mapping[str, int], assignor: str | None, changes: Mapping[str, str]
 ) -> CapturedScenario | str:
-    """As `scenario_of`, with a topic where none is named; a text says why there is no scenario."""
+    """Return the scenario as `scenario_of` does, or as text why there is none.
+
+    Args:
+        history: the group.
+        topics: the partitions of each topic; if it is empty, one topic of `_PARTITIONS` is taken.
+        assignor: the group's; None: what the logs name.
+        changes: settings that are not Kafka's defaults.
+    """
     if history.protocol == "consumer":
         return "the simulation of the consumer protocol counts other epochs than its coordinator logs"
     if len(history.rebalances) > MOST_SIMULATED:
@@ -124,9 +144,10 @@ def scenario_or_why_not(
 def simulated(
     history: GroupHistory, logged: CapturedScenario | str, changes: Mapping[str, str], *, static: bool
 ) -> str:
-    """Return how many rebalances a cure leaves, by the simulation of what a log shows.
+    """Return how many rebalances a cure leaves, by the simulation of the logs, or why that is unknown.
 
-    Or why that is unknown.
+    Both scenarios run, as they were logged and with the cure: the text has both numbers beside the number
+    that the log shows, so that a reader sees how near the simulation comes to the log.
 
     Args:
         history: the group.
@@ -147,6 +168,7 @@ def simulated(
 
 
 def _with_static_members(scenario: Scenario) -> Scenario:
+    """Return the scenario with a group.instance.id for every member, those that join later included."""
     events = (
         replace(event, consumer=replace(event.consumer, static=True)) if isinstance(event, Join) else event
         for event in scenario.events
@@ -156,6 +178,8 @@ def _with_static_members(scenario: Scenario) -> Scenario:
 
 
 class _Happened(NamedTuple):
+    """One event of a member, `at_ms` milliseconds since 1970."""
+
     at_ms: float
     cause: Cause
     member: str
@@ -168,6 +192,9 @@ def scenario_of(
     changes: Mapping[str, str] | None = None,
 ) -> CapturedScenario:
     """Return what happened to the group's members, as events of a scenario.
+
+    The run begins `QUIET_MS` before the first event. An event that a coordinator notices late (a crash, a
+    slow poll) is moved to when it must have begun.
 
     Args:
         history: the group.
@@ -203,6 +230,7 @@ def scenario_of(
         assumed.append(f"left out, as the logs do not tell enough: {', '.join(left_out)}")
     static = {member for _, what, member, _ in history.others if what == REPLACED and member}
     consumers = {member: Consumer(member, static=member in static) for _, _, member in happened}
+    # An expired session or a late poll began one timeout before the coordinator's line.
     early = [(at - _before(cause, settings, session[1]), cause, member) for at, cause, member in happened]
     zero = min(at for at, _, _ in early) - QUIET_MS
     first = {member: cause for _, cause, member in reversed(happened)}
@@ -211,6 +239,7 @@ def scenario_of(
         for place, (at, cause, member) in enumerate(early)
         if not _comes_back(happened, place)
     ]
+    # A member whose first event is not its join was in the group before the logs begin.
     there = tuple(consumers[member] for member in consumers if first[member] is not Cause.JOINED)
     return CapturedScenario(
         Scenario(
@@ -226,11 +255,16 @@ def scenario_of(
 
 
 _EVENTS = {Cause.JOINED, Cause.LEFT, Cause.EXPIRED, Cause.POLL}
+"""The causes that are events of a scenario."""
 _LEFT_OUT = {*Cause} - _EVENTS - {Cause.REPLACED, Cause.FOLLOW_UP}
+"""The causes of which logs do not tell enough for an event; the scenario says that it leaves them out."""
 
 
 def _happened(history: GroupHistory) -> list[_Happened]:
-    """Return who came and went, in the order of time."""
+    """Return the members that came and went, in the order of time.
+
+    A rebalance without a time or without a member gives no event.
+    """
     rows = [
         _Happened(1000 * rebalance.began, cause, member)
         for rebalance in history.rebalances
@@ -247,14 +281,17 @@ def _happened(history: GroupHistory) -> list[_Happened]:
 
 
 def session_of(history: GroupHistory, settings: Settings) -> tuple[str, float]:
-    """Return the setting that decides how long a silent member stays in the group, and its value in milliseconds."""
+    """Return the setting that decides how long a silent member stays in the group, and its value in ms."""
     if history.protocol == "consumer":
         return "group.consumer.session.timeout.ms", settings.group_consumer_session_timeout_ms
     return "session.timeout.ms", settings.session_timeout_ms
 
 
 def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tuple[str, float]) -> None:
-    """Raise where a member cannot have been silent for so long, as it had just shown a sign of life."""
+    """Raise if a member cannot have been silent for so long, as it had just shown a sign of life.
+
+    Without this check the scenario would have a crash before the member's own join.
+    """
     limits = {
         Cause.EXPIRED: session,
         Cause.POLL: ("max.poll.interval.ms", settings.max_poll_interval_ms),
@@ -270,7 +307,7 @@ def _check_fits(happened: Sequence[_Happened], settings: Settings, session: tupl
 
 
 def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
-    """Return how long before the coordinator noticed it began."""
+    """Return how many milliseconds before the coordinator noticed it began."""
     if cause is Cause.EXPIRED:
         return session_ms
     if cause is Cause.POLL:
@@ -279,14 +316,17 @@ def _before(cause: Cause, settings: Settings, session_ms: float) -> float:
 
 
 def _comes_back(happened: Sequence[_Happened], place: int) -> bool:
-    """Return whether a member joins that polls again, which its slow poll says already."""
+    """Return whether a member joins that polls again.
+
+    Its slow poll has that join in it already: an event of its own would have it join twice.
+    """
     _, cause, member = happened[place]
     before = [row.cause for row in happened[:place] if row.member == member]
     return cause is Cause.JOINED and before[-1:] == [Cause.POLL]
 
 
 def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
-    """Return how long after this its member joins again; None if it does not."""
+    """Return how many milliseconds after this its member joins again; None if it does not."""
     at, _, member = happened[place]
     later = (row for row in happened[place + 1 :] if row.member == member)
     following = next(later, None)
@@ -296,6 +336,7 @@ def _back_ms(happened: Sequence[_Happened], place: int) -> float | None:
 def _event(
     cause: Cause, at_ms: float, consumer: Consumer, back_ms: float | None, settings: Settings
 ) -> Event:
+    """Return the event of a cause, `at_ms` milliseconds after the run began."""
     if cause is Cause.JOINED:
         return Join(at_ms, consumer)
     if cause is Cause.EXPIRED:

@@ -1,4 +1,4 @@
-"""What a line of a log says of a group, by the patterns of `patterns.toml` for brokers and four clients."""
+"""Lines of logs as evidence on a group, by the patterns of `patterns.toml` for brokers and four clients."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from partitioning.errors import SourceError
 from partitioning.kit.packages import read_toml
 
 LONGEST_LINE = 1 << 16
-"""Bytes of a line that are read; what follows counts as another line."""
+"""The bytes of a line that are read; what follows counts as another line."""
 
 _STAMP = re.compile(
     r"(?:%\d\|(?P<epoch>\d{9,11}\.\d+)\|)"  # librdkafka: seconds since 1970
@@ -26,7 +26,7 @@ _STAMP = re.compile(
     r"(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d))?"
 )
 _SEARCHED = 120
-"""Characters of a line in which its time may begin: container runtimes and log4j write something before."""
+"""The characters of a line in which its time may begin: container runtimes and log4j write before it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,9 @@ class Line:
         file: its path.
         number: from 1.
         text: the line, without its end.
+
+    >>> Line("server.log", 1, "[2025-03-01 00:00:01,500] INFO ...").at
+    1740787201.5
     """
 
     file: str
@@ -45,7 +48,10 @@ class Line:
 
     @cached_property
     def at(self) -> float | None:
-        """When it was written, seconds since 1970 (UTC where it names no zone); None: it does not tell."""
+        """The time when the line was written, seconds since 1970; None if it has none.
+
+        A time that names no zone is taken for UTC.
+        """
         stamp = _STAMP.search(self.text, 0, _SEARCHED)
         if stamp is None:
             return None
@@ -61,7 +67,7 @@ class Line:
 
     @property
     def zoned(self) -> bool:
-        """Whether its time says in which zone."""
+        """True if the time of the line says in which zone it is, and for a line without a time."""
         stamp = _STAMP.search(self.text, 0, _SEARCHED)
         return stamp is None or bool(stamp["epoch"] or stamp["zone"])
 
@@ -95,6 +101,10 @@ def _unpacked(raw: bytes) -> bytes:
 
 @contextmanager
 def _open(path: str) -> Iterator[IO[bytes]]:
+    """Return the bytes of a file or of standard input, unpacked if they are gzip; the end closes the file.
+
+    Gzip is told by its first two bytes, not by the name, so that standard input may be packed, too.
+    """
     with ExitStack() as stack:
         file = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: PTH123
         packed = cast("BufferedReader", file).peek(2)[:2] == b"\x1f\x8b"
@@ -102,11 +112,11 @@ def _open(path: str) -> Iterator[IO[bytes]]:
 
 
 MOST_EVIDENCE = 1_000_000
-"""Lines that say something, which are kept while they are put in order: some hundred bytes each."""
+"""The most lines that say something: all are kept, some hundred bytes each, to put them in order."""
 
 
 class Kind(StrEnum):
-    """What a line says. The first ones are said by brokers only, the last ones by clients only."""
+    """The statement of a line. Brokers only make the first ones, clients only the last ones."""
 
     PREPARING = auto()
     """A classic group's rebalance begins; `text` is the coordinator's reason."""
@@ -115,9 +125,9 @@ class Kind(StrEnum):
     ASSIGNED = auto()
     """The leader's assignment has come."""
     EMPTIED = auto()
-    """Nobody is left."""
+    """The group has no member any more."""
     EPOCH = auto()
-    """A KIP-848 group has a new epoch; `text` is the hash of its topics' metadata, where the line has it."""
+    """A KIP-848 group has a new epoch; `text` is the hash of its topics' metadata, if the line has it."""
     TARGET = auto()
     """The broker has assigned for an epoch; `text` is the assignor."""
     METADATA = auto()
@@ -127,7 +137,9 @@ class Kind(StrEnum):
     LOADED = auto()
     """A broker has become the group's coordinator."""
     JOINED = auto()
+    """A member has joined."""
     LEFT = auto()
+    """A member has left the group; `text` is why, if the line has it."""
     EXPIRED = auto()
     """A member's session has expired, by the broker's words or by the answer that its client got."""
     LATE = auto()
@@ -145,7 +157,7 @@ class Kind(StrEnum):
     REJOINING = auto()
     """A client joins again; `text` is why."""
     MEMBER_JOINED = auto()
-    """A client's JoinGroup was answered; `text` is the assignor, where the line has it."""
+    """A client's JoinGroup was answered; `text` is the assignor, if the line has it."""
     MEMBER_SYNCED = auto()
     """A client has its assignment."""
     MEMBER_EPOCH = auto()
@@ -153,7 +165,7 @@ class Kind(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """What one line says.
+    """The statement of one line.
 
     Attributes:
         kind: what.
@@ -189,9 +201,10 @@ _PIECE = re.compile(r"\{([A-Z_]+)\}")
 
 @cache
 def log_patterns() -> dict[str, tuple[Pattern, ...]]:
-    """Return the patterns of `patterns.toml`, by who writes such lines.
+    """Return the patterns of `patterns.toml` by writer: broker, java, librdkafka or python.
 
-    Broker, java, librdkafka or python.
+    Patterns of a writer are tried in their order, and the first that fits decides. Names in braces stand for
+    the pieces of the file, which may contain further names.
     """
     tables = read_toml(__package__, "patterns.toml")
     pieces = tables.pop("pieces")
@@ -213,12 +226,15 @@ _JAVA_PREFIX = re.compile(
 _LIBRDKAFKA_CLIENT = re.compile(r"(?<![^\s|\[\]#])(?P<client>[^\s|\[\]#]+)#consumer-\d+")
 _ANY_GROUP = re.compile(r'Group "(?P<group>.+?)"')
 HINTS = (b"roup", b" poll ", b"eartbeat", b"member_id", b"Metadata for topic", b"FencedInstance")
-"""In every line that a pattern fits is one of these, and in few others: they are looked for in gigabytes."""
+"""Parts of lines, searched in gigabytes: each line that fits a pattern has one, few others do."""
 
 
 @dataclass
 class _Voice:
-    """One client that writes into a log, and what is known of it so far."""
+    """One client that writes into a log, and what its earlier lines said of it.
+
+    Later lines of the client often name neither its group nor its member id nor its generation.
+    """
 
     group: str | None = None
     member: str | None = None
@@ -227,6 +243,9 @@ class _Voice:
 
 def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Evidence]:
     """Yield what several logs say, file by file, in the order of their lines.
+
+    A line that names no group is given whatever `group` is: if the logs are of one group, it is of that
+    group.
 
     Args:
         paths: the logs.
@@ -251,6 +270,11 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Ev
 
 
 def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
+    """Yield what a line says, at most one statement; `voices` are the clients of this file, kept up to date.
+
+    A line is tried as the writer's whose mark it has: Java's prefix, librdkafka's thread, a broker's pattern;
+    any other may be of a Python client.
+    """
     text = line.text
     if prefix := _JAVA_PREFIX.search(text):
         name = prefix["instance"] or prefix["client"]
@@ -276,13 +300,19 @@ def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
 
 
 def _match(writer: str, text: str) -> tuple[Kind, re.Match[str]] | None:
+    """Return the kind and the match of the first pattern of a writer that fits; None if none does."""
     for phrase, kind, pattern in log_patterns()[writer]:
+        # A plain phrase is far quicker to search than the pattern, and most lines have none.
         if phrase in text and (match := pattern.search(text)):
             return kind, match
     return None
 
 
 def _client(line: Line, writer: str, text: str, client: str | None, voice: _Voice) -> Iterator[Evidence]:
+    """Yield what a client's line says; nothing if no pattern fits.
+
+    The group, the member and the generation that the line does not name are those of its earlier lines.
+    """
     matched = _match(writer, text)
     if matched is None:
         return
@@ -292,6 +322,7 @@ def _client(line: Line, writer: str, text: str, client: str | None, voice: _Voic
     voice.member = fields.get("member") or voice.member
     if fields.get("generation"):
         voice.generation = int(fields["generation"])
+    # The answer to SyncGroup names no generation: it is that of the JoinGroup before it.
     if kind is Kind.MEMBER_SYNCED:
         fields["generation"] = voice.generation
     yield _evidence(
@@ -302,6 +333,7 @@ def _client(line: Line, writer: str, text: str, client: str | None, voice: _Voic
 def _evidence(
     kind: Kind, line: Line, group: str | None, fields: dict[str, str | None], *, broker: bool
 ) -> Evidence:
+    """Return the statement of a line; `fields` are the named groups of the pattern that fits."""
     generation = fields.get("generation")
     return Evidence(
         kind,

@@ -1,4 +1,4 @@
-"""What `__consumer_offsets` holds of a group: each generation that was written, and its commits in brief.
+"""Records of `__consumer_offsets` on a group: each generation that was written, and its commits in brief.
 
 The layouts are those of Kafka's `group-coordinator/src/main/resources/common/message`. The topic is
 compacted: a record that a later one replaces may be gone, so what is missing here is unknown.
@@ -18,12 +18,16 @@ from partitioning.errors import BrokerUnreachableError, ProtocolError
 from partitioning.placement import coordinator_partition
 
 _SILENCE_S = 20.0
+"""The seconds without any record after which the partition counts as one that does not answer."""
 _COMMITS, _CLASSIC, _EPOCH, _MEMBER = (0, 1), 2, 3, 5  # versions of keys
 _UNKNOWN = "what compaction removed from the topic is unknown, and so is how members that are gone left"
 
 
 class Written(NamedTuple):
-    """A record of the topic; None as its value deletes what the key names."""
+    """A record of the topic; None as its value deletes what the key names.
+
+    `offset` counts in its partition, `at_ms` are milliseconds since 1970.
+    """
 
     partition: int
     offset: int
@@ -35,9 +39,15 @@ class Written(NamedTuple):
 def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
     """Yield the records of the partition that keeps a group, without aborted transactions.
 
-    Nothing is written.
+    The topic is only read: no offset is committed, and no group is joined.
 
-    Errors are those of `copartition.audit.reader.Reading`.
+    Args:
+        group: the group's id, which decides the partition.
+        config: librdkafka's settings of the cluster.
+
+    Raises:
+        BrokerUnreachableError: nothing came for `_SILENCE_S`. Other errors are those of
+            `copartition.audit.reader.Reading`.
     """
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition  # noqa: PLC0415 - extra
 
@@ -67,7 +77,10 @@ def read_topic(group: str, config: Mapping[str, str]) -> Iterator[Written]:
 
 
 class _History:
-    """What was read of a group until now."""
+    """The records of a group that were read until now, in the form of a `GroupHistory`.
+
+    `topic_history` owns it and adds each record once, in the order of offsets.
+    """
 
     def __init__(self) -> None:
         self.rebalances: list[Rebalance] = []
@@ -79,8 +92,13 @@ class _History:
         self.whole = True  # whether compaction removed no record until now
 
     def generation(self, each: Rebalance, members: Mapping[str, str]) -> None:
-        """The group was written: say who is new in it and who is gone."""
-        # Whoever is in the first generation joined; of the first one that compaction left nobody knows.
+        """Add a rebalance: say who is new in the group that was written, and who is gone.
+
+        Args:
+            each: the rebalance, with neither cause nor members.
+            members: names of the members, by what stays of a member: its instance id, else its member id.
+        """
+        # All of generation 1 joined in it; how those of the first one that compaction left came is unknown.
         first: Mapping[str, str] = {} if self.whole or each.generation == 1 else members
         before = first if self.before is None else self.before
         moved: list[tuple[Cause, str | None]] = [
@@ -100,12 +118,21 @@ class _History:
 def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
     """Return what records say of a group, in the order in which they were written.
 
+    Args:
+        group: the group's id.
+        records: the records of its partition, see `read_topic`; those of other groups are skipped.
+
+    Returns:
+        Its rebalances and, as others, deletions and the commits of each partition. Causes are JOINED, GONE or
+        UNKNOWN: the topic does not tell a leave from a crash.
+
     Raises:
         ProtocolError: a record of the group that is cut, or of a version that is not read here.
     """
     own = len(group.encode()).to_bytes(2) + group.encode()
     history = _History()
     for number, (partition, offset, at_ms, key, value) in enumerate(records):
+        # Compaction leaves gaps in the offsets: from the first gap on, records may be missing.
         history.whole = history.whole and offset == number
         if key.startswith(own, 2):
             line = Line(f"{OFFSETS_TOPIC}-{partition}", offset, "")
@@ -122,6 +149,16 @@ def topic_history(group: str, records: Iterable[Written]) -> GroupHistory:
 
 
 def _add(history: _History, kind: int, key: Answer, value: Answer | None, line: Line, at: float) -> None:
+    """Add one record of the group; kinds that say nothing of members or commits are skipped.
+
+    Args:
+        history: what was read before.
+        kind: the version of the key, which names the kind of record.
+        key: the rest of the key, after the group's id.
+        value: the value; None if the record deletes.
+        line: the place of the record.
+        at: when it was written, seconds since 1970.
+    """
     if kind in _COMMITS:
         place = f"{key.string()}-{key.int32()}"
         history.commits.setdefault(place, []).append(None if value is None else _committed(value))
@@ -141,6 +178,7 @@ def _add(history: _History, kind: int, key: Answer, value: Answer | None, line: 
 
 
 def _version(value: Answer, most: int) -> int:
+    """Return the version of a value, 0 to `most`; any other raises `ProtocolError`."""
     version = value.int16()
     if not 0 <= version <= most:
         raise ProtocolError(f"{OFFSETS_TOPIC}: a value has version {version}; up to {most} are read here")
@@ -148,12 +186,16 @@ def _version(value: Answer, most: int) -> int:
 
 
 def _committed(value: Answer) -> int:
+    """Return the offset that a commit has."""
     _version(value, 4)  # the offset comes first in all of them
     return value.int64()
 
 
 def _classic(value: Answer, rebalance: Rebalance) -> tuple[Rebalance, dict[str, str]]:
-    """Return the generation, and the names of its members by what stays when a static one restarts."""
+    """Return the generation, and the names of its members by what stays when a static one restarts.
+
+    Fields are read in the order of their layout; some are skipped, as each begins where the one before ends.
+    """
     version = _version(value, 3)
     value.string()  # the type of the protocol
     generation, assignor, leader = value.int32(), value.nullable_string(), value.nullable_string()
@@ -172,13 +214,14 @@ def _classic(value: Answer, rebalance: Rebalance) -> tuple[Rebalance, dict[str, 
 
 
 def _member_name(value: Answer) -> str:
+    """Return the `group.instance.id` of a member, else its `client.id`."""
     _version(value, 0)
     instance, _, client = value.compact(), value.compact(), value.text()
     return instance or client
 
 
 def _brief(place: str, offsets: Sequence[int | None]) -> str:
-    """Return the commits of a partition in a line."""
+    """Return the commits of a partition in a line; None stands for an offset that was deleted."""
     commits = [offset for offset in offsets if offset is not None]
     steps = [after - one for one, after in pairwise(offsets) if one is not None and after is not None]
     span = f", first {commits[0]:,}, last {commits[-1]:,}" if commits else ""

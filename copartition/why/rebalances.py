@@ -1,8 +1,8 @@
 """The rebalances of each group that logs show: when each began, why, by whom, and how long its phases took.
 
-A broker's log is the spine where there is one, as the coordinator writes down every rebalance; clients then
+A broker's log is the spine if there is one, as the coordinator writes down every rebalance; clients then
 say what it could not know, such as an application that did not poll. Without it, the generations that members
-joined are the rebalances.
+joined are the rebalances. Times are seconds since 1970, lengths of time seconds.
 """
 
 import re
@@ -20,13 +20,14 @@ from partitioning.kit.packages import read_toml
 
 OFFSETS_TOPIC = "__consumer_offsets"
 UNNAMED = "a group without a name"
+"""The name of the only group if no line names it."""
 REPLACED = "static member back, no rebalance"
 NEAR_S = 15.0
-"""How far a client's line and its coordinator's may be apart: clocks differ, and messages take time."""
+"""The time that a client's line and its coordinator's may be apart: clocks differ, messages take time."""
 
 
 class Cause(StrEnum):
-    """Why a group rebalanced."""
+    """The cause of a rebalance."""
 
     JOINED = "joined"
     LEFT = "left"
@@ -63,6 +64,11 @@ class Rebalance:
         also: who else came or went meanwhile, and how.
         leader: which member led a classic group then, as far as `__consumer_offsets` says.
         names: who the members were then, as it says.
+
+    >>> line = Line("server.log", 7, "")
+    >>> rebalance = Rebalance(3, Cause.JOINED, "app-1", "", line, began=100.0, joined=103.0, ended=103.5)
+    >>> rebalance.join_s, rebalance.sync_s
+    (3.0, 0.5)
     """
 
     generation: int | None
@@ -81,18 +87,21 @@ class Rebalance:
 
     @property
     def join_s(self) -> float | None:
-        """How long the coordinator waited for members to join."""
+        """The seconds that the coordinator waited for members to join; None if unknown."""
         return None if self.joined is None or self.began is None else self.joined - self.began
 
     @property
     def sync_s(self) -> float | None:
-        """How long the members then waited for the assignment; under KIP-848, from the beginning on."""
+        """The seconds that the members then waited for the assignment; None if unknown.
+
+        Under KIP-848 members do not join first, so the time counts from the beginning on.
+        """
         since = self.joined if self.joined is not None else self.began
         return None if since is None or self.ended is None else self.ended - since
 
 
 class Other(NamedTuple):
-    """What is no rebalance, and worth a line: when, what, and who."""
+    """An event that is no rebalance, and worth a line: when, what, and who."""
 
     at: float | None
     what: str
@@ -102,7 +111,7 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupHistory:
-    """What logs show of a group.
+    """The history of a group, as far as logs show it.
 
     Attributes:
         name: its id.
@@ -124,15 +133,25 @@ _UUID = re.compile(r"^[A-Za-z0-9_+/-]{22}$")
 
 
 def name_of(member: str | None) -> str | None:
-    """Return the `group.instance.id` or `client.id` in a member id; an id of another form as it is."""
+    """Return the `group.instance.id` or `client.id` in a member id; an id of another form as it is.
+
+    >>> name_of("billing-1-6fd0b3a5-3ec5-4b52-8a6a-3f3c1cd5e0a4")
+    'billing-1'
+    """
     return name_in(member or "") or member
 
 
 def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
     """Return what logs show of each group, by name.
 
+    Lines that name no group belong to the only group that is named; if several are named, such lines are left
+    out, and `GroupHistory.assumed` says so.
+
     Args:
-        evidence: what lines say, file by file.
+        evidence: what lines say, file by file, see `read_evidence`.
+
+    Returns:
+        A history for each group that a line names, in the order of names.
     """
     evidence = list(evidence)
     named = {statement.group for statement in evidence if statement.group}
@@ -147,6 +166,10 @@ def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
 
 
 def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> GroupHistory:
+    """Return the history of one group; `assumed` is what was taken for granted of all groups.
+
+    If every line has a time, lines of all files are put in the order of time; else they stay as they are.
+    """
     assumed = [*assumed]
     if not all(statement.line.zoned for statement in evidence):
         assumed.append("times without a zone are UTC")
@@ -189,7 +212,10 @@ _REASONS = [
 
 
 def _cause(reason: str) -> tuple[Cause, str | None]:
-    """Return the cause that a coordinator's reason names, and the member id in it."""
+    """Return the cause that a coordinator's reason names, and the member id in it.
+
+    The cause is UNKNOWN if no pattern of `reasons.toml` fits; the member id is None if there is none.
+    """
     for pattern, cause, member in _REASONS:
         if match := re.search(pattern, reason):
             who = re.search(member, reason) if member else match
@@ -204,10 +230,14 @@ _COMINGS = {
     Kind.EXPIRED: Cause.EXPIRED,
     Kind.LATE: Cause.LATE,
 }
+"""Statements of a broker that a member came or went, with their causes."""
 
 
 def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Rebalances by the log of a classic group's coordinator."""
+    """Yield rebalances by the log of a classic group's coordinator.
+
+    A rebalance lasts from its PREPARING line to the line of its assignment, or to the next PREPARING line.
+    """
     now: Rebalance | None = None
     reasons: dict[str, Cause] = {}  # how members left, by member id
     for statement in evidence:
@@ -227,7 +257,10 @@ def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
 
 
 def _begun(each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
-    """Return a rebalance by its first line; `reasons` are how members left, by member id."""
+    """Return a rebalance by its first line; `reasons` are how members left, by member id.
+
+    The line has the generation that ends: the rebalance makes the next one.
+    """
     cause, member = _cause(each.text)
     cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
     generation = (each.generation or 0) + 1
@@ -235,13 +268,20 @@ def _begun(each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
 
 
 def _continued(now: Rebalance, each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
-    """Return a rebalance with one more line of its coordinator."""
+    """Return a rebalance with one more line of its coordinator.
+
+    Args:
+        now: the rebalance until now.
+        each: the line's statement.
+        reasons: how members left, by member id.
+    """
     at = each.line.at
     if each.kind is Kind.STABILIZED:
         return replace(now, joined=at, members=int(each.text), generation=each.generation or now.generation)
     if each.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
         return replace(now, ended=at, members=0 if each.kind is Kind.EMPTIED else now.members)
     who = each.client or name_of(each.member)
+    # Once all have joined, who comes or goes causes the next rebalance, whose first line names it.
     if each.kind not in _COMINGS or now.joined is not None or who == now.member:
         return now
     cause = reasons[each.member] if each.kind is Kind.LEFT and each.member else _COMINGS[each.kind]
@@ -249,7 +289,11 @@ def _continued(now: Rebalance, each: Evidence, reasons: Mapping[str, Cause]) -> 
 
 
 def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Yield new epochs by the log of a KIP-848 group's coordinator."""
+    """Yield new epochs by the log of a KIP-848 group's coordinator.
+
+    What members did since the epoch before is the cause of an epoch: the first is `cause`, the others are
+    `also`. An epoch lasts until the target of the same epoch is there.
+    """
     pending: list[tuple[Cause, str | None, str]] = []
     now: Rebalance | None = None
     hash_before: str | None = None
@@ -266,6 +310,7 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         elif statement.kind is Kind.EPOCH and statement.generation is not None:
             if now is not None:
                 yield now
+            # No line tells that topics have changed, but the hash of their metadata has another value.
             if not pending and hash_before is not None and statement.text and statement.text != hash_before:
                 pending.append((Cause.TOPICS, None, "the hash of its topics' metadata has changed"))
             cause, member, reason = pending[0] if pending else (Cause.UNKNOWN, None, "")
@@ -287,12 +332,15 @@ def _consumer(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
 
 
 _JOINS = {Kind.MEMBER_JOINED, Kind.MEMBER_EPOCH}
+"""Statements of a client that it has reached a generation or an epoch."""
 
 
 def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
-    """Rebalances by the generations that clients joined.
+    """Yield rebalances by the generations that clients joined.
 
     What clients say between the last join of a generation and the last join of the next one is why that came.
+    If the logs go on after the last generation with a cause, one more rebalance without a generation is
+    yielded.
     """
     last: dict[int, int] = {}  # of each generation, where the last client joins it
     reached: set[tuple[str, int]] = set()
@@ -343,7 +391,7 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             assignor=next((join.text for join in joins if join.text), None),
         )
         since = until + 1
-    # Of what came after the last generation nobody has logged the end.
+    # What came after the last generation has no logged end.
     rest = evidence[since:]
     cause, first = _first_cause(rest, here)
     first = first or next(filter(_follows, rest), None)
@@ -353,12 +401,15 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
 
 
 def _who(each: Evidence) -> str:
-    """Return the client that says something; its file where its lines do not name it."""
+    """Return the client that says something; its file if its lines do not name it."""
     return each.client or each.line.file
 
 
 def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
-    """Return the first cause among what clients said; `here` are those in the group, kept up to date."""
+    """Return the first cause among what clients said, and the statement; UNKNOWN and None if there is none.
+
+    `here` are the clients that are in the group; it is kept up to date.
+    """
     first: tuple[Cause, Evidence | None] = (Cause.UNKNOWN, None)
     for statement in window:
         cause = _client_cause(statement)
@@ -393,6 +444,7 @@ _CLIENT_REASONS = (
     (re.compile(r"UNKNOWN_MEMBER_ID|timed out"), Cause.EXPIRED),
     (re.compile(r"given member-id"), Cause.JOINED),
 )
+"""Words of clients, tried in order, with the cause that they name."""
 
 
 def _client_cause(each: Evidence) -> Cause | None:
@@ -415,7 +467,13 @@ _OPEN: dict[Cause, frozenset[Cause]] = {
 def _renamed(
     rebalance: Rebalance, names: Mapping[str, str], assignors: Mapping[int | None, str]
 ) -> Rebalance:
-    """With what clients' logs name: client ids for member ids (KIP-848's say nothing), and the assignor."""
+    """Return a rebalance with what clients' logs name.
+
+    Args:
+        rebalance: by the coordinator's log.
+        names: client ids by member id, as a member id of KIP-848 says nothing of the client.
+        assignors: by generation.
+    """
     also = tuple((cause, names.get(member or "", member)) for cause, member in rebalance.also)
     member = names.get(rebalance.member or "", rebalance.member)
     assignor = rebalance.assignor or assignors.get(rebalance.generation) or None
@@ -423,9 +481,10 @@ def _renamed(
 
 
 def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]]) -> Rebalance:
-    """With the cause that the client's own log names, where the coordinator's words leave it open.
+    """Return a rebalance with the cause that the client's own log names, if the coordinator's leaves it open.
 
-    A hint is a client's line with the cause that it names, and when it was written.
+    A hint is a client's line with the cause that it names, and when it was written. Only a hint of the member
+    that caused the rebalance counts, no further than `NEAR_S` from its beginning; the nearest one decides.
     """
     possible = _OPEN.get(rebalance.cause)
     if possible is None or rebalance.began is None:
@@ -478,6 +537,14 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
 
     A name that several members have at a time tells nothing, so its comings and goings are left out. A member
     of a KIP-848 group that comes back under the same member id was no other process.
+
+    Args:
+        rebalances: of one group, in order.
+
+    >>> line = Line("server.log", 7, "")
+    >>> left = Rebalance(4, Cause.LEFT, "app-1", "", line, began=10.0)
+    >>> returns([left, Rebalance(5, Cause.JOINED, "app-1", "", line, began=12.5)])
+    [Return(member='app-1', away_s=2.5, closed=True)]
     """
     gone: dict[str, tuple[float, bool]] = {}
     here: Counter[str] = Counter()
@@ -494,6 +561,7 @@ def returns(rebalances: Sequence[Rebalance]) -> list[Return]:
             elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
                 here[member] = max(0, here[member] - 1)
                 gone.pop(member, None)
+                # A member that polled too late is the same process when it comes back: that is no restart.
                 if cause is not Cause.POLL:
                     gone[member] = rebalance.began, cause is Cause.LEFT
     return back

@@ -1,4 +1,7 @@
-"""Why groups rebalanced: text, JSON, and a page with a lane a member over time."""
+"""Reports on rebalances: text, JSON, and a page with a lane for each member over time.
+
+All tell the same; text and page leave out the earliest rebalances of a group that has many.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1.0"
 MOST_SHOWN = 40
-"""Rebalances of a group that are shown without --full; the last ones."""
+"""The most rebalances of a group that are shown without --full; they are the last ones."""
 
 COLUMNS = {
     "GEN": "number",
@@ -33,17 +36,22 @@ COLUMNS = {
     "MEMBERS": "number",
     "": "list",
 }
-"""What is said of each rebalance, and what that is; the last one lists who else came or went."""
+"""The columns of a rebalance's row, with the kind of each; the last one lists who else came or went."""
 
 
 def why_json(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """Return all that is known, for programs; times are milliseconds, and unknown ones null."""
+    """Return all that is known, for programs; lengths of time are milliseconds, and unknown ones null.
+
+    Args:
+        groups: each with its cures.
+    """
     return dump(
         {"format_version": FORMAT_VERSION, "kind": "why", "groups": [_group(*group) for group in groups]}
     )
 
 
 def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
+    """Return a group as plain values of JSON."""
     return {
         "name": history.name,
         "protocol": history.protocol,
@@ -59,6 +67,7 @@ def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
 
 
 def _rebalance(each: Rebalance) -> dict[str, Any]:
+    """Return a rebalance as plain values of JSON; lengths of time are milliseconds."""
     return {
         "generation": each.generation,
         "began": each.began and utc_time(each.began),
@@ -74,7 +83,13 @@ def _rebalance(each: Rebalance) -> dict[str, Any]:
 
 
 def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Console, *, full: bool) -> None:
-    """Each group: a line that counts causes, a line a rebalance, then what would have avoided them."""
+    """Print for each group a line that counts causes, a line for each rebalance, then what avoids them.
+
+    Args:
+        groups: each with its cures.
+        console: where to.
+        full: whether all rebalances and all other events are shown, not only the last ones.
+    """
     from copartition.kit.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
 
     columns = [Column(*item) for item in COLUMNS.items()]
@@ -87,6 +102,7 @@ def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Co
             console.print(note(", ".join(f"{name} {number}" for name, number in causes.most_common()), ""))
             shown = history.rebalances if full else history.rebalances[-MOST_SHOWN:]
             console.print(Grid(columns, [rebalance_row(rebalance) for rebalance in shown], full=full))
+            # A table that is cut must say so, or its first row looks like the first rebalance.
             if hidden := len(history.rebalances) - len(shown):
                 console.print(note(f"{count(hidden, 'earlier rebalance')} not shown: --full"))
         for text in describe_others(history.others if full else history.others[-5:]):
@@ -102,12 +118,15 @@ def print_why(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]], console: Co
 
 
 def describe_others(others: Sequence[Other]) -> list[str]:
-    """Return what was no rebalance, a line each."""
+    """Return a line for each event that was no rebalance: its time if that is known, the member, and what."""
     return ["  ".join(filter(None, (_clock(at), member, what))) for at, what, member, _ in others]
 
 
 def head_of(history: GroupHistory, between: str = "   ") -> str:
-    """Return the group's protocol, and how many rebalances in which time."""
+    """Return the group's protocol, and how many rebalances in which time.
+
+    `between` stands between the two.
+    """
     times = [rebalance.began for rebalance in history.rebalances if rebalance.began is not None]
     span = f" in {duration(1000 * (max(times) - min(times)))}" if len(times) > 1 else ""
     protocol = {"classic": "classic", "consumer": "consumer protocol (KIP-848)"}.get(
@@ -118,7 +137,10 @@ def head_of(history: GroupHistory, between: str = "   ") -> str:
 
 
 def rebalance_row(each: Rebalance) -> tuple[str, ...]:
-    """Return what a line of the table says of a rebalance."""
+    """Return the cells of a rebalance, in the order of `COLUMNS`.
+
+    An unknown length of time is "unknown", any other unknown cell is empty.
+    """
     also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in each.also)
     if each.names:
         led = f", leader {each.leader}" if each.leader else ""
@@ -138,7 +160,7 @@ def rebalance_row(each: Rebalance) -> tuple[str, ...]:
 
 
 def notes_of(history: GroupHistory) -> list[str]:
-    """Return what the answer rests on."""
+    """Return what the answer rests on, a sentence each: assumptions, late polls, and what "unknown" means."""
     notes = [f"assumed: {text}" for text in history.assumed]
     late = [rebalance for rebalance in history.rebalances if (rebalance.join_s or 0) > DEFAULT_HEARTBEAT_S]
     if late and history.protocol == "classic":
@@ -155,14 +177,17 @@ def notes_of(history: GroupHistory) -> list[str]:
 
 
 def _length(seconds: float | None) -> str:
+    """Return a length of time in words; "unknown" if it is None."""
     return "unknown" if seconds is None else duration(1000 * seconds)
 
 
 def _clock(at: float | None) -> str:
+    """Return a date and a time of day in UTC; empty if it is None."""
     return "" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _source(line: Line) -> dict[str, Any]:
+    """Return the place of a line in the logs."""
     return {"file": line.file, "line": line.number}
 
 
@@ -171,8 +196,9 @@ MOST_ROWS, MOST_LANES, MOST_OTHERS = 200, 40, 20
 _MARKS = 4
 """The most marks of the axis, which must fit on a phone."""
 _PHONE = WIDTH / 350
-"""Of an axis on a phone, in pixels."""
+"""The pixels of an axis that are one on a phone."""
 _GOES = {Cause.LEFT, Cause.GONE, Cause.EXPIRED, Cause.POLL, Cause.LATE}
+"""Causes after which a member is in the group no more."""
 
 
 class Lane(NamedTuple):
@@ -184,7 +210,10 @@ class Lane(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Members as lanes over time; some rebalances with their generation."""
+    """Members as lanes over time; some rebalances with their generation.
+
+    `window` and positions are in the units of `copartition.kit.page`: milliseconds, and pixels of a page.
+    """
 
     window: Window
     lanes: Sequence[Lane]
@@ -195,7 +224,11 @@ class Picture(NamedTuple):
 
 
 def why_html(groups: Sequence[tuple[GroupHistory, Sequence[Cure]]]) -> str:
-    """Return a page of the groups' rebalances; the last ones of a group that has many."""
+    """Return a page of the groups' rebalances; the last ones of a group that has many.
+
+    Args:
+        groups: each with its cures.
+    """
     return render("why/page.html.j2", sections=[_section(*group) for group in groups], moment=moment)
 
 
@@ -222,7 +255,7 @@ def _section(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, object]:
 def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
     """Return who was in the group when, and what began each rebalance; None if no time is known.
 
-    A member that leaves before it joins was there from the beginning; one that nobody saw leave stays.
+    A member that leaves before it joins was there from the beginning; one without a leave in the logs stays.
     """
     timed = [(rebalance, rebalance.began) for rebalance in rebalances if rebalance.began is not None]
     if not timed:
@@ -236,6 +269,7 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
         for cause, member in ((rebalance.cause, rebalance.member), *rebalance.also):
             marks[member].append((rebalance, cause))
             steps[member].append((began, 1 if cause is Cause.JOINED else -(cause in _GOES)))
+        # A rebalance without members ends the stay of all, also of those whose leave no line shows.
         for row in steps.values() if rebalance.members == 0 else ():
             row.append((began, -inf))
     drawn = sorted(marks, key=lambda name: (name is not None, -len(marks[name])))[:MOST_LANES]
@@ -256,7 +290,13 @@ def picture_of(rebalances: Sequence[Rebalance]) -> Picture | None:
 
 
 def _stays(steps: Sequence[tuple[float, float]], start: float, end: float) -> Iterator[tuple[float, float]]:
-    """Yield when members of a name were in the group, by how many more there are from which moment on."""
+    """Yield when members of a name were in the group, as (from, until) in seconds since 1970.
+
+    Args:
+        steps: moments, each with how many members of the name there are more from then on; -inf empties it.
+        start: the beginning of the picture.
+        end: its end.
+    """
     here, since = (0.0, None) if steps[0][1] > 0 else (1.0, start)
     for at, step in (*steps, (end, -inf)):
         here = max(0.0, here + step)
@@ -279,7 +319,15 @@ def _generations(window: Window, timed: Sequence[tuple[Rebalance, float]]) -> It
 
 
 def moment(seconds: float, span_s: float = 0) -> str:
-    """Return a time of day; on an axis of more than a day with the date, of less than ten seconds exactly."""
+    """Return a time of day; on an axis of more than a day with the date, of less than ten seconds exactly.
+
+    Args:
+        seconds: since 1970.
+        span_s: the length of the axis; 0 for a time that stands alone.
+
+    >>> moment(0.25), moment(0.25, span_s=5)
+    ('00:00:00', '00:00:00.250')
+    """
     at = datetime.fromtimestamp(round(seconds, 3), UTC)
     if span_s > 86_400:
         return at.strftime("%b %d %H:%M")

@@ -564,7 +564,7 @@ ROWS = [
     ),
     (
         "copartition/why/cures.py",
-        "revived = cause is Cause.EXPIRED and any(not each.closed for each in back)",
+        "revived = cause is Cause.EXPIRED and any(not seconds.closed for seconds in back)",
         "revived = False",
         "tests/copartition/why/test_command.py",
     ),

@@ -1,4 +1,7 @@
-"""The batches that wait in the Java client's `RecordAccumulator`, uncompressed, for one topic."""
+"""The batches that wait in the Java client's `RecordAccumulator`, uncompressed, for one topic.
+
+Times are milliseconds, sizes bytes; partitions and brokers are numbers from 0 on.
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -35,14 +38,19 @@ class Batch:
     def has_room(self, payload: int, timestamp: int) -> bool:
         """Return whether the record fits; a first one always does.
 
-        A batch that is too full for one is closed.
+        A batch that is too full for one is closed, as the client closes it: a smaller record later opens a
+        new batch.
+
+        Args:
+            payload: the record's `payload_size`.
+            timestamp: of the record, whole milliseconds.
         """
         if self.records and self.size + self._bytes_of(payload, timestamp) > self.buffer:
             self.closed = True
         return not self.closed
 
     def try_append(self, payload: int, timestamp: int) -> int:
-        """Return bytes the record adds, 0 if there is no room."""
+        """Return the bytes that the record adds, 0 if there is no room."""
         if not self.has_room(payload, timestamp):
             return 0
         added = self._bytes_of(payload, timestamp)
@@ -51,13 +59,18 @@ class Batch:
         return added
 
     def _bytes_of(self, payload: int, timestamp: int) -> int:
+        """Return the bytes of the record as the next one of this batch.
+
+        They depend on the batch: varints hold the record's place in it and its time after the first record.
+        """
         return record_size(payload, self.records, timestamp - self.base_timestamp)
 
 
 class Appended(NamedTuple):
-    """Says what became of a record.
+    """The result of an append.
 
     Attributes:
+        batch: the batch that took the record.
         added: bytes by which the batches grew.
         opened: whether the batch is new.
         full: whether its partition has a full batch now.
@@ -74,10 +87,13 @@ class Appended(NamedTuple):
 class Accumulator:
     """One queue of batches a partition.
 
-    `leaders` are the brokers that lead each partition (None: nobody); a broker's are drained in the order of
-    `layout.available`. `strategy` chooses for unkeyed records; it is asked here where that depends on the
+    `leaders` are the brokers that lead each partition (None: no leader); a broker's are drained in the order
+    of `layout.available`. `strategy` chooses for unkeyed records; it is asked here if that depends on the
     bytes appended (`BytesAware`), and sees the queues if it wants to (`LoadAware`). `allocate` takes memory
     for a new batch, and says when it had it; None if it timed out.
+
+    Between calls only the last batch of a queue may be open. `_drain_from` has for each broker the place in
+    `_partitions_of` at which its next request begins.
     """
 
     def __init__(
@@ -106,9 +122,9 @@ class Accumulator:
         self._drained_at: dict[int, float] = {}
 
     def append(self, placed: int, payload: int, now: float) -> Appended | None:
-        """Puts a record into a batch; None if `max.block.ms` passed before there was memory for one.
+        """Put a record into a batch; return None if `max.block.ms` passed before there was memory for one.
 
-        `payload` is the record's `payload_size`; where `placed` is -1, `strategy` chooses the partition.
+        `payload` is the record's `payload_size`; if `placed` is -1, `strategy` chooses the partition.
         `now` is in ms.
         """
         timestamp = int(now)
@@ -127,6 +143,7 @@ class Accumulator:
                 return None
             now = allocated
         opened = not added
+        # The buffer is used up: `buffer` becomes 0, so nothing is given back as unused.
         if opened:
             queue.append(Batch(partition, buffer, now, timestamp))
             queue[-1].try_append(payload, timestamp)
@@ -144,9 +161,10 @@ class Accumulator:
         return not (queue and queue[-1].has_room(payload, int(now)))
 
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
-        """Brokers for which a batch can go: a full one, one that lingered, or with `everything` any.
+        """Return the brokers for which a batch can go: a full one, or one that lingered.
 
-        The sender asks this before it sends, so this is where the sticky partitioner learns of the queues.
+        With `everything` any batch can go. The sender asks this before it sends, so this is where the sticky
+        partitioner learns of the queues.
         """
         if self._balancing is not None:
             self._balancing.update_load(self._load(), self._layout)
@@ -160,13 +178,18 @@ class Accumulator:
         }
 
     def update_node_latency_stats(self, broker: int, now: float, *, can_drain: bool) -> None:
-        """The sender found that a broker with ready batches can take a request, or not (KIP-794)."""
+        """Note that the sender found whether a broker with ready batches can take a request (KIP-794)."""
         self._ready_at[broker] = now
         if can_drain or broker not in self._drained_at:
             self._drained_at[broker] = now
 
     def drain(self, broker: int, most: int) -> list[Batch]:
-        """Return a request: the first batch of every partition, ready or not, up to some bytes or a batch."""
+        """Return a request: the first batch of every partition, ready or not, up to some bytes or a batch.
+
+        Args:
+            broker: the leader.
+            most: the bytes of a request; a single batch may be larger.
+        """
         partitions = self._partitions_of.get(broker, [])
         start = self._drain_from.get(broker, 0)
         drained: list[Batch] = []
@@ -179,6 +202,7 @@ class Accumulator:
                 continue
             if drained and size + queue[0].size > most:
                 break
+            # A batch on its way takes no more records.
             queue[0].closed = True
             size += queue[0].size
             drained.append(queue.popleft())

@@ -1,4 +1,4 @@
-"""Counts over many runs how often faults lose, duplicate or reorder records."""
+"""Counts of many runs: how often faults lose, duplicate or reorder records."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from copartition.models.producer.settings import INT_MAX, check_bounds
 from copartition.models.producer.tuning import Client
 
 MOST_BATCHES = 1_000_000
-"""Batches over all runs that are simulated: some minutes."""
+"""The most batches that are simulated over all runs, which take some minutes."""
 
 
 class Tally(NamedTuple):
-    """Counts the batches that something happened to.
+    """A count of the batches that something happened to.
 
     Attributes:
         batches: over all runs.
@@ -29,7 +29,7 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAssessment:
-    """Says what became of the batches of all runs.
+    """The fate of the batches of all runs.
 
     Attributes:
         batches: of each run.
@@ -67,23 +67,29 @@ def assess_delivery(
     Run i has the seed `seed + i`. Times at which something happens to a broker are moved from run to run, in
     even steps over the time that a batch needs, since a fault comes at any moment of a delivery.
 
+    See `simulate_delivery` for an explanation of settings, faults, client and the times in milliseconds.
+
     Args:
-        batches: of each run, to one partition.
-        runs: how many.
-        settings: as in `simulate_delivery`.
-        faults: as there.
-        interval_ms: as there.
-        round_trip_ms: as there.
-        replication_ms: as there.
+        batches: of each run, to one partition, 1 or more.
+        runs: how many, 1 or more.
+        settings: the producer's; the defaults of 4.x if None.
+        faults: what goes wrong; nothing if None.
+        interval_ms: from one batch to the next.
+        round_trip_ms: to the leader and back.
+        replication_ms: until the leader knows that followers have a batch.
         seed: of the first run.
-        client: as there.
+        client: whose rules apply.
 
     Raises:
         InvalidConfigError: what `simulate_delivery` refuses, or more than `MOST_BATCHES` over all runs.
+
+    >>> assess_delivery(10, 2).lost
+    Tally(batches=0, runs=0, most=0)
     """
     check_bounds("batches", batches, 1, INT_MAX)
     check_bounds("runs", runs, 1, INT_MAX)
     check_bounds("batches over all runs", batches * runs, 1, MOST_BATCHES)
+    # The time that a batch needs; faults are moved over it in even steps.
     needed_ms = interval_ms + round_trip_ms + replication_ms
     results = [
         simulate_delivery(
@@ -110,6 +116,10 @@ def assess_delivery(
 
 
 def _later(faults: Faults, by_ms: float) -> Faults:
+    """Return the faults with all times moved by so many milliseconds.
+
+    Times are those at which something happens to a broker; shares of requests stay.
+    """
     return replace(
         faults,
         leader_changes=[time + by_ms for time in faults.leader_changes],
@@ -119,5 +129,6 @@ def _later(faults: Faults, by_ms: float) -> Faults:
 
 
 def _tally(batches_of_runs: Iterable[tuple[int, ...]]) -> Tally:
+    """Return how many batches something happened to, in how many runs, and the most in one run."""
     counts = [*map(len, batches_of_runs)]
     return Tally(sum(counts), sum(map(bool, counts)), max(counts))

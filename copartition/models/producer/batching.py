@@ -47,18 +47,25 @@ class Broker:
             raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
 
     def served_ms(self, sent_ms: float, free_ms: float, batches: int, size: int) -> float:
-        """Return when it has done a request of so many batches and bytes, free from `free_ms` on."""
+        """Return when it has done a request of so many batches and bytes, free from `free_ms` on.
+
+        Args:
+            sent_ms: when the request leaves the producer; half of the latency later it is here.
+            free_ms: when the broker is done with the requests before.
+            batches: in the request.
+            size: bytes of all batches.
+        """
         starts = max(sent_ms + self.latency_ms / 2, free_ms)
         return starts + self.request_ms + self.batch_ms * batches + size / self.bytes_per_ms
 
 
 @dataclass(frozen=True, slots=True)
 class BatchingResult:
-    """Says what became of the records; times are ms on the records' own clock.
+    """The batches of a stream of records; times are ms on the records' own clock.
 
     Attributes:
         batch: batch of each record, -1 if `send()` timed out, shape (records,).
-        called_ms: when `send()` was called for each record: its time, or later where the thread was blocked.
+        called_ms: when `send()` was called for each record: its time, or later if the thread was blocked.
         appended_ms: when each record entered its batch; NaN if `send()` timed out.
         partition: partition of each batch, shape (batches,).
         records: records in each batch.
@@ -134,12 +141,16 @@ def simulate_batching(
         unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`. It
             hears of bytes, queues, new batches and time as far as it wants to.
         key_bytes: bytes of each key, -1 for null, or one number for all.
-        settings: the producer's; the defaults of 4.x where None.
+        settings: the producer's; the defaults of 4.x if None.
 
     Raises:
         InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, times that go back, a
             time or size out of range, or a strategy that wants to hear of both bytes and new batches.
         InvalidLayoutError: a partition or leader that does not exist.
+
+    >>> result = simulate_batching([0, 1, 2], 100, 0, leaders=[0], brokers=[Broker(latency_ms=2.0)])
+    >>> result.requests, result.latency_ms([100]).tolist()
+    (1, [4.0])
     """
     stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or BatchingSettings()
@@ -162,7 +173,13 @@ def simulate_batching(
 
 
 class _Producer:
-    """Accumulator, sender and clock of one producer."""
+    """Accumulator, sender and clock of one producer.
+
+    `_now` is the clock in ms, which never goes back. `_events` is a heap of (time, tie, event): the tie keeps
+    events of one time in the order in which they were planned. `_free` are the bytes of `buffer.memory` that
+    no batch has; `_in_flight` and `_busy_until` (ms) have an element for each broker. `_sent` has (batch,
+    time, request) of each batch in the order of their numbers.
+    """
 
     def __init__(
         self,
@@ -192,6 +209,13 @@ class _Producer:
         self._acknowledged: dict[int, float] = {}
 
     def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
+        """Send all records, close the producer, and return what became of them.
+
+        Args:
+            times: when the application wants to send each record, ascending, ms.
+            placed: partition of each; -1 leaves it to the strategy.
+            payloads: `payload_size` of each.
+        """
         batch_of: list[Batch | None] = []
         called: list[float] = []
         appended: list[float] = []
@@ -200,6 +224,7 @@ class _Producer:
             called.append(self._now)
             batch_of.append(self._append(partition, payload))
             appended.append(self._now if batch_of[-1] is not None else math.nan)
+        # From here on every batch may go at once, as in `KafkaProducer.close`.
         self._closing = True
         self._send()
         self._advance(math.inf)
@@ -208,6 +233,7 @@ class _Producer:
     def _result(
         self, batch_of: list[Batch | None], called: list[float], appended: list[float]
     ) -> BatchingResult:
+        """Return the columns of the result, by record and by batch."""
         batches = [batch for batch, _, _ in self._sent]
         requests = np.array([request for _, _, request in self._sent], np.int64)
         answers = np.array([self._acknowledged[request] for request in range(self._requests)])
@@ -237,6 +263,7 @@ class _Producer:
         if appended is None:
             return None
         self._free += appended.unused
+        # A batch that lingers is looked at again when its time is over.
         if appended.opened:
             self._at(self._now + self._settings.linger_ms, self._send)
         if appended.opened or appended.full:
@@ -246,7 +273,7 @@ class _Producer:
     def _place(self, payload: int) -> int:
         """Return where the strategy puts an unkeyed record.
 
-        Asked again where that opens a batch (KIP-480).
+        The strategy is asked again if its answer opens a batch (KIP-480).
         """
         placed = self._choose()
         if self._batches is not None and self._accumulator.opens(placed, payload, self._now):
@@ -255,18 +282,25 @@ class _Producer:
         return placed
 
     def _choose(self) -> int:
+        """Return the strategy's partition; one that the topic does not have raises `InvalidLayoutError`."""
         assert self._unkeyed is not None
         return checked_choice(self._unkeyed.partition(None, self._layout), self._layout.partitions)
 
     def _allocate(self, size: int) -> float | None:
-        """Takes memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
+        """Take memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate).
+
+        Returns:
+            The time when there was enough, ms; None if that took too long.
+        """
         deadline = self._now + self._settings.max_block_ms
         self._blocked = self._free < size
         if self._blocked:
             self._send()
+        # Only answers give memory back, so the clock moves from event to event until there is enough.
         while self._free < size and self._events and self._events[0][0] <= deadline:
             self._next_event()
         self._blocked = False
+        # No answer came in time: `send()` gives up at its deadline, not at the last event.
         if self._free < size:
             self._now = deadline
             return None
@@ -276,7 +310,7 @@ class _Producer:
     # The sender.
 
     def _send(self) -> None:
-        """Sends what is ready, while brokers may have another request (Sender.sendProducerData)."""
+        """Send what is ready, while brokers may have another request (Sender.sendProducerData)."""
         most = self._settings.max_in_flight_requests_per_connection
         while True:
             ready = sorted(self._accumulator.ready(self._now, everything=self._closing or self._blocked))
@@ -289,12 +323,14 @@ class _Producer:
                 self._send_request(broker, self._accumulator.drain(broker, self._settings.max_request_size))
 
     def _send_request(self, broker: int, drained: list[Batch]) -> None:
+        """Number a request and its batches, and plan the answer."""
         request, self._requests = self._requests, self._requests + 1
         self._in_flight[broker] += 1
         for batch in drained:
             batch.number = len(self._sent)
             self._sent.append((batch, self._now, request))
         model = self._brokers[broker]
+        # The broker serves one request after another, so this one waits for those before it.
         self._busy_until[broker] = model.served_ms(
             self._now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
         )
@@ -304,6 +340,7 @@ class _Producer:
         )
 
     def _answered(self, broker: int, request: int, memory: int) -> None:
+        """Note the answer of a request, free its memory, and send what waited for it."""
         self._acknowledged[request] = self._now
         self._in_flight[broker] -= 1
         self._free += memory
@@ -312,13 +349,19 @@ class _Producer:
     # The clock.
 
     def _at(self, time: float, event: Callable[[], None]) -> None:
+        """Plan an event at a time in ms."""
         heapq.heappush(self._events, (time, next(self._tie), event))
 
     def _next_event(self) -> None:
+        """Move the clock to the next event, and let it happen."""
         self._now, _, event = heapq.heappop(self._events)
         event()
 
     def _advance(self, time: float) -> None:
+        """Let all events up to a time happen.
+
+        If it is infinite, all events happen, and the clock stays at the last one.
+        """
         while self._events and self._events[0][0] <= time:
             self._next_event()
         if time < math.inf:

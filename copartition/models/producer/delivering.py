@@ -26,7 +26,10 @@ from partitioning.errors import InvalidConfigError
 
 REQUESTS = 150_000
 REQUESTS_EACH = 1_200
-"""A run sends so many requests, and so many for each batch, as where it is refused for two minutes."""
+"""A run sends at most `REQUESTS` requests, and so many more for each batch.
+
+A batch that is refused for two minutes, every 100 ms, needs about so many.
+"""
 
 
 def simulate_delivery(
@@ -43,11 +46,11 @@ def simulate_delivery(
     """Return what is duplicated, reordered, refused or lost when these batches are produced to one partition.
 
     Idempotence does not cover a producer's first batch: a leader that knows nothing of the producer takes
-    whichever comes first, so where only the first is refused, the client's retries of it are out of order.
+    whichever comes first, so if only the first is refused, the client's retries of it are out of order.
 
     Args:
         batches: records of each batch.
-        settings: the producer's; the defaults of 4.x where None.
+        settings: the producer's; the defaults of 4.x if None.
         faults: what goes wrong; nothing if None.
         interval_ms: a batch is ready to be sent this long after the one before.
         round_trip_ms: time from sending a request to its answer, replication aside.
@@ -57,12 +60,17 @@ def simulate_delivery(
         client: whose rules for batches that are sent again. Without idempotence the Java client turns the
             order of a lost connection around; librdkafka keeps it, but has one more request ready than may
             be in flight. With idempotence librdkafka takes a later batch's acknowledgement for that of a
-            batch that waits to be sent again, and fails all that follows where a leader has lost batches
+            batch that waits to be sent again, and fails all that follows if a leader has lost batches
             that were acknowledged; the Java client goes on with a new epoch.
 
     Raises:
         InvalidConfigError: a batch, time or seed out of range, or a run that does not end within
             `REQUESTS` requests and `REQUESTS_EACH` for each batch.
+
+    >>> lost_answer = Faults(scripted={0: Fault.ACK_LOST})
+    >>> settings = DeliverySettings(enable_idempotence=False)
+    >>> simulate_delivery([1, 1], settings=settings, faults=lost_answer).duplicated
+    (0,)
     """
     for number, records in enumerate(batches):
         check_bounds(f"the number of records in batch {number}", records, 1, INT_MAX)
@@ -86,7 +94,12 @@ def simulate_delivery(
 
 
 def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
-    """Called for each request that comes to the leader: what happens to it."""
+    """Return a function that is called for each request that comes to the leader, and tells its fault.
+
+    Args:
+        faults: scripted ones come before those that are drawn by shares.
+        seed: of the draws. A draw is made for a scripted request, too, so that a script moves no other draw.
+    """
     kinds: tuple[Fault | None, ...] = (*Fault, None)
     bounds = np.cumsum(faults.shares).tolist()
     random = np.random.Generator(np.random.Philox(seed))
@@ -101,7 +114,11 @@ def _faults_in_turn(faults: Faults, seed: int) -> Callable[[], Fault | None]:
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """A batch as the sender sees it."""
+    """A batch as the sender sees it.
+
+    `number` is its place among the batches produced, from 0 on; times are ms. `sequence` is None until it is
+    sent first, and again after a new epoch began.
+    """
 
     number: int
     attempts: int = 0
@@ -111,7 +128,7 @@ class _Batch:
 
 
 class _Request(NamedTuple):
-    """A batch on its way, with the sequence that it was sent with and the connection."""
+    """A batch on its way, with the sequence that it was sent with and the number of its connection."""
 
     batch: _Batch
     sent: SequencedBatch | None
@@ -120,7 +137,19 @@ class _Request(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """The state of one simulation: the client's side, then the leader's."""
+    """The state of one simulation: the client's side, then the leader's.
+
+    Times are ms, sequences those of `SequencedBatch`, connections count from 0. `_events` is a heap of (time,
+    tie, event): the tie keeps events of one time in the order in which they were planned.
+
+    On the client's side a batch is in one of `_queue` (waits, by number unless the Java client turns it
+    around), `_ready` (librdkafka's request that may not leave yet) and `_in_flight` (in the order of
+    sending), or it has an outcome. With acks=0 it has its outcome as soon as it is sent.
+
+    On the leader's side `_inbox` has what arrived and was not read, `_busy` is True while a request waits for
+    replication, connections up to `_broken` are closed, and `_log` has (time, batch number, sequence) of each
+    append.
+    """
 
     records: tuple[int, ...]
     settings: DeliverySettings
@@ -157,6 +186,11 @@ class _Run:
     _verdicts: Counter[Verdict] = field(default_factory=Counter)
 
     def to_end(self, interval_ms: float) -> DeliveryResult:
+        """Produce a batch every `interval_ms`, run until nothing is left to happen, and return the result.
+
+        Raises:
+            InvalidConfigError: more requests than `REQUESTS` and `REQUESTS_EACH` for each batch.
+        """
         self._followers_gone_ms = self.faults.followers_gone_ms
         most = REQUESTS + REQUESTS_EACH * len(self.records)
         for number in range(len(self.records)):
@@ -179,6 +213,7 @@ class _Run:
         )
 
     def _endless(self) -> InvalidConfigError:
+        """Return the error of a run without an end; it names the batch that was sent most often."""
         batch, attempts = self._attempts.most_common(1)[0]
         return InvalidConfigError(
             f"after {self._requests} requests for {len(self.records)} batches, at {self.now} ms, there is no "
@@ -188,11 +223,16 @@ class _Run:
         )
 
     def _at(self, time: float, event: Callable[[], None]) -> None:
+        """Plan an event at a time in ms."""
         heapq.heappush(self._events, (time, next(self._tie), event))
 
     # The producer.
 
     def _producer_creates(self, number: int) -> None:
+        """Put a batch into the queue and start its `delivery.timeout.ms`.
+
+        After a fatal error the batch fails at once.
+        """
         batch = _Batch(number)
         if self._fatal:
             self._fail(batch)
@@ -201,6 +241,7 @@ class _Run:
         self._at(self.now + self.settings.delivery_timeout_ms, partial(self._expires, batch))
 
     def _producer_sends(self) -> None:
+        """Send as many requests as may be in flight, the oldest batch first; called after every event."""
         while self._may_send():
             batch = self._ready.pop() if self._ready else self._queue.popleft()
             batch.attempts += 1
@@ -211,6 +252,7 @@ class _Run:
                 batch.sequence = SequencedBatch(self._epoch, self._next_sequence, self.records[batch.number])
                 self._next_sequence = (batch.sequence.last + 1) % 2**31
             request = _Request(batch, batch.sequence, self._connection)
+            # No answer is waited for, so the batch is done when it is sent.
             if self.settings.acks == "0":
                 self._outcomes[batch.number] = Outcome.NOT_ASKED
             else:
@@ -232,6 +274,7 @@ class _Run:
         return full and self._queue[0].not_before_ms <= self.now
 
     def _may_send(self) -> bool:
+        """Return whether the next batch may be sent now; a new epoch begins here if one is due."""
         if self._epoch_bump_due and not self._in_flight:
             self._bump_epoch()
         if not (self._queue or self._ready) or self._epoch_bump_due:
@@ -250,6 +293,15 @@ class _Run:
         return not (retried and self._in_flight)
 
     def _answered(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
+        """Take the leader's answer to a request.
+
+        An answer over an older connection, or for a batch that has expired, does not count.
+
+        Args:
+            request: the request.
+            verdict: of the leader on its sequence; None without idempotence, or if it was refused.
+            retriable: whether the leader answered with a retriable error.
+        """
         batch = request.batch
         if request.link != self._connection or batch not in self._in_flight:
             return
@@ -272,6 +324,7 @@ class _Run:
             self._acknowledged(batch)
 
     def _acknowledged(self, batch: _Batch) -> None:
+        """Note that a batch is acknowledged."""
         self._outcomes[batch.number] = Outcome.ACKNOWLEDGED
         if batch.sequence is None:
             return
@@ -285,32 +338,37 @@ class _Run:
                 self._outcomes[self._queue.popleft().number] = Outcome.ACKNOWLEDGED
 
     def _watch_requests(self) -> None:
+        """Plan the time-out of the oldest request, unless one is planned already."""
         if self._in_flight and not self._watching:
             self._watching = True
             self._at(self._oldest_times_out_ms(), self._requests_time_out)
 
     def _oldest_times_out_ms(self) -> float:
-        """Batches are in flight in the order in which they were sent."""
+        """Return when the oldest request times out.
+
+        Batches are in flight in the order in which they were sent, so the oldest is the first.
+        """
         return self._in_flight[0].sent_ms + self.settings.request_timeout_ms
 
     def _requests_time_out(self) -> None:
-        """A request without an answer for too long costs the connection (NetworkClient, rdkafka_broker.c)."""
+        """Close the connection if a request had no answer for too long (NetworkClient, rdkafka_broker.c)."""
         self._watching = False
         if self._in_flight and self._oldest_times_out_ms() <= self.now:
             self._disconnected(self._connection)
         self._watch_requests()
 
     def _expires(self, batch: _Batch) -> None:
-        """A batch's time is over, wherever it is (Sender.getExpiredInflightBatches)."""
+        """Fail a batch whose time is over, wherever it is (Sender.getExpiredInflightBatches)."""
         for place in (self._queue, self._ready, self._in_flight):
             if batch in place:
                 place.remove(batch)
                 self._fail(batch)
 
     def _disconnected(self, link: int) -> None:
-        """The client learns that its connection is no more; its requests fail, the oldest first."""
+        """Learn, as the client, that a connection is no more; its requests fail, the oldest first."""
         if link != self._connection:
             return
+        # Answers over the old connection that are still on their way count no more.
         self._connection += 1
         failed, self._in_flight = self._in_flight, []
         unsent, self._ready = self._ready, []
@@ -320,6 +378,7 @@ class _Run:
             self._put_back(batch)
 
     def _retry(self, batch: _Batch) -> None:
+        """Put a batch back for one more attempt after the backoff; without an attempt left it fails."""
         if batch.attempts > self.settings.retries:
             self._fail(batch)
             return
@@ -328,6 +387,7 @@ class _Run:
         self._put_back(batch)
 
     def _put_back(self, batch: _Batch) -> None:
+        """Put a batch back into the queue: at its place by number, or at the head as the Java client does."""
         if self.settings.enable_idempotence or self.librdkafka:
             older = takewhile(lambda other: other.number < batch.number, self._queue)
             self._queue.insert(sum(1 for _ in older), batch)
@@ -335,11 +395,12 @@ class _Run:
             self._queue.appendleft(batch)  # the Java client does not look at the order here
 
     def _fail(self, batch: _Batch) -> None:
+        """Note that a batch's callback gets an error; an idempotent producer then needs a new epoch."""
         self._outcomes[batch.number] = Outcome.FAILED
         self._epoch_bump_due |= self.settings.enable_idempotence and batch.sequence is not None
 
     def _ends_fatally(self, batch: _Batch) -> None:
-        """Such a gap librdkafka takes for a fault of its own: it fails all it has and will be given."""
+        """Fail all that librdkafka has and will be given: it takes such a gap for a fault of its own."""
         self._fatal = True
         for unsent in (batch, *self._in_flight, *self._queue):
             self._fail(unsent)
@@ -352,25 +413,30 @@ class _Run:
         self._next_sequence = 0
         self._last_acknowledged = -1
         self._epoch_bump_due = False
+        # Batches get new sequences when they are sent, as those of the old epoch are void.
         for batch in self._queue:
             batch.sequence = None
 
     # The leader.
 
     def _paused(self) -> bool:
+        """Return whether the leader stands still now."""
         return any(since <= self.now < until for since, until in self.faults.pauses)
 
     def _arrives(self, request: _Request) -> None:
+        """Let a request come to the leader; one of a closed connection is lost."""
+        # What was sent over a connection that broke meanwhile is lost.
         if request.link > self._broken:
             self._inbox.append(request)
             self._leader_reads()
 
     def _leader_reads(self) -> None:
-        """A connection's requests are read in turn: a broker mutes it while it works (SocketServer)."""
+        """Read a connection's requests in turn: a broker mutes it while it works (SocketServer)."""
         while self._inbox and not self._busy and not self._paused():
             self._serve(self._inbox.popleft())
 
     def _serve(self, request: _Request) -> None:
+        """Let the leader work on a request, with the fault that hits it."""
         fault = self.next_fault()
         if fault is Fault.REQUEST_LOST:
             self._breaks(request.link)
@@ -394,6 +460,10 @@ class _Run:
         return confirmed if confirmed <= gone else max(self.now, gone + self.faults.replica_lag_time_max_ms)
 
     def _append(self, request: _Request) -> Verdict | None:
+        """Return the verdict on a batch, and append the batch if the verdict allows that.
+
+        Without idempotence every batch is appended, and there is no verdict.
+        """
         if request.sent is None:
             self._log.append((self.now, request.batch.number, None))
             return None
@@ -404,6 +474,7 @@ class _Run:
         return verdict
 
     def _leader_answers(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
+        """Send the answer, and read the next request; a connection that broke meanwhile gets none."""
         if request.link <= self._broken:
             return
         self._busy = False
@@ -411,7 +482,7 @@ class _Run:
         self._leader_reads()
 
     def _breaks(self, link: int) -> None:
-        """The connection ends at the leader: what was answered before still gets there, the rest does not."""
+        """End a connection at the leader: answers sent before still get there, all else is lost."""
         self._broken = max(self._broken, link)
         while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
             self._inbox.popleft()
@@ -419,6 +490,10 @@ class _Run:
         self._at(self.now + self.one_way_ms, partial(self._disconnected, link))
 
     def _leader_changes(self) -> None:
+        """Let a follower take over, with only what was replicated.
+
+        Its memory of the producer is made of the batches in its own log, as a real follower's is.
+        """
         until = min(self.now, self._followers_gone_ms)
         if self._followers_gone_ms <= self.now:
             self._followers_gone_ms = inf  # one of them leads now, and has followers of its own

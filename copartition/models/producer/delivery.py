@@ -1,7 +1,4 @@
-"""Simulates a partition's batches while requests, answers and leaders are lost.
-
-The settings, the faults and the result of `simulate_delivery`.
-"""
+"""The settings, the faults and the result of `simulate_delivery`: a partition's batches under faults."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,8 +17,13 @@ from partitioning.errors import InvalidConfigError
 class DeliverySettings:
     """The producer's delivery settings under Kafka's names, with the defaults of 4.x.
 
+    Names that end with `_ms` are milliseconds; `retries` counts attempts after the first one.
+
     Raises:
         InvalidConfigError: a value or a combination the Java client refuses with a ConfigException.
+
+    >>> DeliverySettings(enable_idempotence=False, acks="1").retries
+    2147483647
     """
 
     enable_idempotence: bool = True
@@ -63,11 +65,11 @@ def delivery_settings(
     retries: int | None = None,
     delivery_timeout_ms: float | None = None,
 ) -> DeliverySettings:
-    """Return what a producer of this client uses where some of its settings are given.
+    """Return what a producer of this client uses if some of its settings are given.
 
-    Java's producer is idempotent unless told otherwise, and gives that up by itself where `acks` or `retries`
+    Java's producer is idempotent unless told otherwise, and gives that up by itself if `acks` or `retries`
     do not allow it (`ProducerConfig.postProcessAndValidateIdempotenceConfigs`); librdkafka's is idempotent
-    where it was asked to be.
+    if it was asked to be.
 
     Args:
         client: whose defaults.
@@ -79,6 +81,9 @@ def delivery_settings(
 
     Raises:
         InvalidConfigError: a value or a combination that the client refuses.
+
+    >>> delivery_settings("java", acks="1").enable_idempotence
+    False
     """
     java = client == "java"
     retries = INT_MAX if retries is None else retries
@@ -99,7 +104,7 @@ def delivery_settings(
 
 
 class Fault(Enum):
-    """Names what can go wrong with one request."""
+    """A fault that can hit one request."""
 
     REFUSED = "refused"
     REFUSED_AFTER_APPEND = "refused after append"
@@ -109,7 +114,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """Says what goes wrong: shares of requests, single requests, and times at which brokers fail.
+    """The faults of a run: shares of requests, single requests, and times at which brokers fail.
 
     Attributes:
         refused: the share that the leader answers with a retriable error and does not append
@@ -126,6 +131,12 @@ class Faults:
         replica_lag_time_max_ms: so long after that the leader counts them out, and answers `acks=all` alone
             (`min.insync.replicas=1`); a change of leader from then on is an unclean one.
         pauses: from when to when, in ms, the leader stands still with its connections open.
+
+    Raises:
+        InvalidConfigError: shares below 0 or above 1 together, or a time out of range.
+
+    >>> Faults(ack_lost=0.01).shares
+    (0.0, 0.0, 0.0, 0.01)
     """
 
     refused: float = 0.0
@@ -160,7 +171,7 @@ class Faults:
 
 
 class Outcome(Enum):
-    """Names what the producer's callback says of a batch."""
+    """The producer's belief about a batch, as its callback gets it."""
 
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"
@@ -200,7 +211,7 @@ class DeliveryResult:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """Batches that are not in the log although nobody told the producer so."""
+        """Batches that are not in the log although the producer was not told so."""
         written = set(self.log)
         not_failed = [batch for batch, outcome in enumerate(self.outcomes) if outcome is not Outcome.FAILED]
         return tuple(batch for batch in not_failed if batch not in written)

@@ -1,4 +1,4 @@
-"""A leader remembers a producer's batches, and appends, forgives or refuses the next one (KIP-98)."""
+"""The leader's memory of a producer's batches: it appends, forgives or refuses the next one (KIP-98)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ WINDOW = 5
 """Batches of one producer that the leader remembers (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
 
 _SEQUENCES = 2**31
+"""Sequence numbers go up to one less, then start again at 0."""
 _EPOCHS = 2**15
+"""Producer epochs go up to one less."""
 
 
 class Verdict(Enum):
@@ -62,6 +64,11 @@ class ProducerState:
 
     Raises:
         InvalidConfigError: batches of another epoch, or an epoch without any.
+
+    >>> batch = SequencedBatch(epoch=0, first=0, records=2)
+    >>> verdict, state = ProducerState().receive(batch)
+    >>> verdict.value, state.receive(batch)[0].value
+    ('appended', 'duplicate')
     """
 
     epoch: int = -1

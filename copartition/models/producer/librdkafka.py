@@ -1,4 +1,4 @@
-"""Simulates how librdkafka batches a stream of records: a request for each batch of each partition.
+"""A simulation of how librdkafka batches a stream of records: a request for each batch of each partition.
 
 Its rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
 uncompressed, without retries. Only the time on the network and in the brokers passes, and the waits that the
@@ -33,7 +33,13 @@ _MOST_OVERHEAD = 36
 class LibrdkafkaSettings:
     """The settings of librdkafka that decide how it batches, under its names, with its defaults.
 
-    `linger.ms` is another name of `queue.buffering.max.ms`.
+    `linger.ms` is another name of `queue.buffering.max.ms`. Times are ms, sizes bytes.
+
+    Raises:
+        InvalidConfigError: a value out of the range that librdkafka allows.
+
+    >>> LibrdkafkaSettings(batch_num_messages=100).batch_size
+    1000000
     """
 
     queue_buffering_max_ms: float = 5.0
@@ -65,7 +71,7 @@ def simulate_librdkafka(
 ) -> BatchingResult:
     """Return the requests, each with one batch, that a stream of records becomes, and each record's wait.
 
-    The producer is flushed after the last record. `produce()` never waits: where more than
+    The producer is flushed after the last record. `produce()` never waits: if more than
     `queue.buffering.max.messages` have no answer yet it raises BufferError. Such a
     record's batch is -1 in the result, though its bytes were sent on: from there on the figures are too high.
 
@@ -78,13 +84,17 @@ def simulate_librdkafka(
         unkeyed: chooses for the records with partition -1, as
             `get_partitioner("sticky-by-time").for_topic(name)`; it hears of the time.
         key_bytes: bytes of each key, -1 for null, or one number for all.
-        settings: the producer's; the defaults where None.
+        settings: the producer's; the defaults if None.
 
     Raises:
         InvalidConfigError: a record larger than `message.max.bytes`, times that go back, a time or size
             out of range, or a strategy that must hear of bytes, queues or batches, of which librdkafka tells
             nobody.
         InvalidLayoutError: a partition or leader that does not exist.
+
+    >>> result = simulate_librdkafka([0, 1, 2], 100, 0, leaders=[0], brokers=[Broker(latency_ms=2.0)])
+    >>> result.requests, result.records.tolist()
+    (1, [3])
     """
     stream = checked_stream(times_ms, value_bytes, partitions, key_bytes, leaders, brokers, unkeyed)
     settings = settings or LibrdkafkaSettings()
@@ -94,6 +104,8 @@ def simulate_librdkafka(
             f"record {int(np.argmax(content))} has {content.max()} bytes, but message.max.bytes allows "
             f"{settings.message_max_bytes}; librdkafka refuses it with MSG_SIZE_TOO_LARGE"
         )
+    # The partition is chosen when the record is produced, before any batch, so it can be done for all at
+    # once.
     if unkeyed is not None:
         stream = stream._replace(placed=_place(stream, unkeyed, TopicLayout(len(leaders))))
     payloads = payload_sizes(stream.keys, stream.values)
@@ -107,12 +119,18 @@ def simulate_librdkafka(
             if leader == number and len(rows)
         ]
         sent += _requests(led, broker, settings, float(stream.times.max(initial=0)))
+    # Requests of several brokers get one numbering, by time.
     sent.sort(key=lambda request: request.sent_ms)
     return _result(stream, sent, settings)
 
 
 def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> NDArray[np.int64]:
-    """Return the partition of every record, also where the strategy chooses it."""
+    """Return the partition of every record, also of those that the strategy places.
+
+    Raises:
+        InvalidConfigError: the strategy must hear of bytes, queues or batches.
+        InvalidLayoutError: the strategy names a partition that the topic does not have.
+    """
     powers: object = strategy
     if isinstance(powers, BytesAware | LoadAware | BatchAware):
         raise InvalidConfigError(
@@ -133,7 +151,10 @@ def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> N
 
 
 class _Request(NamedTuple):
-    """A request: a batch of a partition's next records."""
+    """A request: a batch of a partition's next records.
+
+    `rows` are places in the stream, `size` bytes of the batch, times ms.
+    """
 
     rows: NDArray[np.int64]
     size: int
@@ -142,7 +163,11 @@ class _Request(NamedTuple):
 
 
 class _Queue:
-    """The records of one partition, and how many of them are gone."""
+    """The records of one partition, and how many of them are gone.
+
+    All columns have an element a record of the partition, in the order of time; `_rows` has its place in the
+    stream. `_bytes_before` has one more: the bytes of keys and values before each record. `_gone` only grows.
+    """
 
     def __init__(
         self,
@@ -165,14 +190,20 @@ class _Queue:
         return self._gone < len(self._times)
 
     def ready_ms(self) -> float:
-        """Return when the next batch may go: its first record has lingered, or there is enough for one."""
+        """Return when the next batch may go: its first record has lingered, or there is enough for one.
+
+        There must be a record left.
+        """
         enough = self._bytes_before[self._gone] + self._settings.batch_size
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
 
     def take(self, now: float) -> tuple[NDArray[np.int64], int]:
-        """Return the rows of a batch that is made now, and its bytes."""
+        """Return the rows of a batch that is made now, and its bytes; its records leave the queue.
+
+        A batch has at least one record, however large.
+        """
         start = self._gone
         stop = min(bisect_right(self._times, now), start + self._settings.batch_num_messages)
         sizes = record_sizes(
@@ -183,6 +214,7 @@ class _Queue:
         before = _REQUEST_OVERHEAD + BATCH_OVERHEAD + np.cumsum(sizes) - sizes
         limit = min(self._settings.batch_size, self._settings.message_max_bytes)
         too_many = before + self._content[start:stop] + _MOST_OVERHEAD > limit
+        # The first record always goes: a queue with one that is too large would never end.
         too_many[0] = False
         if too_many.any():
             stop = start + int(np.argmax(too_many))
@@ -193,7 +225,14 @@ class _Queue:
 def _requests(
     queues: Sequence[_Queue], broker: Broker, settings: LibrdkafkaSettings, flushed_ms: float
 ) -> list[_Request]:
-    """Return what goes to one broker, the queues that have been ready for longest first."""
+    """Return what goes to one broker, the queues that have been ready for longest first.
+
+    Args:
+        queues: of the partitions that the broker leads, none empty.
+        broker: serves one request after another.
+        settings: the producer's.
+        flushed_ms: when the flush makes every queue ready.
+    """
     waiting = [(min(queue.ready_ms(), flushed_ms), number) for number, queue in enumerate(queues)]
     heapq.heapify(waiting)
     in_flight: deque[float] = deque()
@@ -201,7 +240,7 @@ def _requests(
     sent_ms = served_ms = 0.0
     while waiting:
         ready_ms, number = heapq.heappop(waiting)
-        # One request is made ahead where the next may not leave yet; then no record can join it any more.
+        # One request is made ahead if the next may not leave yet; then no record can join it any more.
         made_ms = max(ready_ms, sent_ms)
         rows, size = queues[number].take(made_ms)
         sent_ms = made_ms
@@ -217,12 +256,17 @@ def _requests(
 
 
 def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettings) -> BatchingResult:
+    """Return the columns of the result.
+
+    A record is refused if as many as the queue holds have no answer when it is produced.
+    """
     records = len(stream.times)
     numbers = np.arange(len(sent))
     counts = np.array([len(request.rows) for request in sent], np.int64)
     batch = np.empty(records, np.int64)
     if len(sent):
         batch[np.concatenate([request.rows for request in sent])] = np.repeat(numbers, counts)
+    # A record waits in the queue until its answer, so the queue is full if too many have none yet.
     acknowledged = np.array([request.acknowledged_ms for request in sent])
     answered = np.searchsorted(np.sort(acknowledged[batch]), stream.times, "right")
     refused = np.arange(records) - answered >= settings.queue_buffering_max_messages

@@ -24,7 +24,7 @@ BATCHING_LIMITS = (
     "no compression, no retries, no other producers, no time for the work in the producer itself and no "
     "pauses of machines: the latencies are a floor, on which a real system's tail comes"
 )
-"""What the models of producers leave out."""
+"""The limits of the models of batching: what they leave out."""
 
 
 def verdicts(tunings: Sequence[Tuning]) -> list[str]:
@@ -33,10 +33,12 @@ def verdicts(tunings: Sequence[Tuning]) -> list[str]:
 
 
 def _verdict(tuning: Tuning) -> str:
+    """Return the sentence of one client; if no pair keeps the limit, it names the nearest one."""
     usual, best = tuning.default, tuning.best
     goal = f"p{tuning.percentile:g} under {tuning.limit_ms:g} ms"
     default = f"the defaults: {_figures(usual, tuning)}"
     if best is None:
+        # Nearest in latency, so that a reader sees how far the goal is.
         nearest = min(tuning.trials, key=lambda trial: trial.latency_ms)
         figures = _figures(nearest, tuning)
         return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
@@ -47,15 +49,17 @@ def _verdict(tuning: Tuning) -> str:
 
 
 def _settings(trial: Trial) -> str:
+    """Return a pair of settings as a configuration file has them."""
     return f"linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}"
 
 
 def _figures(trial: Trial, tuning: Tuning) -> str:
+    """Return the latency and the requests of a trial in words."""
     return f"p{tuning.percentile:g} {trial.latency_ms:.1f} ms, {trial.requests_per_s:,.0f} requests/s"
 
 
 def remark(trial: Trial, tuning: Tuning) -> str:
-    """Return what a trial stands out for."""
+    """Return what a trial stands out for; empty if for nothing."""
     parts = ["best"] if trial == tuning.best else []
     parts += ["default"] if trial == tuning.default else []
     if trial.refused:
@@ -66,7 +70,12 @@ def remark(trial: Trial, tuning: Tuning) -> str:
 
 
 def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
-    """Return the same as data; a latency is null where no record was acknowledged."""
+    """Return the trials as JSON; a latency is null if no record was acknowledged.
+
+    Args:
+        tunings: of one limit and percentile, a client each.
+        assumed: what the figures rest on.
+    """
     clients = [
         {
             "client": tuning.client,
@@ -87,7 +96,7 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
 
 
 def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Console) -> None:
-    """The verdicts, and what was tried for each client."""
+    """Print the verdicts, and what was tried for each client."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
     for text in verdicts(tunings):
@@ -123,6 +132,7 @@ def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Co
 
 
 HEIGHT = 320.0
+"""The height of the picture in pixels."""
 
 
 def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
@@ -157,11 +167,11 @@ DELIVERY_LIMITS = (
     "one producer that writes to one partition, a record a batch, at an even pace; a broken connection is "
     "there again at once, and a new leader is known at once"
 )
-"""What the model leaves out, whatever the case."""
+"""The limits of the model of delivery, whatever the case."""
 
 
 class Case(NamedTuple):
-    """What was asked."""
+    """A question to the model of delivery."""
 
     client: Client  # whose rules
     settings: DeliverySettings
@@ -198,7 +208,7 @@ def verdict(case: Case, assessment: DeliveryAssessment) -> str:
 
 
 def assumptions(case: Case) -> list[str]:
-    """Return what the figures rest on."""
+    """Return what the figures rest on, a sentence each."""
     times, faults = case.times, case.faults
     pace = (
         f"a batch every {times['interval_ms']:g} ms, {times['round_trip_ms']:g} ms to the leader and back, "
@@ -215,7 +225,7 @@ def assumptions(case: Case) -> list[str]:
 
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
-    """Return the same as data."""
+    """Return the case and its tallies as JSON."""
     faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
     values = {
@@ -234,7 +244,7 @@ def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
 
 
 def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console) -> None:
-    """The verdict, what happened to how many batches, and what is assumed."""
+    """Print the verdict, what happened to how many batches, and what is assumed."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
     console.print(cell(verdict(case, assessment), "bold"), soft_wrap=True)

@@ -5,21 +5,32 @@ from dataclasses import dataclass
 from partitioning.errors import InvalidConfigError
 
 INT_MAX = 2**31 - 1
+"""The greatest `int` of Java."""
 LONG_MAX = 2**63 - 1
+"""The greatest `long` of Java."""
 
 LATEST_MS = 2**53
 """The latest time and the longest latency: a float tells no milliseconds apart beyond it."""
 
 
 def check_bounds(name: str, value: float, lowest: float, highest: float) -> None:
-    """Raises InvalidConfigError if the value is not a number from `lowest` to `highest`, NaN included."""
+    """Raise `InvalidConfigError` if the value is not a number from `lowest` to `highest`, NaN included."""
     if not lowest <= value <= highest:
         raise InvalidConfigError(f"{name} is {value}; give {lowest} to {highest}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchingSettings:
-    """The producer's batching settings under Kafka's names, with the defaults of 4.x."""
+    """The producer's batching settings under Kafka's names, with the defaults of 4.x.
+
+    Names that end with `_ms` are milliseconds; sizes and memory are bytes.
+
+    Raises:
+        InvalidConfigError: a value that is out of range.
+
+    >>> BatchingSettings(linger_ms=20).batch_size
+    16384
+    """
 
     batch_size: int = 16_384
     linger_ms: float = 5.0

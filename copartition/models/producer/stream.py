@@ -34,10 +34,18 @@ def checked_stream(
 ) -> Stream:
     """Return the columns, each as long as the others.
 
-    `unkeyed` places what is in partition -1, if it is not None.
+    Args:
+        times_ms: when each record is sent, ascending, 0 to `LATEST_MS`, shape (n,).
+        value_bytes: bytes of each value, -1 for null, or one number for all.
+        partitions: partition of each record, or one number for all; -1 if `unkeyed` places it.
+        key_bytes: bytes of each key, -1 for null, or one number for all.
+        leaders: index into `brokers` of each partition's leader.
+        brokers: the brokers; only their number counts here.
+        unkeyed: places what is in partition -1; None if nothing is.
 
-    InvalidConfigError for times that go back, or a time or size out of range; InvalidLayoutError for a
-    partition or leader that does not exist.
+    Raises:
+        InvalidConfigError: times that go back, or a time or size out of range.
+        InvalidLayoutError: a partition or leader that does not exist.
     """
     times = _times(times_ms)
     placed = _integers("partitions", partitions, len(times))
@@ -61,7 +69,7 @@ def checked_stream(
 
 
 def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
-    """Return when each record is sent, a column of rising times."""
+    """Return the time of each record in ms, a column of rising times."""
     try:
         times = np.asarray(times_ms, np.float64)
     except (TypeError, ValueError) as error:
@@ -79,7 +87,11 @@ def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
 
 
 def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
-    """Return a column of whole numbers."""
+    """Return a column of whole numbers; a single number stands for all rows.
+
+    Floats are refused, as a cast would round them without a word.
+    """
+    # An empty list is a float column in NumPy, and fits all the same.
     column = np.asarray(values)
     if column.size and column.dtype.kind not in "iu":
         raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
@@ -92,7 +104,8 @@ def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
 def checked_choice(chosen: object, partitions: int) -> int:
     """Return a strategy's partition for a record.
 
-    InvalidLayoutError if that is no int, or not of the topic.
+    Raises:
+        InvalidLayoutError: it is no int, or the topic has no such partition.
     """
     if not (is_integer(chosen) and 0 <= chosen < partitions):
         raise InvalidLayoutError(

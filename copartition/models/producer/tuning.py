@@ -1,4 +1,4 @@
-"""Finds the `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
+"""The `linger.ms` and `batch.size` with the fewest requests that keep a producer's latency low."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,11 @@ _LINGERS = (
     *(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0, 30.0, 40.0, 50.0, 70.0),
     *(100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1000.0, 2000.0, 5000.0),
 )
+"""The values of `linger.ms` that are tried, in ms."""
 _DEFAULT_SIZES = {"java": 16_384, "librdkafka": 1_000_000}
+"""The default of `batch.size` by client, in bytes."""
 _SIZES = (16_384, 65_536, 262_144, 1_000_000)
+"""The values of `batch.size` that are tried besides the default, in bytes."""
 
 
 class Trial(NamedTuple):
@@ -55,7 +58,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Lists what was tried for a client, and names the best.
+    """The settings that were tried for a client, and the best of them.
 
     Attributes:
         client: the client's rules.
@@ -108,6 +111,11 @@ def tune_producer(
     Raises:
         InvalidConfigError: no records, an unknown client, or a limit, percentile, time or size out of range.
         InvalidLayoutError: a partition or leader that does not exist.
+
+    >>> times = list(range(0, 200, 2))
+    >>> tuning = tune_producer(times, 100, 0, limit_ms=20, leaders=[0], brokers=[Broker(latency_ms=1.0)])
+    >>> tuning.best.linger_ms
+    17.0
     """
     _check(limit_ms, percentile, client)
     times = np.asarray(times_ms)
@@ -154,7 +162,7 @@ def tune_producer(
         return int(result.size.max())
 
     for linger_ms in sorted({linger for linger in _LINGERS if linger < limit_ms} | {DEFAULT_LINGER_MS}):
-        # Larger batches matter where one is filled, smaller ones where it holds more than they do.
+        # A larger size matters if a batch is filled, a smaller one if a batch holds more than it.
         largest = filled = attempt(linger_ms, usual)
         for batch_size in _SIZES:
             if batch_size < min(usual, largest):
@@ -177,6 +185,7 @@ def tune_producer(
 
 
 def _check(limit_ms: float, percentile: float, client: str) -> None:
+    """Raise `InvalidConfigError` for a limit or a percentile out of range, or an unknown client."""
     for name, value, highest in (("limit_ms", limit_ms, LATEST_MS), ("percentile", percentile, 100)):
         if not 0 < value <= highest:
             raise InvalidConfigError(f"{name} is {value}; give more than 0, up to {highest}")

@@ -20,7 +20,7 @@ _ISOLATED = 3
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """What one fetch acquired.
+    """The records that one fetch acquired.
 
     Attributes:
         offsets: of the records.
@@ -33,7 +33,10 @@ class Lease:
 
 @dataclass(slots=True)
 class _Batch:
-    """Records that were acquired together; they have one state until it is split into one for each."""
+    """Records that were acquired together; they have one state until it is split into one for each.
+
+    Both offsets are included.
+    """
 
     first: int
     last: int
@@ -41,7 +44,11 @@ class _Batch:
 
 
 class SharePartition:
-    """Who has which record, and how often it was delivered.
+    """The holder of each record of a partition, and how often it was delivered.
+
+    Records are named by their offsets, from 0 on. `_start` to `_end` (included) is in flight: all before is
+    final, all after was never acquired. `_batches` are those of this range, in order and without gaps;
+    `_leases` has the lease of an acquired record, else None.
 
     Args:
         records: in the log.
@@ -52,6 +59,10 @@ class SharePartition:
     Attributes:
         states: of each record.
         deliveries: of each record.
+
+    >>> partition = SharePartition(10, 5, 5, 2000)
+    >>> partition.acquire(3, 0.0).offsets, partition.in_flight
+    ([0, 1, 2, 3, 4], 5)
     """
 
     def __init__(self, records: int, batch_records: int, delivery_limit: int, max_locks: int) -> None:
@@ -65,11 +76,15 @@ class SharePartition:
 
     @property
     def in_flight(self) -> int:
-        """What counts against the limit: also final records behind one that is not."""
+        """The records that count against the limit of locks: also final ones behind one that is not."""
         return self._end - self._start + 1
 
     def acquire(self, most: int, now_ms: float) -> Lease:
-        """Return what a fetch for `most` records gets; it may be more, as batches are acquired whole."""
+        """Return what a fetch for `most` records gets; it may be more, as batches are acquired whole.
+
+        Without any record to give the lease is empty. Each record of it is delivered once more.
+        """
+        # Released records are delivered again before new ones are read.
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
@@ -86,7 +101,14 @@ class SharePartition:
         return lease
 
     def _take(self, base: int, last: int, wanted: int, size: int) -> Iterator[int]:
-        """Yield the offsets that a fetch gets that reads the log from `base` to `last`."""
+        """Yield the offsets of a fetch that reads the log from `base` to `last`.
+
+        Args:
+            base: the first offset, at the beginning of a batch of the log.
+            last: the last offset, included.
+            wanted: no further batch is taken from so many on.
+            size: `max.poll.records` of the fetch, by which new records become batches.
+        """
         count = 0
         for batch in self._batches:
             if batch.last < base:
@@ -96,6 +118,7 @@ class SharePartition:
             span = range(max(batch.first, base), min(batch.last, last) + 1)
             free = [offset for offset in span if self.states[offset] == AVAILABLE]
             throttled = max((self.deliveries[offset] for offset in free), default=0) >= self._throttled
+            # A batch that was delivered often is not mixed with others: it begins a fetch of its own.
             if throttled and count:
                 return
             if free and (batch.split or throttled or len(span) <= batch.last - batch.first):
@@ -111,7 +134,10 @@ class SharePartition:
             yield from self._extend(first, min(end, last), size)
 
     def _isolate(self, free: list[int], size: int) -> Iterator[int]:
-        """Yield the fewer records the oftener they were delivered, and each alone the last time."""
+        """Yield the fewer records the oftener they were delivered, and each alone the last time.
+
+        A record that crashes its member then takes fewer and fewer others with it.
+        """
         most = 0
         for number, offset in enumerate(free):
             excess = self.deliveries[offset] - self._throttled
@@ -138,9 +164,14 @@ class SharePartition:
     def acknowledge(self, lease: Lease, ends: Mapping[int, int]) -> bool:
         """Give records the states that their member wants for them.
 
+        Args:
+            lease: of the fetch that got them.
+            ends: the state by offset; AVAILABLE releases a record.
+
         Returns:
-            Whether they have them: where one lock has ended, the whole request is refused.
+            Whether they have them: if one lock has ended, the whole request is refused.
         """
+        # Another lease on the record means that this lock has ended and the record went to another fetch.
         if any(self._leases[offset] is not lease for offset in ends):
             return False
         first, last = min(ends, default=0), max(ends, default=-1)
@@ -154,13 +185,14 @@ class SharePartition:
         return True
 
     def give_back(self, lease: Lease) -> None:
-        """What the end of a lock, of a session or of a connection does."""
+        """Release what is left of a lease, as the end of a lock, of a session or of a connection does."""
         for offset in lease.offsets:
             if self._leases[offset] is lease:
                 self._leave(offset, AVAILABLE)
         self._advance()
 
     def _leave(self, offset: int, state: int) -> None:
+        """Give a record its state; one that is released at the limit of deliveries is archived."""
         archives = state == AVAILABLE and self.deliveries[offset] >= self._limit
         self.states[offset] = ARCHIVED if archives else state
         self._leases[offset] = None

@@ -1,4 +1,4 @@
-"""What becomes of a share group's records: text and JSON."""
+"""Reports on a share group's records: text and JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASSUMED = (
     "share.acquire.mode is batch_optimized",
     "a record takes the same time everywhere, and joining takes none",
 )
-"""What the model leaves out."""
+"""The assumptions of the model."""
 
 _LOCK = "group.share.record.lock.duration.ms"
 
@@ -47,6 +47,7 @@ def share_json(assessment: ShareAssessment) -> str:
 
 
 def _figures(result: ShareResult) -> dict[str, Any]:
+    """Return the figures of a run as plain values of JSON, without its group."""
     figures = finite(result._asdict()) | {
         "per_second": result.per_second,
         "dead_lettered": result.dead_lettered,
@@ -57,7 +58,7 @@ def _figures(result: ShareResult) -> dict[str, Any]:
 
 
 def print_share(assessment: ShareAssessment, console: Console) -> None:
-    """What becomes of the records first, then the lock, the members and what each special record costs."""
+    """Print the end of the records first, then the lock, the members and what each special record costs."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
     console.print(cell(_conclusion(assessment.result), "bold"), soft_wrap=True)
@@ -71,12 +72,13 @@ def print_share(assessment: ShareAssessment, console: Console) -> None:
 
 
 def _shown(by_members: Sequence[ShareResult]) -> list[ShareResult]:
-    """With 1, 2, 4 and so on members, and with as many as help."""
+    """Return the results with 1, 2, 4 and so on members, and with as many as help."""
     most = len(by_members)
     return [result for result in by_members if (n := result.group.members) == most or n & (n - 1) == 0]
 
 
 def _conclusion(result: ShareResult) -> str:
+    """Return what became of the records, in one sentence."""
     members, records = count(result.group.members, "member"), count(result.group.records, "record")
     verb = "accepts" if result.group.members == 1 else "accept"
     parts = [f"{members} {verb} {result.accepted:,} of {records}, {result.per_second:,.1f} a second"]
@@ -88,6 +90,7 @@ def _conclusion(result: ShareResult) -> str:
 
 
 def _advice(assessment: ShareAssessment) -> Iterator[str]:
+    """Yield sentences on the lock, the members, and each special record."""
     lock_ms, least_ms = assessment.result.group.lock_ms, assessment.lock_ms
     yield (
         f"{_LOCK} has to exceed {duration(least_ms)}, so that no lock of a healthy record ends too early; "
@@ -107,7 +110,10 @@ def _advice(assessment: ShareAssessment) -> Iterator[str]:
 
 
 def _cost(result: ShareResult, healthy: ShareResult) -> str:
-    """Return what special records cost together."""
+    """Return what special records cost together.
+
+    That is the redeliveries and the time beyond those of the same group without special records.
+    """
     more = count(result.redeliveries - healthy.redeliveries, "redelivery", "redeliveries")
     longer = duration(max(0.0, 1_000 * (result.seconds - healthy.seconds)))
     return f"what is special about records costs {more} and {longer}"

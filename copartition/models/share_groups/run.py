@@ -1,4 +1,7 @@
-"""Members of a share group, and what becomes of the records that they poll and acknowledge."""
+"""Members of a share group, and the records that they poll and acknowledge until each has its end.
+
+A discrete-event model: times are milliseconds from the first join on, records are offsets from 0 on.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,11 +26,12 @@ Ending = Literal["release", "reject", "crash"]
 _STATES = {"release": AVAILABLE, "reject": REJECTED}
 _OUTCOMES = {ACCEPTED: "accepted", REJECTED: "rejected", ARCHIVED: "archived"}
 _AT_LEAST = {"process_ms": 0.0, "restart_ms": 0.0, "round_trip_ms": 0.0, "delivery_limit": 2.0}
-"""What numbers may be; the others are positive."""
+"""The least values of some settings; all others must be positive."""
 _WORTH, _POLLS = 0.5, 10
+"""One more member helps with this part of what the first does; there is work for so many polls of each."""
 
 MOST_MEMBERS = 64
-"""With how many members a group is tried at most."""
+"""The most members that a group is tried with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +54,11 @@ class ShareGroup:
             member, or take so many milliseconds.
         killed: numbers of members whose processes die, each with the milliseconds after which.
         stopped: numbers of members that fall silent and keep their connections, each with the same.
-        restart_ms: how long after a crash another member polls instead; infinite where none does.
+        restart_ms: how long after a crash another member polls instead; infinite if none does.
         round_trip_ms: from a request to its answer.
+
+    >>> ShareGroup(members=4, special={33: "crash"}).lock_ms
+    30000.0
     """
 
     members: int = 1
@@ -88,16 +95,16 @@ class ShareGroup:
 
 
 class SpecialRecord(NamedTuple):
-    """What became of a special record."""
+    """The end of a special record."""
 
     offset: int
     deliveries: int
     outcome: str  # "accepted", "rejected", "archived" or "open"
-    took_ms: float  # from its first delivery until its end; infinite where it has none
+    took_ms: float  # from its first delivery until its end; infinite if it has none
 
 
 class ShareResult(NamedTuple):
-    """What became of the records."""
+    """The end of all records, and what it took."""
 
     group: ShareGroup
     seconds: float  # from the first delivery until the last accepted record was processed
@@ -119,29 +126,43 @@ class ShareResult(NamedTuple):
 
     @property
     def dead_lettered(self) -> int:
-        """Records that a dead-letter topic gets where the group has one (KIP-1191, from Kafka 4.4 on)."""
+        """Records that a dead-letter topic gets if the group has one (KIP-1191, from Kafka 4.4 on)."""
         return self.rejected + self.archived
 
 
 def simulate_share(group: ShareGroup) -> ShareResult:
-    """Return what becomes of a share group's records, until each has its final state or no member is alive."""
+    """Return the end of a share group's records.
+
+    The run lasts until each record has its final state or no member is alive.
+
+    >>> simulate_share(ShareGroup(records=100, process_ms=20)).accepted
+    100
+    """
     return _Run(group).result()
 
 
 def lock_that_suffices(group: ShareGroup) -> float:
-    """Return the milliseconds that `lock_ms` has to exceed for no lock of a healthy record to end too early."""
+    """Return the time in ms that `lock_ms` has to exceed.
+
+    With a longer lock, no lock of a healthy record ends too early.
+    """
     return simulate_share(replace(group, lock_ms=inf)).longest_hold_ms
 
 
 def members_that_help(group: ShareGroup) -> list[ShareResult]:
-    """Return the group with one member, two and so on, while another brings at least half of what the first does.
+    """Return the group with one member, two and so on, as long as one more member helps.
 
-    There are as many records as give each member that the locks leave room for ten polls.
+    One more helps if it brings at least half of what the first does, in records a second. There are as many
+    records as give each member that the locks leave room for ten polls.
+
+    Returns:
+        A result for each number of members from 1 on, at most `MOST_MEMBERS`.
     """
     poll = ceil(group.max_poll_records / group.batch_records) * group.batch_records
     results: list[ShareResult] = []
     for members in range(1, MOST_MEMBERS + 1):
         records = _POLLS * min(members * poll, group.max_locks)
+        # Members that die or fall silent would hide how much one more brings.
         group = replace(group, members=members, records=records, killed={}, stopped={})
         result = simulate_share(group)
         if results and result.per_second - results[-1].per_second < _WORTH * results[0].per_second:
@@ -151,7 +172,7 @@ def members_that_help(group: ShareGroup) -> list[ShareResult]:
 
 
 class ShareAssessment(NamedTuple):
-    """What becomes of a share group's records, and what could be better.
+    """The end of a share group's records, and what could be better.
 
     Attributes:
         result: of the group as it is.
@@ -181,6 +202,11 @@ def assess_share(group: ShareGroup) -> ShareAssessment:
 
 @dataclass(slots=True, eq=False)
 class _Member:
+    """A member: the records of its last fetch, those still to be processed, and their states to acknowledge.
+
+    `todo` and the keys of `ends` are offsets of `lease`; `processed_ms` is when it was last done with one.
+    """
+
     alive: bool = True
     lease: Lease = field(default_factory=lambda: Lease([], 0.0))
     todo: list[int] = field(default_factory=list)
@@ -189,6 +215,14 @@ class _Member:
 
 
 class _Run:
+    """One simulation; making it runs it to its end.
+
+    `_agenda` is a heap of (time, turn, event): the turn keeps events of one time in the order in which they
+    were planned. `_waiting` are members whose fetch has no answer, in the order in which they asked. `_began`
+    and `_last` are when the first record was delivered and the last accepted one processed, infinite until
+    then; `_hold` is the longest lock of a healthy record.
+    """
+
     def __init__(self, group: ShareGroup) -> None:
         self._group = group
         limits = group.delivery_limit, group.max_locks
@@ -211,22 +245,26 @@ class _Run:
             self._observe()
 
     def _after(self, wait_ms: float, happen: Callable[[], object]) -> None:
+        """Plan an event so many milliseconds from now; infinite: it never comes."""
         self._at(self._now + wait_ms, happen)
 
     def _at(self, at_ms: float, happen: Callable[[], object]) -> None:
+        """Plan an event at a time in ms; one at infinity never comes and would keep the run from ending."""
         if at_ms < inf:
             heappush(self._agenda, (at_ms, next(self._turn), happen))
 
     def _join(self) -> _Member:
+        """Add a member, which polls at once."""
         member = _Member()
         self._poll(member)
         return member
 
     def _poll(self, member: _Member) -> None:
+        """Let a member's fetch come to the leader, one round trip later."""
         self._after(self._group.round_trip_ms, partial(self._fetch, member))
 
     def _fetch(self, member: _Member) -> None:
-        """A fetch, with the acknowledgements of the last poll, which count once they are written."""
+        """Take a fetch, with the acknowledgements of the last poll, which count once they are written."""
         if member.alive:
             before = member.lease
             self._waiting.append(member)
@@ -235,6 +273,7 @@ class _Run:
 
     def _serve(self) -> None:
         """Answer the fetches for which there is something."""
+        # A copy, as members that are served leave the list.
         for member in [*self._waiting]:
             lease = self._partition.acquire(self._group.max_poll_records, self._now)
             if not lease.offsets:
@@ -247,10 +286,14 @@ class _Run:
             self._process(member)
 
     def _process(self, member: _Member) -> None:
-        """Work on a record, or on all up to one that crashes the member, if nobody hears of any before."""
+        """Work on a record, or on all up to one that crashes the member.
+
+        All are one event if no acknowledgement and no renewal is sent before they are done.
+        """
         at_ms, done = self._now, 0
         for offset in member.todo:
             kind = self._group.special.get(offset, self._group.process_ms)
+            # A record that is released, rejected or crashes its member takes the usual time until then.
             at_ms += self._group.process_ms if isinstance(kind, str) else kind
             done += 1
             if kind == "crash" or self._group.each or self._group.renew:
@@ -258,7 +301,7 @@ class _Run:
         self._at(at_ms, partial(self._complete, member, done))
 
     def _complete(self, member: _Member, done: int) -> None:
-        """A member is done with so many records."""
+        """Let a member be done with its next `done` records; a crash among them ends the member."""
         if not member.alive:
             return
         offsets, member.todo = member.todo[:done], member.todo[done:]
@@ -279,15 +322,19 @@ class _Run:
         self._go_on(member)
 
     def _commit(self, member: _Member) -> None:
+        """Take the acknowledgement of one record, and let the member go on."""
         if member.alive:
             self._acknowledge(member, member.lease)
             self._go_on(member)
 
     def _go_on(self, member: _Member) -> None:
+        """Let a member process what it has, or poll if it has nothing left."""
         (self._process if member.todo else self._poll)(member)
 
     def _acknowledge(self, member: _Member, lease: Lease) -> None:
+        """Acknowledge what a member is done with; the whole is in vain if a lock has ended."""
         ends, member.ends = member.ends, {}
+        # Special records do not count: the lock has to suffice for healthy ones.
         if ends.keys() - self._group.special.keys():
             self._hold = max(self._hold, self._now - lease.since_ms)
         if not self._partition.acknowledge(lease, ends):
@@ -296,7 +343,7 @@ class _Run:
             self._last = max(self._last, member.processed_ms)
 
     def _expire(self, lease: Lease) -> None:
-        """The end of a lock, if it was not renewed."""
+        """End a lock, unless it was renewed: then look again when the renewed one ends."""
         rest_ms = lease.since_ms + self._group.lock_ms - self._now
         if rest_ms > 0:
             self._after(rest_ms, partial(self._expire, lease))
@@ -304,16 +351,18 @@ class _Run:
             self._partition.give_back(lease)
 
     def _die(self, member: _Member) -> None:
-        """The connection of a process that dies is closed, and its records are free at once."""
+        """Stop a member whose process dies: its connection is closed, and its records are free at once."""
         self._stop(member)
         self._partition.give_back(member.lease)
 
     def _stop(self, member: _Member) -> None:
+        """Let a member fall silent: it fetches no more, and its records are free when its session ends."""
         member.alive = False
         self._waiting = [other for other in self._waiting if other is not member]
         self._after(self._group.session_ms, lambda: self._partition.give_back(member.lease))
 
     def _observe(self) -> None:
+        """Note when special records were first delivered, and when they had their end."""
         for offset in self._group.special:
             if self._partition.deliveries[offset]:
                 self._first_ms.setdefault(offset, self._now)
@@ -321,6 +370,7 @@ class _Run:
                 self._end_ms.setdefault(offset, self._now)
 
     def result(self) -> ShareResult:
+        """Return the end of all records; a special record without an end took infinitely long."""
         states, deliveries = self._partition.states, self._partition.deliveries
         special = [
             SpecialRecord(
