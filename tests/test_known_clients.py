@@ -106,12 +106,10 @@ PLACES: dict[str, tuple[Callable[[], set[str]], Callable[[], set[str]], dict[str
 def test_a_place_knows_every_client(place: str) -> None:
     has, needs, may_lack = PLACES[place]
     lacks = needs() - has() - may_lack.keys()
-    if lacks:
-        pytest.fail(
-            f'{place} lacks {", ".join(sorted(lacks))}; "A new client\'s profile" in CONTRIBUTING.md says '
-            "what belongs there.",
-            pytrace=False,
-        )
+    assert not lacks, (
+        f'{place} lacks {", ".join(sorted(lacks))}; "A new client\'s profile" in CONTRIBUTING.md says '
+        "what belongs there."
+    )
 
 
 @pytest.mark.parametrize("place", PLACES)

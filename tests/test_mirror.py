@@ -170,12 +170,10 @@ def _relative(paths: list[Path]) -> list[str]:
 
 def test_every_module_has_tests_of_its_own() -> None:
     without = [module for module in modules() if not own_tests(module)]
-    if without:
-        pytest.fail(
-            "No test file is named after these modules or imports them; add one, or name the tests that find "
-            f"a mistake in them in THROUGH_OTHERS: {', '.join(without)}.",
-            pytrace=False,
-        )
+    assert not without, (
+        "No test file is named after these modules or imports them; add one, or name the tests that find "
+        f"a mistake in them in THROUGH_OTHERS: {', '.join(without)}."
+    )
 
 
 def test_every_rule_and_all_columns_have_a_file_named_after_them() -> None:

@@ -246,7 +246,7 @@ def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
 def _meet(
     blocks: Blocks, middle: int, old: int, new: int, before: Range, after: Range
 ) -> tuple[Range, Range]:
-    """Return the two ranges around block `middle`, their boundary moved into a block that holds rows of both."""
+    """Return the two ranges around block `middle`, their boundary moved into a block with rows of both."""
     for block, own in ((middle, new), (middle - 1, old)):
         last_old = int(blocks.last_missed[block, new])
         first_new = int(blocks.first_missed[block, old])

@@ -161,7 +161,7 @@ class BestWriters(NamedTuple):
 def find_writer(
     keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *, alone: bool = True
 ) -> BestWriters:
-    """Return the writer that explains the partitions (`places`) of these keys, of at least one byte each, best.
+    """Return the writer that best explains the partitions (`places`) of these keys, none of them empty.
 
     The evidence for a writer is how little chance explains its hits: a random key is where a count of n puts
     it with a probability of 1 / n, whatever the partition. Repeated keys are no further evidence. With

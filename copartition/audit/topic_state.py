@@ -87,7 +87,7 @@ class TopicState:
     def ends(
         self, partitions: Collection[int], *, committed: bool, since_ms: int | None = None
     ) -> dict[int, tuple[int, int]]:
-        """Return the first offset of each partition, or the first from `since_ms` on, and the one after the last.
+        """Return each partition's first offset, or the first from `since_ms` on, and the one after the last.
 
         With `committed` open transactions are beyond the end.
         """

@@ -139,7 +139,7 @@ def _check_writers(
 def _partition_counts(
     config: Mapping[str, str], counts: Mapping[str, int], topics: Iterable[str]
 ) -> dict[str, int]:
-    """Return the partition counts that were given, and of other topics what the cluster says, if one is named."""
+    """Return the given partition counts, and of other topics the cluster's, if a cluster is named."""
     if not config.get("bootstrap.servers") or counts.keys() >= {*topics}:
         return dict(counts)
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it

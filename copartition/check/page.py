@@ -80,7 +80,7 @@ class Picture(NamedTuple):
 
 
 def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -> Picture:
-    """Return the picture of topics (name, partition count) and where the keys are that each shares with the next."""
+    """Return the picture of topics (name, partition count) and of the keys that each shares with the next."""
     same = [int(pair.keys[pair.one == pair.other].sum()) for pair in pairs]
     total = [int(pair.keys.sum()) for pair in pairs]
     return Picture(
@@ -177,7 +177,7 @@ def _path(left: float, right: float, below_left: float, below_right: float) -> s
 
 
 def join_html(report: JoinReport) -> str:
-    """Return a page with the verdict on a join and the picture of the keys its topics share, or with a plan."""
+    """Return a page with the verdict on a join and a picture of the shared keys, or with a plan."""
     verdict = report.verdict
     if isinstance(verdict, GrowthPlan):
         return render(

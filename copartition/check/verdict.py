@@ -18,7 +18,7 @@ class KeyApart(NamedTuple):
 
 
 def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Return where topics have a key that is apart, at partitions that differ, by the lowest and highest of each."""
+    """Return a key's partitions in each topic, the lowest and the highest, for a key that is apart."""
     for places in (low, high):
         if len({*places} - {None}) > 1:
             return tuple(places)

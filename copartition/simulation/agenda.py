@@ -125,7 +125,7 @@ def deployment(
     names_in_use: Collection[str],
     length: Length,
 ) -> list[Step]:
-    """Return consumers are replaced by new ones, as many at a time as may run beyond their number or be missing.
+    """Replace consumers by new ones, as many at a time as may run beyond their number or be missing.
 
     As in Kubernetes, an old one closes as soon as enough others are available, and a new one is created as
     soon as there is room; a consumer that closes is gone at once.

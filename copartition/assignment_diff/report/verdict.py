@@ -93,7 +93,9 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
         return
     # The coordinator shows only the strategy that was chosen; one eager strategy in a list makes it a whole
     # stop.
+    protocol = stops.protocol
     if stops.protocol == "cooperative" and isinstance(offered_lists(diff.before), Missing):
+        protocol = "cooperative if every list is"
         what = "whether each member lists cooperative strategies only"
         otherwise = (
             "if one also lists an eager one, as amid a migration, every rebalance stops the whole group"
@@ -104,7 +106,7 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
     cost = f", {stops.partition_seconds:,.1f} partition-seconds on average" if stops.partition_seconds else ""
     unit = " (one is a partition that nobody reads for a second)" if stops.partition_seconds else ""
     yield Detail(
-        f"On the way{when}: {count(stops.rebalances, 'rebalance')} ({stops.protocol}), at most "
+        f"On the way{when}: {count(stops.rebalances, 'rebalance')} ({protocol}), at most "
         f"{count(stops.stopped_at_once, 'partition')} not read at once{cost}{unit}.",
         stops.ground,
     )

@@ -30,7 +30,7 @@ _MISSING = {
 }
 """The right that a user lacks, by Kafka's name of the error."""
 _FIRST_CONTACT = (
-    ". Is the address right, the broker up, and do the security settings fit, security.protocol first?"
+    ".\nIs the address right, the broker up, and do the security settings fit, security.protocol first?"
 )
 
 

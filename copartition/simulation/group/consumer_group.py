@@ -182,7 +182,7 @@ class ConsumerGroup:
     def heartbeat(
         self, number: int, epoch: int, owned: Collection[int] | None, now_ms: float
     ) -> Answer | Error:
-        """Return a member says that it is alive, and where it has finished with an assignment, what it has."""
+        """Take a heartbeat: the member is alive and, if it finished with an assignment, says what it has."""
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID

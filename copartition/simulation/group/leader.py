@@ -257,7 +257,7 @@ class Leader:
         return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))
 
     def choose(self, rows: NDArray[np.int32]) -> str:
-        """Return the strategy that most members vote for, each for the first of its own that all of them have."""
+        """Return the strategy with most votes; a member votes for its first that all members have."""
         if not self._world.varied:
             return self._world.scenario.assignor
         lists = Counter(
@@ -361,7 +361,7 @@ def assignor_ms(world: World, began: float) -> float:
 
 
 def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
-    """Return whether a consumer's strategy is one of the broker's, so that it speaks the protocol of KIP-848."""
+    """Return whether a consumer's strategy is a broker's, so that it speaks the protocol of KIP-848."""
     return not world.protocols(strategies_of(consumer, world)[0])
 
 

@@ -95,7 +95,7 @@ class Members:
         return self.eager[members] | ~self.reads_on[members]
 
     def staying(self, old: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> NDArray[np.int32]:
-        """Return the partitions that stay with owners who stood still until now to rejoin, and gave nothing up."""
+        """Return the partitions that stay with owners that stood still to rejoin and gave nothing up."""
         rows = self.rows
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
         return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE

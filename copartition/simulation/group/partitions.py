@@ -253,7 +253,7 @@ class Partitions:
     def places(
         self, assignment: Assignment, members: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return an assignment as the member of each partition, -1 for nobody, and its place in that one's list.
+        """Return the member of each partition, -1 for none, and the partition's place in that member's list.
 
         It lists `members`, most often in this order.
         """

@@ -134,7 +134,7 @@ class Load:
         check_fields(self, "$.load")
 
     def rates_of(self, topic: str, partitions: int, first: int) -> NDArray[np.float64]:
-        """Return records a second that come to each of so many partitions, of which it has `first` to begin with."""
+        """Return the records a second of each of `partitions` partitions; `first` exist at the start."""
         rate = self.rate.get(topic, 0.0) if isinstance(self.rate, Mapping) else self.rate
         if isinstance(rate, tuple):
             return np.array(rate, np.float64)
@@ -143,7 +143,7 @@ class Load:
         return rates
 
     def waiting_of(self, topic: str, partitions: int, first: int) -> NDArray[np.float64]:
-        """Return records that wait at time 0 in each of so many partitions, of which there are `first` then."""
+        """Return the backlog of each partition at time 0; only the first `first` exist then, others get 0."""
         waiting = np.zeros(partitions)
         waiting[:first] = self.waiting.get(topic, 0.0) if isinstance(self.waiting, Mapping) else self.waiting
         return waiting

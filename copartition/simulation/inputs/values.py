@@ -58,7 +58,7 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
 
 
 def read_arguments(values: Any, kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], list[str]]:
-    """Return arguments for a scenario, whose fields are of these kinds, and where the values have each consumer."""
+    """Return arguments for a scenario of fields of these kinds, and each consumer's place in the values."""
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
     static = read_field("static", values.get("static", False), FLAG, "$")
     consumers, places = _consumers(values["consumers"], static=static)

@@ -97,7 +97,7 @@ def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[flo
 
 
 def _is_forsaken(world: World) -> bool:
-    """Return whether a partition that some consumer of the run subscribes to is not read, and never will be."""
+    """Return whether a partition that a consumer of the run subscribes to is not, and never will be, read."""
     partitions = world.partitions
     if not partitions.now.unread:
         return False

@@ -117,7 +117,7 @@ def fall_times(
 def peaks(
     behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return rows that fall further behind before they catch up, when they turn, and how far behind they are."""
+    """Return rows that fall further behind before they catch up, when they turn, and their lag then."""
     start = np.zeros(len(behind))
     rows = np.flatnonzero(
         (rate > speed_at(start, rate, group, drained, capacity) * (1 + _TIE)) & (drained > 0)
@@ -306,7 +306,7 @@ class PartitionCurves:
         return times[new], behind[new] / 1000
 
     def longest_wait_ms(self) -> float:
-        """Return the longest that a record waits to be processed where consumers take one partition after another.
+        """Return the longest wait of a record if consumers take one partition after another.
 
         They share fairly on average only: a client hands over all that it has fetched of one partition before
         it turns to the next, so the last one waits for what was behind of the others, even if itself is not.
@@ -345,7 +345,7 @@ class PartitionCurves:
         return order, np.cumsum(begins)
 
     def _points(self, row: int) -> Floats:
-        """Return where a stretch begins and ends, and where its slope changes since another partition is drained."""
+        """Return a stretch's ends, and the times at which its slope changes as a partition is drained."""
         stretches = self._stretches
         since, until = stretches.since[row], stretches.until[row]
         if stretches.consumer[row] < 0:

@@ -164,7 +164,7 @@ class Flow:
         return float(self.readers.levels(self._now).max(initial=0.0)) / 1000
 
     def caught_up_ms(self) -> float:
-        """Return when the last partition has caught up and the last transaction timed out, without further calls."""
+        """Return when the last partition catches up and the last transaction times out, without calls."""
         return max(self._now, self.readers.caught_up_ms(), self.readers.transactions.ends_ms())
 
     def result(self, at: float) -> RecordsResult:

@@ -23,7 +23,6 @@ def settled(group, broker, members):
     return wait_for(
         lambda: read_or_nobody(group, broker)[0],
         lambda state: state.status == "Stable" and len(state.members) == members and state.strategy,
-        seconds=120,
     )
 
 

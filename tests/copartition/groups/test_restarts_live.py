@@ -38,12 +38,12 @@ def test_a_watch_outlives_its_broker(alone, start, by, group):
     assert "; away since 20" in away
     alone.start()
     # Why it is away may change until it is back.
-    words = wait_for(watch.stderr.readline, lambda line: "; away since" not in line, 120)
+    words = wait_for(watch.stderr.readline, lambda line: "; away since" not in line)
     assert f"live:{group}: it answers again, after " in words
     member = Consumer(settings(alone) | {"group.id": group, "client.id": "pod-0"})
     member.subscribe([topic])
-    wait_for(lambda: member.poll(0.1) or member.assignment(), bool, 120)
-    wait_for(lambda: json.loads(watch.stdout.readline())["name"], lambda name: name == "pod-0", 120)
+    wait_for(lambda: member.poll(0.1) or member.assignment(), bool)
+    wait_for(lambda: json.loads(watch.stdout.readline())["name"], lambda name: name == "pod-0")
     member.close()
     watch.send_signal(signal.SIGINT)
     _, err = watch.communicate(timeout=60)

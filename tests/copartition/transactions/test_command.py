@@ -233,6 +233,7 @@ def test_the_rights_that_it_names_show_the_rest(secured: Secured) -> None:
     cluster = Cluster("transactions", as_user(secured, "auditor"))
     wait_until(lambda: not look_at(cluster, None, None).missing_ids)
     wait_until(lambda: not look_at(cluster, None, None).missing)
+    assert not look_at(cluster, None, None).missing_ids
 
 
 def test_text_says_what_is_open_and_what_ends_it(broker: Kafka) -> None:

@@ -1,10 +1,10 @@
 """`copartition coordinator`."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
+from copartition.kit.admin import Metadata
 from copartition.shell.verbs.coordinator import coordinator
 from tests.support.commands import invoker
 
@@ -17,17 +17,11 @@ def run():
 @pytest.fixture
 def cluster(monkeypatch):
     """A cluster whose internal topics have four partitions, the last without a leader."""
-    partitions = {
-        number: SimpleNamespace(leader=leader) for number, leader in ((3, -1), (0, 7), (1, 8), (2, 9))
-    }
-    metadata = SimpleNamespace(
-        brokers={id_: SimpleNamespace(id=id_, host=f"kafka-{id_}", port=9092) for id_ in (7, 8, 9)},
-        topics={
-            name: SimpleNamespace(partitions=partitions)
-            for name in ("__consumer_offsets", "__transaction_state")
-        },
+    metadata = Metadata(
+        {broker: (f"kafka-{broker}", 9092) for broker in (7, 8, 9)},
+        dict.fromkeys(("__consumer_offsets", "__transaction_state"), (7, 8, 9, -1)),
     )
-    monkeypatch.setattr("partitioning.clients.contact.cluster_metadata", lambda *_, **__: metadata)
+    monkeypatch.setattr("copartition.kit.child.Child.ask", lambda *_: metadata)
 
 
 # The broker takes Utils.abs of the hash, not its low 31 bits, which differ where it is negative.
@@ -52,7 +46,6 @@ def test_several_groups_are_a_table(run):
     ]
 
 
-@pytest.mark.live  # a client is made, which looks for its cluster
 def test_a_cluster_tells_the_partitions_and_the_brokers(run, cluster):
     rows = json.loads(run("a", "b", "c", "-b", "kafka:9092", "-X", "client.id=me", "-o", "json").stdout)
     assert [(row["partition"], row["coordinator"]) for row in rows] == [
@@ -62,7 +55,6 @@ def test_a_cluster_tells_the_partitions_and_the_brokers(run, cluster):
     ]
 
 
-@pytest.mark.live  # a client is made, which looks for its cluster
 def test_text_names_the_broker(run, cluster):
     lines = run("b", "c", "-b", "kafka:9092", "--transactional-id").stdout.splitlines()
     assert lines[0].split("  ")[0] == "TRANSACTIONAL ID"
@@ -85,7 +77,6 @@ def test_bad_input_is_2(run, cluster, arguments, fault):
     assert fault in result.stderr
 
 
-@pytest.mark.live  # a client is made, which looks for its cluster
 def test_a_cluster_that_keeps_no_group_yet_is_said(run):
     """A cluster inside librdkafka, which has no internal topics."""
     result = run("g", "-b", "localhost:1", "-X", "test.mock.num.brokers=1")
