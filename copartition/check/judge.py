@@ -323,7 +323,7 @@ def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
 
 
 def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
-    """Yield what is to know of null keys, which do not join, and of empty keys, which some clients place by chance."""
+    """Warn of null keys, which do not join, and of empty keys, which some clients place by chance."""
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
         text = (

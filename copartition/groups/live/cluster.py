@@ -29,9 +29,9 @@ _MISSING = {
     "CLUSTER_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the cluster",
 }
 """The right that a user lacks, by Kafka's name of the error."""
-_FIRST_CONTACT = (
-    ".\nIs the address right, the broker up, and do the security settings fit, security.protocol first?"
-)
+_FIRST_CONTACT = ". Are the address and security.protocol right, and is it up?"
+_CONNECTING = re.compile(r"^\S+/bootstrap: Connect to \S+ failed: ")
+"""What librdkafka says before the reason of a failed connection; the address stands in our own words already."""
 
 
 def right_command(config: Mapping[str, str], operation: str, what: str) -> str:
@@ -177,7 +177,7 @@ class Cluster:
                 raise SourceError(f"{self._source}: {error}") from error
             except BrokerUnreachableError as error:
                 raise SourceError(
-                    f"{self._source}: no broker answers at {self._servers}: {error}"
+                    f"{self._source}: no broker answers at {self._servers}: {_CONNECTING.sub('', str(error))}"
                     f"{'' if self._connected else _FIRST_CONTACT}"
                 ) from error
             time.sleep(_AGAIN_S)

@@ -188,9 +188,9 @@ class Partitions:
         self._do(Phases.stop_all, members, at_ms, Phase.PAUSED, cause)
 
     def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> NDArray[np.int32]:
-        """Return what this member has, or nobody where it is -1, and is in one phase, is in another from now on.
+        """Move what a member (-1: no member) has in one phase into another phase from now on.
 
-        Gives what that is.
+        Returns the partitions that are moved.
         """
         now = self.now
         partitions = rows_where((now.owner == member) & (now.phase == old))

@@ -106,7 +106,7 @@ UNREACHABLE = BrokerUnreachableError("Connection refused")
 
 
 def test_who_never_came_in_is_asked_about_the_settings(answering):
-    with pytest.raises(SourceError, match=r"no broker answers at h:1: Connection refused\. Is the address"):
+    with pytest.raises(SourceError, match=r"no broker answers at h:1: Connection refused\. Are the address"):
         answering(first=UNREACHABLE)
 
 

@@ -77,6 +77,7 @@ def test_bad_input_is_2(run, cluster, arguments, fault):
     assert fault in result.stderr
 
 
+@pytest.mark.live  # a client is made, which looks for its cluster
 def test_a_cluster_that_keeps_no_group_yet_is_said(run):
     """A cluster inside librdkafka, which has no internal topics."""
     result = run("g", "-b", "localhost:1", "-X", "test.mock.num.brokers=1")
