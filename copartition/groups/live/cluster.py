@@ -31,7 +31,7 @@ _MISSING = {
 """The right that a user lacks, by Kafka's name of the error."""
 _FIRST_CONTACT = ". Are the address and security.protocol right, and is it up?"
 _CONNECTING = re.compile(r"^\S+/bootstrap: Connect to \S+ failed: ")
-"""What librdkafka says before the reason of a failed connection; the address stands in our own words already."""
+"""librdkafka's words before the reason of a failed connection; our own words name the address already."""
 
 
 def right_command(config: Mapping[str, str], operation: str, what: str) -> str:
