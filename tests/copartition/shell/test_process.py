@@ -79,7 +79,7 @@ def test_a_connection_that_its_broker_closes_ends_no_command(start):
         "ours, theirs = socket.socketpair()\n"
         "theirs.close()\n"
         "def audit(event, arguments):\n"
-        "    if event == 'import' and arguments[0] == 'copartition.shell.verbs.partition':\n"
+        "    if event == 'import' and arguments[0] == 'copartition.shell.main':\n"
         "        with contextlib.suppress(BrokenPipeError):\n"
         "            ours.send(b'a question')\n"
         "sys.addaudithook(audit)"
