@@ -1,4 +1,4 @@
-"""Partitions that go, one by one, to those with the fewest."""
+"""Gives partitions, one by one, to the members that have the fewest."""
 
 from collections.abc import Sequence
 from heapq import heapreplace
@@ -10,11 +10,17 @@ from partitioning.kit.columns import run_starts
 
 
 def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]:
-    """In which rounds so many partitions go to the members with the fewest, one member after the other.
+    """Return the rounds in which members with the fewest partitions get more, one a member and round.
 
-    Everybody up to a level gets one a round, until they have as many as members of the next level. `sizes` is
-    ascending. Each tuple has how many of the members take part, and for how many rounds; the last round may
-    be cut short.
+    The members with the fewest take part until they have as many as the next ones, which then take part too.
+
+    Args:
+        sizes: partitions of each member so far, ascending; not empty.
+        partitions: how many partitions are given out.
+
+    Returns:
+        (how many members from the front take part, for how many rounds), in order. The last round may be more
+        than is left: the caller cuts it short.
     """
     starts = np.concatenate([np.zeros(1, np.intp), np.flatnonzero(np.diff(sizes)) + 1])
     levels = sizes[starts].tolist()
@@ -32,9 +38,10 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
 
 
 def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return whose turn it is, as often as each needs.
+    """Return the members that get the next partitions, each as often as it needs: `sum(need)` indices.
 
-    All that still need some take turns, round after round.
+    In each round every member that still needs a partition gets one, in ascending order of its index in
+    `need`, whose numbers are 0 or more.
     """
     parts = [np.empty(0, np.intp)]
     done = 0
@@ -48,7 +55,9 @@ def turns(need: NDArray[np.integer]) -> NDArray[np.intp]:
 def lightest(heap: list[int], size: Sequence[int]) -> int | None:
     """Return the member with the fewest partitions, the lowest number first; None if the heap is empty.
 
-    The heap's keys are `size * members + member`. Keys behind sizes that grew are repaired here.
+    A key of the heap is `size * members + member`. A size that grows leaves its key as it is; the key is
+    renewed here, when it comes to the top. A size that shrinks needs a new key at once, from the caller: its
+    old key would hide it.
     """
     while heap:
         member = heap[0] % len(size)

@@ -1,4 +1,8 @@
-"""Members, subscriptions, topics, partitions and racks of a group as integers, the same in all strategies."""
+"""Numbers the members, subscriptions, topics, partitions and racks of a group, the same in all strategies.
+
+The aliases `JoinPosition`, `IdRank`, `Visit`, `TopicRow` and `PartitionId` say what the integers of an array
+count; mypy sees one type, so a function that mixes two spaces is wrong without an error.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instea
 
 
 def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
-    """Return positions of the members: static ones by instance id, then dynamic ones by member id.
+    """Return join positions of the members: static ones by instance id, then dynamic ones by member id.
 
     Text compares as in Java, by UTF-16 code unit. Static members that share an instance id, which no
     coordinator lets happen, stay in the order of the leader's HashMap.
@@ -38,6 +42,7 @@ def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
     instances = [member.instance_id for member in members]
     if instances.count(None) == len(instances):
         return np.array(java_order(range(len(ids)), ids), np.intp)
+    # Sorting is stable, so static members that share an instance id stay in the order of the HashMap.
     static = [row for row in hash_order(ids).tolist() if instances[row] is not None]
     dynamic = [row for row, instance in enumerate(instances) if instance is None]
     names = [instance or "" for instance in instances]
@@ -52,18 +57,21 @@ def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
 
 
 def hash_order(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
-    """Return positions of member ids as a `HashMap` that was filled in this order iterates.
+    """Return positions of the member ids in the order in which a `HashMap` filled with them iterates.
 
-    `hashes` are their hash codes, where these are there already.
+    The map is filled in the order of `ids`. `hashes` are their hash codes, if these are known already.
     """
     return hash_map_order(string_hashes(ids) if hashes is None else hashes, keys=ids)
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """The distinct subscriptions of a group, as members list them, and for each member an index into `lists`.
+    """Holds the distinct subscriptions of a group, as members list them; a subscription is an index.
 
-    No subscription names a topic twice. `are_equal` ignores the order in which members name topics.
+    Attributes:
+        lists: the different lists of topic names; no list names a topic twice.
+        of_member: the index in `lists` of each member's subscription.
+        are_equal: True if all members subscribe to the same topics, in any order.
     """
 
     lists: list[tuple[str, ...]]
@@ -72,9 +80,10 @@ class Subscriptions:
 
     @classmethod
     def of(cls, members: Sequence[Member], order: Iterable[int] | None = None) -> Subscriptions:
-        """Return the subscriptions of these members, in some order.
+        """Return the subscriptions of these members, taken in this order (join positions).
 
-        OddGroup where one names a topic twice.
+        Raises:
+            OddGroup: a subscription names a topic twice.
         """
         topics: Sequence[Sequence[str]] = Carried.of(members).column("topics")
         if order is not None and topics.count(topics[0]) < len(topics):
@@ -86,7 +95,7 @@ class Subscriptions:
         return cls(lists=lists, of_member=of_member, are_equal=not any(map(ne, sets, sets[1:])))
 
     def audiences(self, topics: Sequence[str], order: NDArray[np.integer]) -> Audiences:
-        """Return the subscribers of these topics, of which each has some, with members listed in `order`."""
+        """Return the audiences of these topics, each with a subscriber; members are listed in `order`."""
         if len(self.lists) == 1:
             return Audiences(of_topic=[0] * len(topics), members=[order], of_subscription=[[0]])
         readers: dict[str, list[int]] = {topic: [] for topic in topics}
@@ -110,7 +119,13 @@ class Subscriptions:
 
 @dataclass(frozen=True, slots=True)
 class Audiences:
-    """The different sets of subscribers that topics have: an audience is an index into `members`."""
+    """Holds the different sets of subscribers that topics have; an audience is an index into `members`.
+
+    Attributes:
+        of_topic: the audience of each topic.
+        members: the members of each audience, in the order that was asked for.
+        of_subscription: the audiences that members with each subscription are in.
+    """
 
     of_topic: list[int]
     members: list[NDArray[np.integer]]
@@ -118,9 +133,10 @@ class Audiences:
 
 
 def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
-    """Return the different ones of some lists, and which of them each list is."""
+    """Return the distinct lists, in the order of their first appearance, and the index there of each list."""
     if lists and lists.count(lists[0]) == len(lists):
         return [tuple(lists[0])], np.zeros(len(lists), np.intp)
+    # Members can share one list object; each object is looked at once.
     codes: dict[tuple[str, ...], int] = {}
     by_identity: dict[int, int] = {}
     code, latest = -1, None
@@ -131,7 +147,7 @@ def distinct_lists(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]
     return list(codes), np.fromiter(map(by_identity.__getitem__, map(id, lists)), np.intp, len(lists))
 
 
-# What the numbers in an array count.
+# These names say what the numbers in an array count.
 JoinPosition: TypeAlias = "NDArray[np.integer]"
 """Members in the order in which they joined: indices into `Group.members`."""
 IdRank: TypeAlias = "NDArray[np.integer]"
@@ -231,6 +247,7 @@ class Numbering:
         subscribed = np.zeros((len(self.subscriptions.lists), len(self.topics)), np.bool_)
         for code, names in enumerate(self.subscriptions.lists):
             subscribed[code, [self.index[name] for name in names if name in self.index]] = True
+        # A deleted topic can still be numbered, if a target has it; it has no partitions to get.
         subscribed[:, self.counts == 0] = False
         return subscribed
 
@@ -243,11 +260,12 @@ class Outcome(NamedTuple):
     """Holds the owner of each partition, one row a partition; a member's rows are in its list order.
 
     Attributes:
-        member: index of the member of each row.
+        member: the member of each row.
         topic: topic of each row.
         number: partition number of each row.
-        waits: rows that another member has to give up first, which wait for the next round; None for none.
-        kept: how many rows at the start are of members that had them, as far as that is known.
+        waits: True for rows that another member has to give up first, which wait for the next round; None if
+            no row waits.
+        kept: the first so many rows are of members that had them already; 0 if that is not known.
     """
 
     member: JoinPosition
@@ -304,7 +322,7 @@ class Racks:
     Attributes:
         member: rack of each member, -1 if it has none, int32 of shape (members,).
         pattern: pattern of each partition id, int32 of shape (partitions,).
-        inside: whether a pattern has a rack, bool of shape (patterns, racks).
+        inside: True if a pattern has a rack, bool of shape (patterns, racks).
     """
 
     member: NDArray[np.int32]
@@ -336,14 +354,14 @@ class Racks:
         return cls(member=np.array(member, np.int32), pattern=pattern, inside=inside)
 
     def mismatch(self, members: JoinPosition, ids: PartitionId) -> NDArray[np.bool_]:
-        """Return where a member has a rack and the partition, paired with it, no replica there."""
+        """Return, for each member and its partition, whether the member's rack has no replica of it."""
         rack = self.member[members]
         return (rack >= 0) & ~self.inside[self.pattern[ids], rack]
 
     def by_choice(self, ids: PartitionId) -> PartitionId:
-        """Return the partitions in ascending order of how many members are near them.
+        """Return the partitions, those with the fewest members near them first; ties stay in order.
 
-        Ties stay as they are.
+        A member is near a partition if a replica is in its rack.
         """
         members = np.bincount(self.member[self.member >= 0], minlength=self.inside.shape[1])
         near = self.inside @ members
@@ -351,7 +369,7 @@ class Racks:
 
 
 def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[int]:
-    """Return the pattern of each partition, numbered by `patterns`, which new ones are added to."""
+    """Return the pattern of each partition of a topic; new patterns get the next number in `patterns`."""
     if topic.racks is None:
         return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
     pattern_of: dict[Collection[str], int] = {}
@@ -368,7 +386,7 @@ def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[
 
 @dataclass(frozen=True)
 class BrokerNumbering(Numbering):
-    """As `Numbering`, but a member is its place in the order in which the coordinator visits them.
+    """Numbers a group as `Numbering` does, but members in the order in which the coordinator visits them.
 
     Topics that are gone but still in some member's target come last and have no partitions.
     """
@@ -412,7 +430,7 @@ class BrokerNumbering(Numbering):
         return rows[self.counts[rows] > 0]
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
-        """As `in_set_order`, but in the order of the HashSet of ids that is made from the one of names."""
+        """Return the same topics in the order of the HashSet of ids that is made from that of names."""
         return self.in_map_order(self.in_set_order(names), hash_set_capacity(len(names)))
 
     def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:

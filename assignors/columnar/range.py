@@ -1,4 +1,4 @@
-"""The columns of "range" (KIP-881), the client's and the broker's: every topic is cut into ranges."""
+"""Assigns as "range" does (KIP-881), the client's and the broker's: every topic is cut into ranges."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -41,6 +41,7 @@ def assign_range(group: Group) -> Assignment:
     if any(topic.racks is not None for topic in topics) and any(member.rack for member in members):
         matched = _group_co_partitioned(topics, members, subscriptions, order)
     racks_decide = any(group.needs_racks for group in matched)
+    # With racks the JVM goes over topics by name; without, in the order of its HashMap.
     if racks_decide:
         topics = in_name_order(topics)
     numbering = Numbering.of(members, subscriptions, topics)
@@ -62,9 +63,10 @@ def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) 
 
 
 def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPosition:
-    """Return the member that gets each partition, topic after topic.
+    """Return the member that gets each partition, by partition id.
 
-    Audiences are in the order of their ranges.
+    The members of an audience are in the order in which they get their ranges. Topics with the same count and
+    audience are cut once.
     """
     cuts: dict[tuple[int, int], JoinPosition] = {}
     handed_out: list[JoinPosition] = [np.empty(0, np.intp)]
@@ -77,9 +79,9 @@ def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPositio
 
 
 def _cut(count: int, members: JoinPosition) -> JoinPosition:
-    """Return the owners of one topic's partitions.
+    """Return the owner of each partition of one topic: ranges of equal length, the first `extra` one longer.
 
-    Ranges of one length, the first ones one longer where need be.
+    If there are fewer partitions than members, the last members get none.
     """
     quota, extra = divmod(count, len(members))
     if quota == 0:
@@ -89,10 +91,15 @@ def _cut(count: int, members: JoinPosition) -> JoinPosition:
 
 @dataclass(frozen=True, slots=True)
 class _CoPartitioned:
-    """Co-partitioned topics, which are cut alike; their counts differ only where no member has a rack.
+    """Holds co-partitioned topics, which are cut alike; their counts differ only if no member has a rack.
 
-    A set of racks is an integer with one bit a rack. `members` are in the order in which they get their
-    ranges. `near` is the rack of each, 0 if it has none; `racks` are those of each topic's partitions.
+    A set of racks is an integer with one bit a rack.
+
+    Attributes:
+        members: the members, in the order in which they get their ranges.
+        near: the rack of each member as one bit, 0 if it has none.
+        topics: the topics.
+        racks: the racks of each partition's replicas, a list for each topic.
     """
 
     members: list[int]
@@ -157,7 +164,11 @@ def _group_co_partitioned(
 
 
 class _Ranges:
-    """Partitions being cut into ranges; `owner` is the position of each one's member, -1 while it is free."""
+    """Cuts the partitions of one topic into ranges; a member is its position among those that get ranges.
+
+    `owner` has the member of each partition number, -1 while it is free. `_assigned` is how many partitions
+    each member has; `_extra` is how many members may still get one more than `_quota`.
+    """
 
     def __init__(self, partitions: int, near: Sequence[int]) -> None:
         self.owner = [-1] * partitions
@@ -166,7 +177,7 @@ class _Ranges:
         self._assigned = [0] * len(near)
 
     def match_together(self, racks: Sequence[int]) -> None:
-        """Gives each partition to the first member with room that is near it."""
+        """Give each partition to the first member with room that is near it, or to none."""
         waiting: dict[int, list[int]] = defaultdict(list)
         for member in reversed(range(len(self._near))):
             waiting[self._near[member]].append(member)
@@ -180,11 +191,11 @@ class _Ranges:
                 self._give([partition], first)
 
     def match(self, racks: Sequence[int]) -> None:
-        """Gives each member the first free partitions that are near it."""
+        """Give each member in turn the first free partitions that are near it, up to its room."""
         self._serve({rack: self._free_partitions(racks, rack) for rack in set(self._near)})
 
     def fill(self) -> None:
-        """Gives each member the first free partitions."""
+        """Give each member in turn the first free partitions, up to its room."""
         everything = self._free_partitions([0] * len(self.owner), 0)
         self._serve(dict.fromkeys(self._near, everything))
 

@@ -1,4 +1,7 @@
-"""The columns of "roundrobin": the circle is walked a topic at a time."""
+"""Assigns as "roundrobin" does: the circle of members is walked a topic at a time.
+
+A seat is a place in the circle, an index into the members in the order of `member_order`.
+"""
 
 from bisect import bisect_left
 
@@ -32,7 +35,10 @@ def assign_round_robin(group: Group) -> Assignment:
 
 
 def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
-    """Return the seat in the circle, an index into `order`, of who gets each partition, topic after topic."""
+    """Return the seat of the member that gets each partition, by partition id; seats are indices of `order`.
+
+    Members that do not subscribe to a topic are passed over; the next topic goes on behind the last seat.
+    """
     if len(numbering.subscriptions.lists) == 1:
         return np.arange(numbering.total) % len(order)
     position = inverse(order)
@@ -43,7 +49,9 @@ def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
     cursor = 0
     for count, audience in zip(numbering.counts.tolist(), audiences.of_topic, strict=True):
         seats, numbers = seats_of[audience], numbers_of[audience]
+        # The first subscriber at or behind the cursor gets partition 0; past the end the circle starts again.
         first = bisect_left(numbers, cursor)
         turns.append(seats[np.arange(first, first + count) % len(numbers)])
+        # The next topic goes on behind the member that got the last partition.
         cursor = numbers[(first + count - 1) % len(numbers)] + 1
     return np.concatenate(turns)

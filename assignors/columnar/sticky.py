@@ -1,4 +1,8 @@
-"""A leader of a "sticky" or "cooperative-sticky" group decides who owns what, then who gets what."""
+"""Assigns as the leader of a "sticky" or "cooperative-sticky" group does.
+
+The claims of members are read first; then members keep, up to their share, and free partitions are given out.
+This file has groups of equal subscriptions, `sticky_general` the others.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
+    """Return the same for "cooperative-sticky"; partitions that another member has to give up wait."""
     numbering, claims, outcome = _decide(group, highest, _recall_owned)
     outcome = with_transfers(numbering, claims, outcome)
     return outcome.assignment(numbering.ids, numbering.topics, numbering.counts), claims.highest
@@ -56,7 +60,11 @@ def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, i
 def _decide(
     group: Group, highest: int, recall: Callable[[Numbering], Memory]
 ) -> tuple[Numbering, Claims, Outcome]:
-    """Return who gets what, and what that was decided from."""
+    """Return the numbering and the claims of a group, and the owner of each partition.
+
+    Raises:
+        OddGroup: no members, or a subscription that names no topics, or odd claims.
+    """
     subscriptions = Subscriptions.of(group.members)
     if not group.members or (len(subscriptions.lists) > 1 and () in subscriptions.lists):
         raise OddGroup
@@ -113,20 +121,21 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
 
 def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Outcome:
-    """Marks what is new to its member and given up by another one that claims it."""
+    """Return the outcome with `waits` True for partitions that a member gets and another one claims."""
     kept = outcome.kept
     if kept == len(claims.id):  # every claim is kept
         return outcome
     ids = numbering.starts[outcome.topic[kept:]] + outcome.number[kept:]
     owner = np.full(numbering.total, -1, np.int32)
     owner[claims.id] = claims.member
+    # Only rows behind the kept ones can be new to their member.
     had = owner[ids]
     moving = (had >= 0) & (had != outcome.member[kept:])
     return outcome._replace(waits=join(np.zeros(kept, np.bool_), moving))
 
 
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
-    """Assigns the partitions of members that all subscribe to the same topics."""
+    """Return the owners if all members subscribe to the same topics: kept rows, then others."""
     kept, seats = _keep(numbering, claims, racks)
     assigned = np.zeros(numbering.total, np.bool_)
     assigned[numbering.starts[kept.topic] + kept.number] = True
@@ -145,7 +154,7 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
 
 
 def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Outcome, Seats]:
-    """Grants members their claims, by partition and then topic (KAFKA-16277), up to their share.
+    """Return the claims that members keep, by partition and then topic (KAFKA-16277), and the seats left.
 
     A member that claims more than the least share keeps one more, while there are extras; members take turns
     in the order of Java's HashMap.
@@ -161,9 +170,11 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
     least, extras = divmod(numbering.total, members)
     quota = np.where(have < least, have, least)
     extra: JoinPosition = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
+    # More members than extras could keep one more: those that the JVM visits first do.
     if len(extra) > extras:
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1
+    # Rows are grouped by member and sorted; what is over the quota is the end of a member's rows.
     if (have > quota).any():
         lost = ranges(have.cumsum() - have + quota, have - quota)
         member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
@@ -176,9 +187,10 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
 
 @dataclass(slots=True)
 class Seats:
-    """Members below their share: each gets `least` partitions, and some get one extra.
+    """Holds the members that still get partitions: up to `least` each, and some of them one extra.
 
     Attributes:
+        least: the partitions that every member gets at least.
         extras: how many more members may get one partition more than `least`.
         size: how many partitions each member has.
         under: members below the share, in the order they are served.
@@ -192,12 +204,13 @@ class Seats:
     exact: JoinPosition
 
     def round_robin(self) -> NDArray[np.int32]:
-        """Return who gets the next partition, the one after it, and so on.
+        """Return the member that gets the next partition, the one after it, and so on.
 
         Members below the share take turns until all have it. Then members with it get an extra each: first
         `exact`, then the others in the order in which they reached it.
         """
         need = self.least - self.size[self.under]
+        # In a round each gets one, so members that need fewest reach the share first.
         filled = self.under[np.argsort(need, kind="stable")]
         return np.concatenate([self.under[turns(need)], self.exact, filled]).astype(np.int32)
 
@@ -205,7 +218,7 @@ class Seats:
 def assign_nearby(
     free: PartitionId, seats: Seats, racks: Racks
 ) -> tuple[NDArray[np.int32], PartitionId, PartitionId]:
-    """Gives partitions to members in a rack of theirs as far as seats last; `seats` is brought up to date.
+    """Give partitions to members in a rack of theirs, as far as seats last; update `seats`.
 
     Each partition goes to the next member below its share after the last one served, going round; else to the
     first of the members that may get an extra. Returns the receivers, the partitions they get, and the
@@ -247,7 +260,7 @@ def assign_nearby(
 
 
 class _Circle:
-    """Members in a circle, with the next one of each rack found in almost constant time.
+    """Holds members in a circle, and finds the next one of a rack in almost constant time.
 
     For each rack, `next[place]` leads towards the first place from there on that has the rack and still takes
     part; paths are shortened as they are followed.
@@ -281,11 +294,12 @@ class _Circle:
         return None
 
     def remove(self, place: int) -> None:
-        """Takes the member at this place out."""
+        """Take the member at this place out of the circle."""
         self._next[self._racks[place]][place] = place + 1
 
     @staticmethod
     def _follow(places: list[int], place: int) -> int:
+        """Return the first place from `place` on that still takes part, and shorten the path to it."""
         root = place
         while places[root] != root:
             root = places[root]
@@ -295,7 +309,7 @@ class _Circle:
 
 
 class _Queues:
-    """Members in one queue, of which the first in one of some racks is found without a search.
+    """Holds members in one queue, and finds the first one in some racks without a search.
 
     There is a queue for each rack, in which every member has its number in the whole one.
     """
@@ -308,9 +322,11 @@ class _Queues:
             self.append(member)
 
     def append(self, member: int) -> None:
+        """Add a member behind all others."""
         self._by_rack[self._racks[member]].append((next(self._numbers), member))
 
     def pop(self, racks: list[int]) -> int | None:
+        """Take out and return the first member that is in one of these racks; None if there is none."""
         heads = [queue[0] for rack in racks if (queue := self._by_rack.get(rack))]
         if not heads:
             return None
@@ -319,4 +335,5 @@ class _Queues:
         return member
 
     def members(self) -> list[int]:
+        """Return the members that are left, in the order of the queue."""
         return [member for _, member in sorted(chain.from_iterable(self._by_rack.values()))]

@@ -1,7 +1,7 @@
-"""Sticky assignment where subscriptions differ.
+"""Assigns as the sticky strategies do if subscriptions differ.
 
-Members keep what they own; what is left goes to whoever subscribes to it and has the fewest; then partitions
-move until no move makes the assignment more balanced.
+Members keep what they own; a partition that is left goes to its subscriber with the fewest; then partitions
+move until no move makes the assignment more balanced. Members are ranks here, the order that breaks ties.
 """
 
 from __future__ import annotations
@@ -23,24 +23,27 @@ from assignors.rules.sticky_structures import PartitionMovements, balance_score
 from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
-# Topics, in the order they are looked at, and some of their partitions.
+# Topic -> partition ids of it, with topics in the order in which they are looked at.
 Batches: TypeAlias = dict[int, PartitionId]
 
 
 def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
-    """Assigns the partitions of members that subscribe to different topics.
+    """Return the owners if members subscribe to different topics.
 
-    Raises OddGroup if balancing meets a member that takes no part in it, or never ends.
+    Raises:
+        OddGroup: balancing meets a member that takes no part in it, or never ends.
     """
     readers = Readers.of(numbering)
     distribution = distribute(numbering, claims, racks, readers)
     reassignment = Reassignment(numbering, claims, readers, distribution)
     before = reassignment.imbalance()
     shared = [topic for topic in readers.order if readers.potential[topic] >= 2]
+    # As the JVM does: first only what was unassigned moves, unless a member had to give up a partition.
     if not distribution.revokes:
         reassignment.run((topic, distribution.unassigned[topic].tolist()) for topic in shared)
     starts = numbering.starts.tolist()
     moved = reassignment.run((topic, range(starts[topic], starts[topic + 1])) for topic in shared)
+    # As the JVM does: if moves of a group that kept partitions made it no more even, they are taken back.
     if moved and distribution.kept and reassignment.imbalance() >= before:
         rank, ids = distribution.rank, distribution.id
     else:
@@ -50,14 +53,15 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The subscribers of a group's topics; an audience is an index into `members`.
+    """Holds the subscribers of a group's topics; an audience is an index into `members`.
 
     Attributes:
-        subscription: index into the subscriptions of each rank.
+        subscription: the subscription of each rank, an index.
         topics: the topics of each subscription that exist.
-        members: the members of each audience, ascending.
+        members: the ranks in each audience, ascending.
+        of_topic: the audience of each topic.
         of_subscription: the audiences that members with a subscription are in.
-        potential: how many members a topic has.
+        potential: how many subscribers each topic has.
         order: topics in the order they are looked at, those with the fewest potential members first.
     """
 
@@ -89,11 +93,14 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Every partition with a member, one row each; the rows of a member are in its list order.
+    """Lists every partition beside its member, one a row; the rows of a member are in its list order.
 
     Attributes:
-        kept: how many rows at the start are kept ones; the others were `unassigned`.
-        revokes: whether somebody lost a partition that it owns.
+        rank: the member of each row.
+        id: the partition of each row.
+        kept: the first so many rows are partitions that stay with their member.
+        unassigned: the partitions of the other rows, by topic.
+        revokes: True if a member lost a partition that it claims.
     """
 
     rank: IdRank
@@ -139,9 +146,9 @@ def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, reader
 
 
 def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
-    """Return the member that gets each partition: that with the fewest, the lowest rank first.
+    """Return the members that get the next partitions, each time the one with the fewest; update `size`.
 
-    Updates `size`.
+    The lowest rank wins a tie. `size` has the partitions of each rank, `members` are ranks, ascending.
     """
     have = size[members]
     order = np.argsort(have, kind="stable")
@@ -194,7 +201,8 @@ def _hand_out_nearby(
     return np.array(receivers, np.int64), np.array(handed_out, np.int64), rest
 
 
-_USUAL_LAPS = 8  # more than that are suspicious
+_USUAL_LAPS = 8
+"""Laps after which states are remembered, to find a circle."""
 
 
 class Reassignment:
@@ -235,7 +243,7 @@ class Reassignment:
         return np.repeat(np.arange(len(sizes)), sizes), ids
 
     def run(self, batches: Iterable[tuple[int, Sequence[int]]]) -> bool:
-        """Goes over partitions again and again until none moves; whether any did.
+        """Go over the partitions again and again until none moves; return whether one did.
 
         Quirk: moves of one partition in place of another can go round in a circle, which the JVM follows for
         ever (OddGroup). A state that comes back shows the circle.
@@ -256,7 +264,7 @@ class Reassignment:
         return moved
 
     def _lap(self, batches: Iterable[tuple[int, Sequence[int]]]) -> bool:
-        """Goes over partitions once, or until the assignment is balanced; whether any moved."""
+        """Go over the partitions once, or until the assignment is balanced; return whether one moved."""
         balance, load, owner, previous = self._balance, self._load, self._owner, self._previous
         size = load.size
         if balance.is_balanced():
@@ -283,9 +291,9 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int) -> bool:
-        """Return whether a former owner has at least two partitions less. Quirk.
+        """Return whether a former owner has at least two partitions less than the owner.
 
-        It need not subscribe any more.
+        Quirk: the former owner need not subscribe to the topic any more.
         """
         previous = self._previous.get(partition)
         if previous is None:
@@ -295,6 +303,7 @@ class Reassignment:
         return self._load.size[previous] + 1 < self._load.size[self._owner[partition]]
 
     def _move(self, partition: int, topic: int, destination: int) -> None:
+        """Move this partition, or another one of its topic in its place; update all accounts."""
         start = self._starts[topic]
         moved = self._movements.actual_partition_to_be_moved(
             TopicPartition(self._topics[topic], partition - start), self._owner[partition], destination
@@ -310,13 +319,13 @@ class Reassignment:
 
 
 def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
-    """Return the most partitions each member can have."""
+    """Return the most partitions each rank can have: all partitions of its topics."""
     full = [int(numbering.counts[topics].sum()) for topics in readers.topics]
     return np.array(full)[readers.subscription]
 
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
-    """Return who claims each partition from a generation before the highest."""
+    """Return partition id -> rank that claims it in a generation before the highest."""
     late = np.array([number < claims.highest for number in claims.generation])
     rows = np.flatnonzero(late[claims.member])
     ranks = numbering.id_rank[claims.member[rows]]
@@ -370,7 +379,7 @@ class Balance:
             del owners[source]
 
     def _search(self) -> tuple[int, int, int] | None:
-        """Return a member, an audience it is in, and a member it could take such a partition from."""
+        """Return (rank that could take a partition, audience, rank that could give it); None if balanced."""
         size = self._load.size
         for _ in self._owners:
             audience = self._searched
@@ -383,11 +392,11 @@ class Balance:
         return None
 
     def _taker(self, audience: int) -> int | None:
-        """Return who in the audience has the fewest partitions and may have more."""
+        """Return the rank in the audience that has the fewest partitions and can have more, or None."""
         lightest = self._load.lightest(audience)
         if lightest is None or self._load.size[lightest] != self._full[lightest]:
             return lightest
-        # It has as many as it can have: all of the audience's, unless it has some it does not subscribe to.
+        # `lightest` is full. If it alone owns partitions of this audience, nobody else has one to give.
         if self._owners[audience].keys() == {lightest}:
             return None
         size, full = self._load.size, self._full
@@ -402,7 +411,7 @@ class Balance:
 def _owners(
     audience_of: NDArray[np.int64], owner: list[int], audiences: int, members: int
 ) -> list[dict[int, int]]:
-    """Return how many partitions of each audience's topics a member owns."""
+    """Return, for each audience, rank -> how many partitions of the audience's topics it owns (1 or more)."""
     pairs, counts = np.unique(audience_of * members + np.array(owner), return_counts=True)
     owners: list[dict[int, int]] = [{} for _ in range(audiences)]
     for pair, number in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -434,14 +443,16 @@ class Load:
         self.most = max(self._members_of_size, default=0)
 
     def lightest(self, audience: int) -> int | None:
-        """Return who in the audience has the fewest partitions, the lowest rank first.
+        """Return the rank in the audience with the fewest partitions, the lowest rank first.
 
-        None if nobody takes part.
+        None if no member of the audience takes part.
         """
         return lightest(self._heaps[audience], self.size)
 
     def move(self, source: int, destination: int) -> None:
         """Move one partition from one member to another."""
+        # The key of `destination` lags behind its size and is repaired when it comes to the top; a lower size
+        # needs a new key at once in every heap that `source` is in.
         self._resize(destination, 1)
         self._resize(source, -1)
         key = self.size[source] * len(self.size) + source
@@ -449,7 +460,7 @@ class Load:
             heappush(self._heaps[audience], key)
 
     def imbalance(self) -> int:
-        """Return sum of the differences of all pairs that take part, as the JVM's 32-bit integer has it."""
+        """Return the sum of size differences over all pairs that take part, as 32 bits of the JVM."""
         return balance_score(compress(self.size, self.takes_part))
 
     def _resize(self, member: int, change: int) -> None:

@@ -1,4 +1,4 @@
-"""The sticky strategies read these columns: what members remember, and what they claim."""
+"""Holds the columns that sticky strategies read: what members remember, and what they claim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,12 @@ from partitioning.kit.columns import join
 
 
 class Memory(NamedTuple):
-    """The partitions that members say they had, one member after the other, how many each, and since when.
+    """Lists the partitions that members say they had, as they say it: nothing is checked yet.
 
-    The generation is -1 if a member does not say.
+    Attributes:
+        partitions: the partitions of the first member, then of the second, in JoinGroup order.
+        sizes: how many of these rows each member has.
+        generation: the generation of each member's claim, -1 if the member does not say.
     """
 
     partitions: PartitionColumns
@@ -27,7 +30,10 @@ class Memory(NamedTuple):
 
 
 def recall_user_data(members: Sequence[Member]) -> Memory:
-    """Return what the members of an eager group remember."""
+    """Return what the members of an eager group remember in user data, in JoinGroup order.
+
+    User data that cannot be decoded counts as none: no partitions, generation -1.
+    """
     carried = Carried.of(members)
     if carried.generation is None:  # they remember nothing
         carried = Carried.of([*members])
@@ -63,10 +69,17 @@ def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of a group, one row each: members in JoinGroup order, claims in the order they are reported.
+    """Lists the claims of a group, one a row: members in JoinGroup order, claims in the order of the report.
 
-    Claims of topics that nobody subscribes to are left out; no partition is claimed twice. `generation` is
-    that of each member; `highest` is the highest that the leader has seen, this rebalance included.
+    Claims of topics that no member subscribes to are left out; no partition is claimed twice.
+
+    Attributes:
+        member: the member of each claim.
+        topic: the topic of each claim.
+        number: the partition number of each claim, which exists.
+        id: the same as a partition id.
+        generation: the generation of each member (not of each claim), -1 if it does not say.
+        highest: the highest generation that the leader has seen, this rebalance included.
     """
 
     member: JoinPosition
@@ -78,7 +91,11 @@ class Claims:
 
 
 def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
-    """Return the claims of a group; OddGroup if a claimed partition does not exist or is claimed twice."""
+    """Return the claims of a group, given what its members remember.
+
+    Raises:
+        OddGroup: a claimed partition of a subscribed topic does not exist, or is claimed twice.
+    """
     columns, sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]

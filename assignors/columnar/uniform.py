@@ -1,7 +1,7 @@
-"""The columns of "uniform", the broker's default (KIP-848).
+"""Assigns as "uniform" does, the broker's default (KIP-848).
 
-This file has those for members that all subscribe to the same topics (KAFKA-18688), `uniform_heterogeneous`
-the others.
+This file has groups whose members all subscribe to the same topics (KAFKA-18688), `uniform_heterogeneous` the
+others. A member is its place in the order in which the coordinator visits members (`Visit`).
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.kit.columns import bounds, join, ranges, run_starts
 
 Call = tuple[int, int, bool]
-"""A topic, a number, and whether that partition comes or goes."""
+"""(topic, partition number, True if the partition comes, False if it goes)."""
 
 
 def assign_uniform(group: Group) -> Assignment:
@@ -54,7 +54,7 @@ def assign_uniform(group: Group) -> Assignment:
 
 
 class _Runs(NamedTuple):
-    """Partitions, those of a topic next to each other: a run of so many (`sizes`) rows of `partition`."""
+    """Lists partitions in runs: each run is `sizes` rows of `partition`, numbers of one topic, in order."""
 
     topic: TopicRow
     sizes: NDArray[np.intp]
@@ -108,7 +108,7 @@ def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
 
 
 def _unassigned_runs(topics: TopicRow, numbering: BrokerNumbering, assigned: NDArray[np.bool_]) -> _Runs:
-    """Return the partitions nobody has, in the order of `topics`."""
+    """Return the partitions that are in no target, in the order of `topics`, numbers ascending."""
     if not assigned.any():
         counts = numbering.counts[topics]
         numbers = ranges(np.zeros(len(topics), np.int32), counts.astype(np.int32))
@@ -133,7 +133,7 @@ def _revoked_runs(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.int
 
 
 def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
-    """Gives partitions out, free ones first, until members lack nothing."""
+    """Return the slots that members get, free partitions first, until each has the number that it lacks."""
     partition = join(free.partition, revoked.partition)
     ends = np.cumsum(lacks)
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))
@@ -149,7 +149,7 @@ def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
 def assign_targets(
     ids: tuple[str, ...], joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> Assignment:
-    """Return the new target assignment of a group of these members; `joined` is each one's position there."""
+    """Return the new target assignment; `joined` is the join position of each member of the numbering."""
     slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
     were_crowded = targets.slots.member[targets.crowded]
     called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
@@ -193,6 +193,8 @@ def _slots_in_map_order(
     # New topics go to the head of their bins, the last one first; what is kept follows.
     member = np.concatenate([received.member[new[::-1]], kept.member])
     topic = np.concatenate([received.topic[new[::-1]], kept.topic])
+    # In a table of length 1 all entries are in one bin, in order: so maps that were not copied stay as they
+    # are.
     lengths = np.where(changes.copied, lengths, 1)
     order = map_order(joined[member], numbering.spread_hashes[topic], lengths[member])
 
@@ -282,7 +284,7 @@ def _last_of_each(member: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Puts the rows of the `filled` slots, which are as they were added, into the order of their sets.
+    """Sort the rows of the `filled` slots, which are in the order they were added, as their sets have them.
 
     `first` is the length of a slot's table before it got something. Returns the slots whose order may be
     another, since their sets are crowded.
@@ -353,7 +355,7 @@ def _after(
     crowded: Collection[int],
     changes: Changes,
 ) -> list[tuple[int, list[int]]]:
-    """Return what a member that had these partitions of topics, some of them crowded, has after the calls."""
+    """Return the topics and numbers that a member has after the calls, given those it had, in map order."""
     ids = numbering.uuids
     topic_of = {ids[topic]: topic for topic in had}
     # Only sets that are changed or crowded have to be built: a copy of another one has its order.
@@ -382,7 +384,7 @@ def _after(
 
 
 def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
-    """Return what goes and then what comes, all moves apart but those to members that only get."""
+    """Return the calls of one member without its later moves: partitions that go, then those that come."""
     staying = changes.staying[_rows_of(member, old)].tolist()
     going = zip(_slots_of(member, old), staying, strict=True)
     coming = _slots_of(member, changes.received)
@@ -403,5 +405,5 @@ def _slots_of(member: int, slots: Slots) -> list[tuple[int, list[int]]]:
 
 
 def _rows_of(member: int, slots: Slots) -> slice:
-    """Return where a member's slots are; slots are grouped by member."""
+    """Return the slice of a member's slots; slots are grouped by member, ascending."""
     return slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())

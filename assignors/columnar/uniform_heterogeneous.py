@@ -48,6 +48,7 @@ def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Change
     copied = loses | gets
     copied[slots.member[~staying]] = True
     subscribers = np.array([len(members) for members in topics.members], np.intp)[topics.audience]
+    # As in the rule: a new set has room for an even share of its topic, which can change its order.
     capacity = np.ones(len(numbering.topics), np.intp)
     capacity[topics.row] = hash_map_capacity(-(-topics.count // subscribers))
     received = np.append(got, destination[plain]), np.append(got_ids, moved[plain])
@@ -76,10 +77,15 @@ def _in_slots(member: Visit, ids: PartitionId, members: int, numbering: BrokerNu
 
 @dataclass(frozen=True, slots=True)
 class TopicTurns:
-    """The subscribed topics that exist, in the order in which they are handed out and balanced.
+    """Holds the subscribed topics that exist, in the order in which they are handed out and balanced.
 
-    `start` is the id of a topic's first partition, `audience` an index into `members`: the different sets of
-    subscribers. `alone`: whether the members of such a set are in no other.
+    Attributes:
+        row: each topic's index in `Numbering.topics`.
+        start: the partition id of each topic's first partition.
+        count: the partitions of each topic, 1 or more.
+        audience: the audience of each topic, an index into `members`.
+        members: the members of each audience, ascending.
+        alone: True for an audience whose members are in no other.
     """
 
     row: TopicRow
@@ -115,7 +121,10 @@ class TopicTurns:
 def hand_out(
     topics: TopicTurns, owner: NDArray[np.intp], sizes: NDArray[np.intp]
 ) -> tuple[Visit, PartitionId]:
-    """Gives free partitions (owner -1) to members with least, topic after topic; updates `owner`, `sizes`."""
+    """Give free partitions (owner -1) to the least loaded subscribers; return the members and the partitions.
+
+    `owner` (by partition id) and `sizes` (by member) are updated. It goes on topic after topic.
+    """
     ids = ranges(topics.start, topics.count)
     is_free = owner[ids] < 0
     ends = np.cumsum(np.append(0, is_free))[np.append(0, np.cumsum(topics.count))]
@@ -180,10 +189,15 @@ def _seat(sizes: NDArray[np.intp]) -> int | None:
 
 
 _MOST_SWEEPS = 16
+"""The most sweeps over the topics, as in `rules.uniform`."""
 
 
 def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
-    """Moves partitions, sweep after sweep over topics, until nothing moves; updates `owner` and `sizes`."""
+    """Move partitions, sweep after sweep over topics, until none moves; update `owner` and `sizes`.
+
+    Returns the moves in order. It ends when it is back at the last topic of which a partition moved.
+    """
+    # `even` has the audiences that were found balanced since the last move: they need no second look.
     members: dict[int, list[int]] = {}
     shared = [number for number, audience in enumerate(topics.audience) if len(topics.members[audience]) > 1]
     even: set[int] = set()
@@ -219,7 +233,10 @@ def _even_out_topic(
     owner: NDArray[np.intp],
     sizes: list[int],
 ) -> list[Move]:
-    """Evens out one topic; a member gives up what it had of it to begin with, the highest number first."""
+    """Even out one topic and return the moves; a member gives up its partitions, the highest number first.
+
+    A member gives up only partitions that it had before this call: one that it got does not move on.
+    """
     topic, start = int(topics.row[number]), int(topics.start[number])
     owners = owner[start : start + int(topics.count[number])]
     order = np.argsort(owners, kind="stable")
@@ -247,9 +264,10 @@ def _even_out_topic(
 
 
 def _has_left(member: int, ends: dict[int, int], sorted_owners: Sequence[int]) -> bool:
-    """Return whether the member still has one of the partitions it owned to begin with.
+    """Return whether the member has a partition left that it can give up.
 
-    Notes where they end.
+    `ends` has the end of each member's partitions among `sorted_owners`; it is filled in at the first
+    question and goes down as partitions move.
     """
     end = ends.setdefault(member, bisect_right(sorted_owners, member))
     return end > 0 and sorted_owners[end - 1] == member

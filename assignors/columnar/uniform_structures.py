@@ -1,4 +1,9 @@
-"""The target assignment that the coordinator has, as its records say, and what becomes of it."""
+"""Holds the target assignment of a coordinator, as its records say, and the calls that change it.
+
+The order inside the coordinator's maps decides which partitions a member keeps, so slots and rows are held in
+that order: members as the coordinator visits them, topics as a member's HashMap gives them, partition numbers
+as the topic's HashSet does.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +28,14 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 class Slots(NamedTuple):
-    """A slot is one (member, topic) pair; its partitions are rows `starts[i]` to `starts[i + 1]`.
+    """Lists slots, the pairs of a member and a topic of which it has partitions; slots are grouped by member.
 
-    Members are in the order in which the coordinator visits them.
+    Attributes:
+        member: the member of each slot, ascending, unless a method says otherwise.
+        topic: the topic of each slot.
+        starts: the first row of each slot in `partition`.
+        sizes: how many rows each slot has. Rows that belong to no slot may lie between slots.
+        partition: the partition number of each row.
     """
 
     member: Visit
@@ -35,25 +45,29 @@ class Slots(NamedTuple):
     partition: NDArray[np.int32]
 
     def per_row(self, values: NDArray[_T]) -> NDArray[_T]:
-        """Return a value a slot as one a row, slot after slot."""
+        """Return the value of each row's slot, given a value for each slot; rows slot after slot."""
         return np.repeat(values, self.sizes)
 
     @classmethod
     def of(
         cls, member: Visit, topic: TopicRow, sizes: NDArray[np.intp], partition: NDArray[np.int32]
     ) -> Slots:
-        """Slots of these sizes, whose rows are one after the other."""
+        """Return slots of these sizes, whose rows follow each other without gaps."""
         return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """Return these slots in another order, their rows one after the other."""
+        """Return these slots in another order (indices of slots), with their rows copied without gaps."""
         sizes = self.sizes[order]
         partition = self.partition[ranges(self.starts[order], sizes)]
         return Slots.of(self.member[order], self.topic[order], sizes, partition)
 
     def merge_repeated(self) -> Slots:
-        """Return these rows with one slot for each member and topic, in the order of their first rows."""
+        """Return the same rows with one slot for each member and topic, in the order of their first rows.
+
+        A member can get partitions of a topic in several turns. Rows keep their order inside a slot.
+        """
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
+        # Ascending keys show without a sort that nothing is repeated.
         if (keys[1:] > keys[:-1]).all():
             return self
         in_order = np.sort(keys)
@@ -208,7 +222,14 @@ def _slots_of_records(
 
 
 class Move(NamedTuple):
-    """A partition that changes hands; members are positions."""
+    """Tells that a partition changes its member.
+
+    Attributes:
+        topic: the topic, as in `Numbering.topics`.
+        id: the partition id.
+        source: the member that gives the partition up, in the coordinator's order.
+        destination: the member that gets the partition, in the same order.
+    """
 
     topic: int
     id: int
@@ -220,13 +241,15 @@ class Move(NamedTuple):
 class Changes:
     """Lists the calls that turn the last target assignment into the new one.
 
+    A member without any call keeps its map as it is. Rows and slots are those of the old `Targets`.
+
     Attributes:
-        staying: for each slot of the old targets how many of its rows stay, the first ones.
-        gone: rows of the old targets that go all the same, in the order in which they go.
-        copied: members whose maps were copied before they were changed.
+        staying: how many rows of each old slot stay; these are the first rows of the slot.
+        gone: rows among the staying ones that go later, in the order in which they go.
+        copied: True for members whose maps were copied before they were changed; bool of shape (members,).
         received: what members get, grouped by member and in the order in which they get it. A member may have
             several slots of a topic.
-        capacity: capacity of a new set for each topic.
+        capacity: the capacity that a new HashSet of each topic's partitions is made with.
         mixed: members that lose some partitions while they get others.
         moves: what happens to partitions after they were given out, in order.
     """

@@ -1,4 +1,4 @@
-"""The assignors whose answers are provably best."""
+"""Offers the assignors whose answers are provably best, "optimal" and "cooperative-optimal"."""
 
 from abc import ABC, abstractmethod
 from operator import attrgetter
@@ -19,7 +19,14 @@ from partitioning.topic_partition import TopicPartition
 
 
 class Decision(NamedTuple):
-    """The member that gets each partition, and whether it waits until others have given the partition up."""
+    """Holds the answer for each partition, by flat index.
+
+    Attributes:
+        reading: the group in numbers; members below are numbers of it.
+        owner: the member that gets each partition, none -1.
+        waits: True for a partition that another member has to give up first.
+        certificate: how near to the best the answer is; None if it is the best.
+    """
 
     reading: Reading
     owner: NDArray[np.intp]
@@ -34,7 +41,7 @@ class Decision(NamedTuple):
         return rows.assignment(ids, reading.topics, reading.counts, self.certificate)
 
     def tell(self, group: Group, record: Recorder) -> None:
-        """Tell a recorder each step."""
+        """Tell a recorder why each partition goes where it goes: claims that do not count, then owners."""
         reading = self.reading
         ids = [group.members[row].id for row in reading.members.tolist()]
         partitions = [
@@ -62,7 +69,7 @@ class Decision(NamedTuple):
                 record(partitions[row], Reason.HELD_BACK, ids[owner])
 
     def _topics_and_numbers(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the topic of each partition, and its number in that."""
+        """Return the topic of each partition and its number in the topic, as int32."""
         topic = self.reading.topic_of
         number = np.arange(len(topic)) - self.reading.starts[topic]
         return topic.astype(np.int32), number.astype(np.int32)
@@ -88,14 +95,14 @@ class Deciding(ABC):
         return self._decide(group).assignment(group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step."""
+        """Return the answer of `assign`, and tell `record` each step."""
         decision = self._decide(group)
         decision.tell(group, record)
         return decision.assignment(group)
 
     @abstractmethod
     def _decide(self, group: Group) -> Decision:
-        """Return who gets what, and what waits."""
+        """Return the owner of each partition, and the partitions that wait."""
 
 
 class _Optimal(Deciding):

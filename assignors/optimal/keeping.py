@@ -1,4 +1,8 @@
-"""Decides who keeps what: the fewest moves within bounds on loads."""
+"""Decides how many partitions each member keeps: the fewest moves within bounds on loads.
+
+A topic may also be a kind of `racks.Kinds`; a class is a row of `Readers.members`; a member is an index into
+`Readers.of_member`, and -1 stands for none. All amounts are partitions.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -12,10 +16,14 @@ from partitioning.kit.columns import sums
 
 
 class Claims(NamedTuple):
-    """Lists what members would rather not lose: a row is a number of a topic's partitions that are alike.
+    """Lists claims, one a row: alike partitions of one topic that a member had, or should get back.
 
-    `amount` is how many of the topic's partitions; `cost` is what it costs to take one of them away, whoever
-    gets it; `heir` is the member for whom it costs one less, -1 for nobody.
+    Attributes:
+        member: the member that claims the partitions.
+        topic: their topic.
+        amount: how many partitions, 1 or more.
+        cost: the cost of each partition that the member does not get, above 0.
+        heir: the member to which a partition can go for a cost of one less; -1 for none.
     """
 
     member: Ints
@@ -26,9 +34,12 @@ class Claims(NamedTuple):
 
 
 class Keeping(NamedTuple):
-    """Says how much of each claim stays, how much its heir gets (`inherited`), and where the rest goes.
+    """Says how many partitions stay, are inherited, and go elsewhere.
 
-    `placed` is how many of the other partitions go to each row of the readers: a topic's to a class.
+    Attributes:
+        amount: how many partitions of each claim its member gets.
+        inherited: how many of each claim its heir gets; 0 without an heir.
+        placed: how many other partitions of a topic go to a class, for each row of the readers.
     """
 
     amount: NDArray[np.int64]
@@ -37,11 +48,16 @@ class Keeping(NamedTuple):
 
 
 class KeepingProblem:
-    """Models whose partitions stay as a flow from topics through classes to members and on to the sink.
+    """Models which partitions stay as a flow from topics through classes to members and on to the sink.
 
-    Topics with partitions have readers. Members may get all that they claim, and claim no more of a topic
-    than its size. Loads are from `low` to `high`. `giving` is what it costs that members of a class have a
-    partition of a topic, for each row of the readers; None if it costs nothing.
+    Args:
+        size: the partitions of each topic; a topic with partitions has readers.
+        readers: the topics that each class may get.
+        claims: the claims; members may get all that they claim, and claim no more of a topic than its size.
+        low: the least load of each member.
+        high: the greatest load of each member.
+        giving: the cost of a partition of a topic at a member of a class, for each row of the readers; None
+            if it costs nothing.
 
     The sink is the sum of all loads. Members that claim nothing and are no heirs stay a part of their class:
     their arcs go from its node right to the sink. Claims with an heir pass a node of their own, from which
@@ -126,9 +142,9 @@ class KeepingProblem:
         )
 
     def solve(self) -> Keeping | None:
-        """Return what stays where as little as can be is taken away.
+        """Return the cheapest answer: what stays, is inherited and goes elsewhere.
 
-        None if no assignment has such loads.
+        None if no assignment has loads between `low` and `high`. A problem is solved once.
         """
         network = self._network()
         network.flow()
@@ -145,12 +161,19 @@ class KeepingProblem:
 def most_kept(
     topic: Ints, holder: Ints, subscriptions: Sequence[Collection[int] | Ints], low: int, high: int
 ) -> int | None:
-    """Return the most partitions that can stay with their holder (-1.
+    """Return the most partitions that can stay with their holder in an assignment with these loads.
 
-    Nobody) in an assignment with these loads.
+    Every partition with a subscriber has to go to one of its subscribers; others do not count.
 
-    Every partition that some member subscribes to has to be assigned to one of its subscribers. None where
-    there is no such assignment.
+    Args:
+        topic: the topic of each partition.
+        holder: the member that had each partition, -1 for none.
+        subscriptions: the topics of each member.
+        low: the least load of a member.
+        high: the greatest load of a member.
+
+    Returns:
+        How many partitions, or None if no assignment has such loads.
     """
     readers = Readers.of(subscriptions, int(topic.max(initial=-1)) + 1)
     read = np.zeros(readers.topics, np.bool_)

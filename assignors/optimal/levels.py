@@ -1,4 +1,4 @@
-"""The best loads: the greatest one is least, then the second, and so on, whatever the subscriptions."""
+"""Finds the best loads: the greatest load is as small as can be, then the second greatest, and so on."""
 
 from typing import NamedTuple
 
@@ -11,10 +11,14 @@ from partitioning.kit.columns import sums
 
 
 class Levels(NamedTuple):
-    """Parts a group by its best loads.
+    """Divides a group into parts by its best loads.
 
-    The members of a class get `of_kind` partitions, or one less. Topics go to readers of one part only, as
-    far as loads allow. A part is complete if all its classes read all of its topics.
+    Attributes:
+        of_kind: the load of the members of each class: this many partitions, or one less.
+        readers: the topics that each class may get: those of its own part.
+        part_of_kind: the part of each class.
+        part_of_topic: the part of each topic; its partitions go to readers of that part only.
+        complete: True for a part whose classes all read all of its topics; bool of shape (parts,).
     """
 
     of_kind: NDArray[np.int64]
@@ -95,7 +99,7 @@ def _connected(
 def _complete(
     kind: NDArray[np.intp], of_topic: NDArray[np.intp], of_kind: NDArray[np.intp], parts: int
 ) -> NDArray[np.bool_]:
-    """Return whether all classes of a part read all of its topics."""
+    """Return whether each part is complete: all of its classes read all of its topics."""
     possible = np.bincount(of_topic, minlength=parts) * np.bincount(of_kind, minlength=parts)
     complete: NDArray[np.bool_] = np.bincount(of_kind[kind], minlength=parts) == possible
     return complete

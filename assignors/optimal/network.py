@@ -32,7 +32,7 @@ class Arcs(NamedTuple):
     def of(
         cls, tail: Ints, head: Ints, capacity: Ints | int, used: Ints | int = 0, cost: Ints | int = 0
     ) -> Arcs:
-        """Arcs of one sort; a number stands for all of them."""
+        """Return arcs of one sort; a single number counts for each of them."""
         size = len(tail)
         return cls(tail, head, *(np.full(size, number, np.int64) for number in (capacity, used, cost)))
 

@@ -1,4 +1,4 @@
-"""Partitions that are alike in their replicas' racks, and members that are alike in theirs (KIP-881)."""
+"""Groups partitions whose replicas are in the same racks, and members that are in the same rack (KIP-881)."""
 
 from typing import NamedTuple
 
@@ -12,16 +12,18 @@ from assignors.optimal.reading import Readers, Reading
 
 
 class Kinds(NamedTuple):
-    """The partitions of a group by kind; those of a topic whose replicas are in the same racks are alike.
+    """Groups partitions into kinds: partitions of one topic whose replicas are in the same racks are alike.
 
     A partition is far from a member that has a rack in which the partition has no replica. Where no replica's
     rack is known, the partition is far from nobody.
 
     Attributes:
-        readers: who may get what: kinds in place of topics, and members are alike if they have the same rack,
-            too.
+        of_partition: the kind of each partition.
+        size: the partitions of each kind.
+        readers: the kinds that each class may get; the members of a class have one rack and read the same.
         rack: the rack of each class, -1 if it has none.
-        elsewhere: whether a kind is far from a rack; the last column stands for none.
+        elsewhere: True if a kind is far from a rack, bool of shape (kinds, racks + 1). The last column, which
+            a rack of -1 reads too, stands for no rack: all False.
     """
 
     of_partition: NDArray[np.intp]

@@ -18,12 +18,14 @@ from partitioning.kit.columns import bounds, distinct, inverse, locate
 
 
 class Readers(NamedTuple):
-    """Says who reads which topics; members with equal subscriptions are one class.
+    """Lists the topics that each class of members reads; members with equal subscriptions are one class.
 
     Attributes:
+        topics: how many topics there are, also those without a reader.
         of_member: the class of each member.
         members: how many members each class has.
-        kind: a class and, in the same row of `topic`, one of its topics; ordered by both.
+        kind: a class in each row, beside one of its topics; rows are ordered by class, then topic.
+        topic: the topic of each row.
     """
 
     topics: int
@@ -61,7 +63,7 @@ class Readers(NamedTuple):
         return cls(topics, of_member, members, kind[real], topic[real])
 
     def rows(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.intp]:
-        """Return the row of each class and the topic beside it, which it reads."""
+        """Return the row of each pair of a class and a topic; the class must read the topic."""
         return np.searchsorted(self.kind * self.topics + self.topic, kind * self.topics + topic)
 
     def has(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.bool_]:
@@ -76,9 +78,16 @@ def rightful_members(
     generation: NDArray[np.integer],
     partitions: int,
 ) -> NDArray[np.intp]:
-    """Return the member whose claim counts for each partition, -1 if none does; one claim a row.
+    """Return the member whose claim counts for each partition, -1 if none does.
 
-    Claims of the latest generation count, and none where that has two.
+    The claim of the latest generation counts; if two members claim a partition in that generation, neither
+    does.
+
+    Args:
+        member: the member of each claim.
+        partition: the flat index of the partition that it claims.
+        generation: the generation of the claim, -1 if unknown.
+        partitions: how many partitions there are.
     """
     holder = np.full(partitions, -1, np.intp)
     if np.bincount(partition, minlength=1).max() > 1:
@@ -93,25 +102,26 @@ def rightful_members(
 
 
 class Owned(NamedTuple):
-    """Lists the members' claims, one claim a row."""
+    """Lists the members' claims, one a row: a member and the flat index of a partition that it had."""
 
     member: NDArray[np.intp]
     partition: NDArray[np.intp]
 
 
 class Reading(NamedTuple):
-    """A group in numbers.
+    """Holds a group in numbers, in an order that does not depend on the order of its members or topics.
 
     Members are ordered by instance id, then by client id where no other member has it, then by what they own
     and what they read and their racks; ids decide only between members that are alike in all of that.
 
     Attributes:
-        members: where in the group each member is.
-        topics: the names of the topics that have partitions and readers, in order.
-        starts: partition p of topic t has the number `starts[t] + p`; last comes how many there are.
-        claims: what members had, as far as it exists; none twice.
-        rightful: the member whose claim counts for each partition, see `rightful_members`.
-        holder: the same where that member may get it again.
+        members: the position in `Group.members` of each member; an index into this array is a member's
+        number. topics: the names of the topics that have partitions and readers, ascending. counts: the
+        partitions of each topic. starts: partition p of topic t has the flat index `starts[t] + p`; the last
+        one is the count of all. topic_of: the topic of each partition. readers: the topics that each class of
+        members reads. claims: the claims of members on partitions that exist, by member and partition; none
+        twice. rightful: the member whose claim counts for each partition, see `rightful_members`. holder: the
+        same if that member still reads the topic, else -1.
     """
 
     members: NDArray[np.intp]
@@ -192,7 +202,7 @@ def _claims(
 
 
 def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned) -> NDArray[np.intp]:
-    """Return the members in an order that does not depend on the one they come in."""
+    """Return positions of the members in an order that does not depend on the order in which they come."""
     clients = [name_in(member.id) for member in members]
     times = Counter(clients)
     owned = claims.partition.astype(">u4").tobytes()
@@ -211,6 +221,6 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
 
 
 def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:
-    """Return what the members own, or where none owns anything what they remember."""
+    """Return what the members own, or, if no member owns a partition, what their user data remembers."""
     memory = recall_owned(members)
     return memory if memory.sizes.any() else recall_user_data(members)

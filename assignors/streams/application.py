@@ -38,7 +38,16 @@ class ProcessAssignment(NamedTuple):
 
 @dataclass(slots=True)
 class Process:
-    """A process and its tasks (`ClientState`)."""
+    """Holds a process and its tasks while they are assigned (`ClientState`); tasks are numbers.
+
+    Attributes:
+        id: the process id; processes are ordered by it as Java orders UUIDs.
+        tags: the client tags of its first member.
+        racks: the rack of each of its members (threads), None if a member has none.
+        active: the tasks that it runs now.
+        standby: the tasks that it stands by for or warms up now.
+        offsets: the offset sum that its members report, by task.
+    """
 
     id: uuid.UUID
     tags: Mapping[str, str]
@@ -55,7 +64,7 @@ class Process:
         return len(self.racks)
 
     def load(self, more: int = 0) -> float:
-        """Return tasks per thread, with so many more."""
+        """Return its active and standby tasks per thread, as if it had `more` tasks (fewer, if below 0)."""
         return (len(self.active) + len(self.standby) + more) / self.threads
 
     def has(self, task: int) -> bool:
@@ -63,13 +72,24 @@ class Process:
         return task in self.active or task in self.standby
 
     def should_give_to(self, other: "Process") -> bool:
-        """Return whether a task less here and one more there makes loads more even."""
+        """Return whether loads become more even if this process gives one task to `other`."""
         skew = self.load() - other.load()
         return skew > 0 and 0 <= self.load(-1) - other.load(1) < skew
 
 
 class Application:
-    """Tasks and processes are numbers here, in Java's order of both.
+    """Holds an application whose tasks and processes are numbers, in Java's order of both.
+
+    A task is an index into `tasks`, ordered by subtopology number and then partition. A process is its place,
+    an index into `processes`, ordered by id. Strategies change the processes' `active` and `standby` in
+    place.
+
+    Attributes:
+        subtopologies: the parts of the topology, by number.
+        tasks: the tasks, by number.
+        stateful: the tasks of stateful subtopologies, each with its number, ascending.
+        stateless: the numbers of all other tasks, ascending.
+        processes: the processes, by place.
 
     Raises:
         InvalidGroupError: ids of subtopologies are no numbers, or process ids no UUIDs.
@@ -106,7 +126,7 @@ class Application:
         """The places of processes in the order in which the leader meets them."""
 
     def task_set(self, tasks: Iterable[int], capacity: int = DEFAULT_LENGTH) -> HashTable[int]:
-        """Return these in a HashSet, or as the keys of a HashMap."""
+        """Return these tasks as Java's HashSet of this capacity holds them, or the keys of a HashMap."""
         # `TaskId.hashCode` is that of two integers and null.
         codes = [31 * (31 * (31 + int(task.topic)) + task.partition) for task in self.tasks]
         table: HashTable[int] = HashTable(
@@ -117,7 +137,7 @@ class Application:
         return table
 
     def answer(self, *, probing_rebalance: bool = False) -> ProcessAssignment:
-        """Return what the processes have now."""
+        """Return the tasks that each process has now, every process in both maps, lists ascending."""
         return ProcessAssignment(
             {str(process.id): self._list_of(process.active) for process in self.processes},
             {str(process.id): self._list_of(process.standby) for process in self.processes},
@@ -129,7 +149,10 @@ class Application:
 
 
 def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
-    """Return the order of a HashMap or HashSet that some processes were put into, one after the other."""
+    """Return a function that gives the order of a HashMap or HashSet of processes.
+
+    It takes the places of processes in the order in which they are put in, and the table's capacity.
+    """
 
     @lru_cache(maxsize=1 << 12)
     def order_of(some: tuple[int, ...], capacity: int = DEFAULT_LENGTH) -> tuple[int, ...]:
@@ -140,5 +163,5 @@ def hash_order(processes: Sequence[Process]) -> Callable[..., tuple[int, ...]]:
 
 
 def name_of(task: TopicPartition) -> str:
-    """As Kafka Streams writes it, such as "0_3"."""
+    """Return a task's name as Kafka Streams writes it, such as "0_3": subtopology, then partition."""
     return f"{task.topic}_{task.partition}"

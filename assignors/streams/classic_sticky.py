@@ -64,6 +64,17 @@ class StreamsClassicStickyAssignor(RackAwareAssignor):
 
 
 class _Plan(RackAwareApplication):
+    """Holds an assignment while its steps change it; tasks and processes are the numbers of `Application`.
+
+    `_holders` has the processes of each task so far, `_loads` the load of each process, both up to date after
+    each `_give`. `order` is the order in which Java's maps give the processes. `_previous_active` is the
+    process that ran a task, `_previous_state` are those that have state of it. `_before` are the active tasks
+    of each process before racks moved any.
+
+    Raises:
+        AssignorError: no members, or more pairs of tasks than a 32-bit integer counts.
+    """
+
     def __init__(self, group: StreamsGroup, strategy: str, costs: Costs) -> None:
         super().__init__(group, strategy, costs)
         count = len(self.tasks)
@@ -95,6 +106,7 @@ class _Plan(RackAwareApplication):
         self._previous_state = {task: self._order(tuple(some)) for task, some in previous_state.items()}
 
     def assign_active(self) -> None:
+        """Steps 1 to 3: give each active task to one process."""
         per_thread = len(self.tasks) // sum(process.threads for process in self.processes)
         # 1. A task goes back to the process that ran it, as long as that has no more than its share.
         unassigned = self._all_tasks()
@@ -115,7 +127,7 @@ class _Plan(RackAwareApplication):
             self._give(task, self._best(task, everybody))
 
     def exchange_active(self) -> None:
-        """Stateful tasks, then stateless ones; changelogs count here too."""
+        """Move stateful, then stateless active tasks to their racks; racks of changelogs count too."""
         self._before = [set(process.active) for process in self.processes]
         crossings = self.crossings(
             lambda subtopology: (*subtopology.source_topics, *subtopology.changelog_topics)
@@ -127,12 +139,15 @@ class _Plan(RackAwareApplication):
                 self._holders[task] = [process]
 
     def exchange_standby(self) -> None:
-        """Return True whatever the tags are: Kafka Streams compares a process's tags with themselves."""
+        """Move standby tasks to their racks, whatever the tags are.
+
+        Quirk: Kafka Streams compares a process's tags with themselves, so tags never forbid a move.
+        """
         crossings = self.crossings(lambda subtopology: subtopology.changelog_topics)
         self.exchange_standby_tasks(self.strategy, crossings)
 
     def assign_standby(self, replicas: int, order: Iterable[TopicPartition]) -> None:
-        """4. Standby tasks as active ones in step 3, among the processes without the task."""
+        """Step 4: place standby tasks as step 3 does active ones, among the processes without the task."""
         for task in map(self.stateful.__getitem__, order):
             for _ in range(replicas):
                 others = tuple(process for process in self.order if process not in self._holders[task])
@@ -150,6 +165,7 @@ class _Plan(RackAwareApplication):
         return self.task_set(mapped, hash_set_capacity(len(mapped)))
 
     def _give_if_room(self, task: int, processes: Iterable[int], per_thread: int) -> bool:
+        """Give a task to the first of these with fewer than `per_thread` active tasks a thread, if any."""
         for process in processes:
             client = self.processes[process]
             if len(client.active) < client.threads * per_thread:
@@ -158,13 +174,18 @@ class _Plan(RackAwareApplication):
         return False
 
     def _give(self, task: int, process: int, *, is_standby: bool = False) -> None:
+        """Give a task to a process, and bring holders and loads up to date."""
         client = self.processes[process]
         (client.standby if is_standby else client.active).add(task)
         self._holders[task].append(process)
         self._loads[process] = client.load()
 
     def _best(self, task: int, candidates: Sequence[int]) -> int:
-        """Among all processes without the task (`findBestClientForTask`)."""
+        """Return the process that a task goes to (`findBestClientForTask`).
+
+        A process that ran the task or has state of it is preferred if it has less than one task a thread, or
+        if no process has a lower load.
+        """
         holders = self._holders[task]
         previous = self._previous_state.get(task, ())
         copied = self._order(previous, hash_set_capacity(len(previous)))
@@ -180,7 +201,10 @@ class _Plan(RackAwareApplication):
         return best
 
     def _least_loaded(self, task: int, processes: Sequence[int]) -> int | None:
-        """Return the first one if it has nothing, else one whose tasks did not all meet this task already."""
+        """Return the least loaded process, preferably one that makes a new pair of tasks; or None.
+
+        If the least loaded process has no task, it is that one.
+        """
         load_of = self._loads.__getitem__
         best = min(processes, key=load_of, default=None)
         if best is None or not load_of(best) or self._is_new_pair(task, best):

@@ -98,6 +98,18 @@ _standby: Callable[[Process], set[int]] = attrgetter("standby")
 
 
 class _Plan(RackAwareApplication):
+    """Holds an assignment while its steps 1 to 5 change it; the methods are called in that order.
+
+    `_lags` has for each stateful task the lag of each process that reports one, in offsets, or `RUNNING` or
+    `_UNKNOWN`; `_ends` has each task's end offset, which is the lag of a process without any state.
+    `_warmups` are (process, task) pairs that step 3 added as warm-ups, which step 4 leaves alone.
+    `_warmups_left` can fall below 0: moves count against it even if no warm-up is added.
+
+    Raises:
+        AssignorError: there are tasks but no members, or a stateful task has no end offset.
+        InvalidGroupError: an offset or end offset cannot be.
+    """
+
     def __init__(
         self, group: StreamsGroup, acceptable_lag: int, warmup_replicas: int, strategy: str, costs: Costs
     ) -> None:
@@ -137,14 +149,14 @@ class _Plan(RackAwareApplication):
         self._sources, self._changelogs = (sources, changelogs) if is_on else (None, None)
 
     def assign_stateful(self) -> None:
-        """1. Stateful tasks in turn, then from process to process until loads per thread are even."""
+        """Step 1: deal stateful tasks in turn, then move tasks until loads per thread are even."""
         for task, process in zip(self._ends, cycle(self.processes), strict=False):
             process.active.add(task)
         self._balance(_active)
         self.exchange_tasks(list(self._ends), self._sources, self.costs)
 
     def assign_standby(self, replicas: int, tags: Collection[str]) -> None:
-        """2. Each replica to the least loaded process without the task; all this ignores who has state."""
+        """Step 2: give each replica to the least loaded process without the task, whatever state it has."""
         missing = self._assign_by_tags(replicas, tags) if tags else dict.fromkeys(self._ends, replicas)
         for task, count in missing.items():
             for _ in range(count):
@@ -158,7 +170,7 @@ class _Plan(RackAwareApplication):
         )
 
     def _assign_by_tags(self, replicas: int, tags: Collection[str]) -> dict[int, int]:
-        """`ClientTagAwareStandbyTaskAssignor`: where no value of a tag has the task, as long as there is one.
+        """Place replicas at processes with other tag values (`ClientTagAwareStandbyTaskAssignor`).
 
         Returns how many replicas of which tasks are left. Quirk: in the order of a HashMap that had all.
         """
@@ -188,7 +200,11 @@ class _Plan(RackAwareApplication):
         return {task: left[task] for task in missing}
 
     def _least_loaded_without(self, task: int, excluded: Collection[int] = ()) -> int | None:
-        """Kafka's `ConstrainedPrioritySet` where no load changes in it."""
+        """Return the least loaded process without the task, the lowest place first; None if all have it.
+
+        It is Kafka's `ConstrainedPrioritySet` as long as no load changes while it is used: then a minimum is
+        enough, and no heap is needed.
+        """
         loads = (
             (client.load(), process)
             for process, client in enumerate(self.processes)
@@ -197,7 +213,11 @@ class _Plan(RackAwareApplication):
         return min(loads, default=(0, None))[1]
 
     def move_active(self) -> int:
-        """3. A task whose process is not caught up goes to a more caught-up one; how many do."""
+        """Step 3: move tasks from processes that are not caught up to better prepared ones; return how many.
+
+        The process that step 1 chose (`destination`) gets the task later: it warms up until then, if a
+        warm-up is left, or keeps the standby task of the process that runs the task now (`source`).
+        """
         queue = _Queue(self.processes)
         movements = sorted(self._movements(_active))
         for _, task, destination in movements:
@@ -224,7 +244,7 @@ class _Plan(RackAwareApplication):
         return len(movements)
 
     def move_standby(self) -> int:
-        """4. The same for standby tasks that are no warm-ups; how many find such a process."""
+        """Step 4: do the same with standby tasks that are no warm-ups; return how many move."""
         queue = _Queue(self.processes)
         # Quirk: two replicas of a task are equal here, so the heap decides which comes first.
         heap = PriorityQueue(itemgetter(0, 1), self._movements(_standby))
@@ -249,13 +269,15 @@ class _Plan(RackAwareApplication):
         return moved
 
     def assign_stateless(self) -> None:
-        """5. Each to the process with the fewest active tasks per thread."""
+        """Step 5: give each stateless task to the process with the fewest active tasks per thread."""
         for task in self.stateless:
             min(self.processes, key=lambda process: len(process.active) / process.threads).active.add(task)
         self.exchange_tasks(self.stateless, self._sources, STATELESS)
 
     def _balance(self, tasks_of: Callable[[Process], set[int]], *, are_tags_kept: bool = False) -> None:
-        """`balanceTasksOverThreads`.
+        """Move tasks between all pairs of processes until no move makes loads more even.
+
+        It is `balanceTasksOverThreads`.
 
         Quirk: all tags of a process are kept, not only those of `rack.aware.assignment.tags`.
         """
@@ -276,7 +298,7 @@ class _Plan(RackAwareApplication):
                         moved = True
 
     def _keeps_tags(self, source: Process, to: Process, task: int) -> bool:
-        """Return whether a standby task keeps as many values of tags if it changes its process."""
+        """Return whether a task's processes have as many tag values after `to` takes it from `source`."""
         others = [process for process in self.processes if process.has(task) and process is not source]
         before, after = (
             {tag for other in [*others, last] for tag in other.tags.items()} for last in (source, to)
@@ -284,9 +306,10 @@ class _Plan(RackAwareApplication):
         return len(after) >= len(before)
 
     def _movements(self, tasks_of: Callable[[Process], set[int]]) -> list[tuple[int, int, int]]:
-        """Return tasks with a better prepared process elsewhere.
+        """Return (processes caught up on it, task, its process) of tasks that another process is readier for.
 
-        How many are caught up, the task, where it is.
+        A process is readier for a task if its lag is smaller. Sorted, tasks with the fewest caught-up
+        processes come first.
         """
         return [
             (len(self._caught_up(task)), task, process)
@@ -298,18 +321,25 @@ class _Plan(RackAwareApplication):
         ]
 
     def _lag(self, task: int, process: int) -> int:
+        """Return the lag in offsets; a process that reports none lacks the whole changelog."""
         return self._lags[task].get(process, self._ends[task])
 
     def _is_caught_up(self, lag: int) -> bool:
+        """Return whether a process with this lag counts as caught up; an unknown one only if all lags do."""
         return lag == RUNNING or 0 <= lag <= self._acceptable_lag or self._acceptable_lag == MAX_OFFSET
 
     def _caught_up(self, task: int) -> list[int]:
-        """Return who is caught up on a task that not everybody is caught up on."""
+        """Return the places of processes that report an offset of the task and are caught up on it."""
         return [process for process, lag in self._lags[task].items() if self._is_caught_up(lag)]
 
 
 class _Queue:
-    """Kafka's `ConstrainedPrioritySet` where loads change in it, so that Java's heap decides, no sort."""
+    """Queues processes by load and then place, as Kafka's `ConstrainedPrioritySet` does while loads change.
+
+    Loads change while entries are inside, so the order follows from Java's heap and not from a sort. Entries
+    are (load when it was put in, place); every process is in the queue between calls, but one that was
+    polled.
+    """
 
     def __init__(self, processes: Sequence[Process]) -> None:
         self._processes = processes
@@ -318,7 +348,7 @@ class _Queue:
         self._queue: PriorityQueue[tuple[float, int]] = PriorityQueue(lambda entry: entry, entries)
 
     def poll(self, eligible: Collection[int]) -> int | None:
-        """Return the first of these in the queue, out of it; None if there are none."""
+        """Take the first of the `eligible` processes out of the queue and return it, or None."""
         heap = self._queue.heap
         # Where all are in order, as no two are equal, Python's heap is Java's, and faster.
         parents = (heap[place >> 1] for place in range(len(heap) - 1))
@@ -336,7 +366,7 @@ class _Queue:
         return chosen
 
     def offer_again(self, *changed: int) -> None:
-        """Put both processes of a movement at their new places, one after the other."""
+        """Put both processes of a movement back with their new loads, one after the other."""
         heap = self._queue.heap
         entries = {process: (self._processes[process].load(), process) for process in changed}
         heap[:] = [entries.get(entry[1], entry) for entry in heap]

@@ -20,10 +20,10 @@ from partitioning.errors import InvalidConfigError, InvalidGroupError
 
 Crossings: TypeAlias = NDArray[np.int64] | None
 Costs: TypeAlias = Sequence[int]
-"""Of a partition in another rack, and of another place: `rack.aware.assignment.traffic_cost` and so on."""
+"""(traffic cost, non-overlap cost): for each partition in another rack, and for a task that moves."""
 
 STATELESS: Costs = (1, 0)
-"""Those of a stateless task, whatever is configured."""
+"""The costs of a stateless task, whatever is configured."""
 _STRATEGIES = ("none", "min_traffic", "balance_subtopology")
 
 
@@ -42,7 +42,7 @@ class RackAwareAssignor:
     """
 
     _default_costs: ClassVar[Costs | None] = None
-    """None: nothing moves unless both are configured."""
+    """The costs if none are configured; None: no task moves unless both are configured."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class RackAwareAssignor:
 
 
 class RackAwareApplication(Application):
-    """An application whose processes exchange tasks.
+    """Adds exchanges of tasks between processes to an application; a process keeps its number of tasks.
 
     Raises:
         InvalidGroupError: where racks count, a subtopology without the topics that its tasks read, or write
@@ -91,9 +91,9 @@ class RackAwareApplication(Application):
                     )
 
     def crossings(self, topics_of: Callable[[Subtopology], Iterable[Topic]]) -> Crossings:
-        """Return how many partitions of a task are in no rack of a process: of shape (tasks, processes).
+        """Return how many of a task's partitions have no replica in a process's rack: (tasks, processes).
 
-        None if a process, or any partition of these topics, has no rack, so that nothing is exchanged.
+        None if some process, or a partition of these topics, has no rack: then no task is exchanged.
         """
         if self.strategy == "none" or not all(process.racks[0] for process in self.processes):
             return None
@@ -170,7 +170,7 @@ class RackAwareApplication(Application):
 
 
 class _Graph:
-    """Java's `Graph`: one unit for each task, from a source to the task, to a process and to a sink.
+    """Solves Java's `Graph`: one unit for each task, from a source to the task, to a process and to a sink.
 
     With `sizes`, how many tasks in a row are of each subtopology, a task goes to a node that stands for its
     subtopology and a process, of which only so many go on to the node of the process. Nodes are numbered in
@@ -271,7 +271,11 @@ class _Graph:
 
 
 def _shorten(layer: NDArray[np.int64], distance: NDArray[np.int64], previous: NDArray[np.int64]) -> bool:
-    """Shorter ways to heads of these arcs, each by the first of its best ones; whether there is one."""
+    """Shorten the ways to the heads of these arcs in place; return whether one became shorter.
+
+    `layer` has rows for tails, heads and costs; `distance` and `previous` have a value for each node. Of
+    equal ways to a head the first in Java's order counts.
+    """
     tails, heads, costs = layer
     reach = distance[tails] + costs
     best = distance.copy()

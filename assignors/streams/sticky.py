@@ -105,7 +105,7 @@ class StreamsGroup:
 
 
 def members_in_turn(members: Sequence[StreamsMember]) -> HashMap[str, StreamsMember]:
-    """By id, in the order in which a coordinator or leader looks at them: that of a HashMap."""
+    """Return the members by id, in the order of the HashMap in which a coordinator or leader has them."""
     return HashMap({member.id: member for member in members}, capacity=DEFAULT_LENGTH)
 
 
@@ -146,13 +146,18 @@ class StreamsStickyAssignor:
 
 @dataclass(slots=True)
 class _Quota:
-    """Bounds the tasks of each member; computed anew when a member has that many (`maybeUpdate`)."""
+    """Bounds the tasks of each member; it is computed anew when a member is full (`maybeUpdate`).
+
+    `total` is how many tasks, `members` how many members are not full yet: those that reach the bound leave
+    both, so that the bound of the others follows from what is left.
+    """
 
     total: int
     members: int
 
     @property
     def per_member(self) -> int:
+        """The most tasks of a member, rounded up; 0 if no member is left."""
         return -(-self.total // self.members) if self.members else 0
 
     def note(self, tasks: int) -> None:
@@ -163,7 +168,12 @@ class _Quota:
 
 
 class _Process:
-    """A process and its members (`ProcessState`)."""
+    """Holds a process and its members (`ProcessState`).
+
+    `counts` is how many tasks each member has, `load` is tasks per member, and `tasks` are those of all its
+    members; all are up to date between calls. `_by_load` is a queue of [member, count] entries, None if it
+    has to be built anew.
+    """
 
     def __init__(self) -> None:
         self.tasks: set[TopicPartition] = set()
@@ -173,12 +183,12 @@ class _Process:
         self._by_load: PriorityQueue[list[str | int]] | None = None
 
     def add(self, member: str, task: TopicPartition) -> int:
-        """Gives a task to one of its members; how many that has now."""
+        """Give a task to this member and return how many tasks the member has now."""
         self._by_load = None
         return self._add(member, task)
 
     def add_to_least_loaded(self, task: TopicPartition) -> tuple[str, int]:
-        """Gives a task to the member with the fewest; which one, and how many that has now.
+        """Give a task to the member with the fewest; return the member and how many tasks it has now.
 
         Quirk: the queue of members lives until a task is given to one by name.
         """
@@ -204,6 +214,13 @@ class _Process:
 
 
 class _Sticky:
+    """Holds one assignment while its steps change it; members are ids, tasks `TopicPartition`s.
+
+    `_active_quota` bounds active tasks and `_quota` active and standby tasks together. `_previous_active` is
+    the member that ran a task, `_previous_standby` the members that stood by for it or still have its state:
+    standbys first, then those with the greatest offset.
+    """
+
     def __init__(self, group: StreamsGroup) -> None:
         self._group = group
         subtopologies = sorted(group.subtopologies, key=lambda subtopology: utf16_key(subtopology.id))
@@ -239,7 +256,7 @@ class _Sticky:
         self._standby: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
 
     def run(self) -> StreamsAssignment:
-        """Active tasks, then standby tasks."""
+        """Return the assignment: active tasks are given first, then standby tasks; lists are sorted."""
         self._assign_active()
         if self._group.standby_replicas > 0:
             self._assign_standby()
@@ -279,6 +296,7 @@ class _Sticky:
             queue.add(process)
 
     def _try_active(self, task: TopicPartition, member: str | None) -> bool:
+        """Give an active task to this member unless it is None or full; return whether it got the task."""
         if member is None:
             return False
         process = self._processes[self._process_of[member]]
@@ -325,6 +343,7 @@ class _Sticky:
                     break
 
     def _try_standby(self, task: TopicPartition) -> bool:
+        """Give a standby task to a member that had the task, if one has room; return whether one got it."""
         for find in (
             self._previous_active.get,
             lambda task: self._least_loaded_previous(task, is_standby=True),
@@ -338,7 +357,10 @@ class _Sticky:
         return False
 
     def _assign_standby_to_least_loaded(self, queue: PriorityQueue[_Process], task: TopicPartition) -> bool:
-        """Down the queue until a process does not have the task; all come back in the opposite order."""
+        """Give a standby task to the least loaded process without the task; return whether there is one.
+
+        Quirk: all processes that were polled come back in the opposite order, which decides later ties.
+        """
         passed: list[_Process] = []
         while (process := queue.poll()) is not None:
             passed.append(process)

@@ -1,4 +1,7 @@
-"""The assignors that weigh partitions."""
+"""Offers the assignors that weigh partitions, "weighted" and "cooperative-weighted".
+
+Both answer with a certificate: the peak (the largest load over capacity) and a bound that no answer beats.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,9 +32,9 @@ from assignors.weighted.weights import (
 from partitioning.kit.columns import inverse
 
 _ATTEMPTS = 16
-"""Attempts of a cooperative answer at what the next round would take, before it takes nothing at all."""
+"""Attempts to find a cooperative answer after which the next round moves nothing; then nothing is taken."""
 _WORTH = 0.99
-"""Greatest part of the peak that cooperative moves may leave; smaller gains lead from round to round."""
+"""The greatest part of the peak that cooperative moves may leave: with smaller gains, round follows round."""
 
 
 class _Weighted(Deciding):
@@ -68,19 +71,22 @@ class _Weighted(Deciding):
         self._limits = Limits.of(max_moves, min_gain)
 
     def _weights_of(self, measured: Measured) -> Weights:
+        """Return the weights that were given, or, if none were, those that members measured."""
         return self._weights or Weights(measured.rates)
 
     def _problem(self, group: Group, memory: Memory, weights: Weights) -> Problem:
+        """Return the group in numbers; `memory` is in the order of `group.members`."""
         reading = read_group(group, memory)
         members = [group.members[row] for row in reading.members.tolist()]
         return Problem.of(reading, weights.of(reading), self._capacities.of(members))
 
     def _sent(self, data: bytes | None) -> bytes | None:
+        """Return this user data with the measured rates behind it, if this consumer measures any."""
         return data if self._rates is None else with_rates(data, self._rates())
 
 
 class WeightedAssignor(_Weighted, EagerMemory):
-    """A low largest load over capacity where partitions weigh differently, with few moves and a certificate.
+    """Lowers the largest load over capacity of weighted partitions, with few moves and a certificate.
 
     Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing.
     """
@@ -114,6 +120,7 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         problem = self._problem(group, recall_owned(measured.members), weights)
         reading = problem.reading
         owner, certificate = self._answer(problem)
+        # The next round orders members anew, so its answer is translated back by their places in the group.
         place_of = inverse(reading.members)
         for _ in range(_ATTEMPTS):
             decision = Decision(reading, owner, find_held_back(reading, owner), certificate)
@@ -124,15 +131,20 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
             later_owner, later_certificate = self._answer(follows)
             if not find_held_back(follows.reading, later_owner).any():
                 return decision._replace(certificate=replace(certificate, peak=later_certificate.peak))
-            # What the next round would take is taken in this one.
+            # What the next round would take is taken in this one, so that the group settles in two rounds.
             owner = place_of[follows.reading.members[later_owner]]
             certificate = certify(problem, owner, least_peak(problem))
+        # No attempt settles: only partitions without an owner get one, and nothing is taken from a member.
         owner = reading.holder.copy()
         place(problem, owner)
         certificate = certify(problem, owner, least_peak(problem))
         return Decision(reading, owner, find_held_back(reading, owner), certificate)
 
     def _answer(self, problem: Problem) -> tuple[NDArray[np.intp], Certificate]:
+        """Return the owner of each partition, and the certificate; an unowned partition counts as a move.
+
+        A partition that was taken from its owner in one round has no owner in the next, so it counts there.
+        """
         moves, gain, _ = self._limits
         if moves is not None:
             moves = max(moves - int(np.count_nonzero(problem.reading.holder < 0)), 0)

@@ -1,4 +1,9 @@
-"""Moves and swaps that take from the fullest member."""
+"""Lowers the peak by moves and swaps that take from the fullest member.
+
+A partition is its position in `Reading.holder`, a member an index into `Reading.members`. A load is a sum of
+units of `Problem.weight`; a ratio is a load over the member's capacity; the peak is the greatest ratio. The
+fullest member is the one with the peak, not the one with the greatest load.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +21,25 @@ from partitioning.errors import InvalidConfigError
 from partitioning.kit.columns import sorted_by
 
 CLOSE = 1 + 2.0**-10
-"""A peak this near to the bound is not looked at further."""
+"""The search ends if the peak is at most this many times the bound."""
 
 _LIGHTEST = 32
-"""Number of members that a step looks at first."""
+"""Number of takers that a step looks at first, the lightest ones; the next batches have up to 256 members."""
 _FEW = 32
-"""With so few partitions, a member's are not searched for equal ones."""
+"""Up to this many partitions of a member are tried one by one, without a search for equal ones."""
 _SAMPLE = 64
-"""Number of a member's partitions that a step looks at first."""
+"""Number of a member's partitions that a step looks at first; then, if none helps, it looks at all."""
 _CELLS = 1 << 22
-"""Greatest number of pairs of partitions that a step looks at."""
+"""Pairs of partitions after which a step looks at no more members, which bounds the time of a step."""
 
 
 class Limits(NamedTuple):
     """Bounds the moves that are allowed.
 
     Attributes:
-        moves: how many at most; None for any number.
-        gain: how much of the mean each of them has to lower the peak, on average.
-        worth: what part of the peak all of them together have to leave at most.
+        moves: the most partitions that may leave their holder; None for any number.
+        gain: how much the peak has to fall for each move, on average, as a part of the mean ratio; 0 or more.
+        worth: the greatest part of the first peak that all moves together may leave, in (0, 1].
     """
 
     moves: int | None
@@ -43,7 +48,12 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, max_moves: int | None, min_gain: float) -> Limits:
-        """Return the limits that two settings say; InvalidConfigError if they make no sense."""
+        """Return the limits that the settings `max_moves` and `min_gain` stand for.
+
+        Raises:
+            InvalidConfigError: `max_moves` is no whole number from 0 on and not None, or `min_gain` is not
+                finite or below 0.
+        """
         if max_moves is not None and (type(max_moves) is not int or max_moves < 0):
             raise InvalidConfigError(f"max_moves is {max_moves!r}; give a whole number from 0 on, or None")
         if type(min_gain) not in (int, float) or not 0 <= min_gain < inf:
@@ -52,14 +62,21 @@ class Limits(NamedTuple):
 
 
 _Changes = list[tuple[int, int]]
-"""Partitions with the member each goes to."""
+"""(partition, member that gets it) of one step: one entry for a move, two for a swap."""
 
 
 def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
-    """Lower the peak, down to the `bound` no answer can beat, step by step; `owner` is changed.
+    """Lower the peak step by step, at most down to `bound`; `owner` is changed in place.
 
-    Each step takes from the fullest member and makes nobody as full as that one was. Of all stops on this way
-    the one with the least peak is chosen whose moves are allowed.
+    Each step takes from the fullest member and makes no other member as full. The search keeps the stop with
+    the least peak whose moves `limits` allow. Partitions that had no holder go first, because they cost no
+    move; then all are searched.
+
+    Args:
+        problem: the weights, capacities and holders.
+        owner: the member of each partition, none -1.
+        bound: a peak that no answer can beat, in units over capacity.
+        limits: the moves that are allowed.
     """
     heavy, free = problem.weight > 0, problem.reading.holder < 0
     if free.any():
@@ -69,7 +86,12 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Lim
 
 
 class _Search:
-    """A search among some partitions; the others stay where they are."""
+    """A search among some partitions (`rows`); the others stay where they are, and count for loads.
+
+    Between steps `_load` and `_ratio` are those of `_owner`, `_rows` has each member's partitions among those
+    searched, and `_left` is how many more moves are allowed. `_distinct` remembers `_own` of members until
+    one of their partitions changes.
+    """
 
     def __init__(
         self,
@@ -92,10 +114,12 @@ class _Search:
         self._distinct: dict[int, NDArray[np.intp]] = {}
 
     def run(self) -> None:
-        """Go on until nothing lowers the peak, then go back to the best stop."""
+        """Take steps until none lowers the peak or the bound is near, then go back to the best stop."""
         moves = 0
         least = first = self._ratio.max(initial=0.0)
         price = self._limits.gain * self._problem.mean
+        # The steps since the best stop. A later step may pay for an earlier one that was not worth its moves,
+        # so steps are undone only at the end.
         undo: list[tuple[int, int]] = []
         while self._ratio.max(initial=0.0) > self._bound * CLOSE:
             fullest = int(self._ratio.argmax())
@@ -108,6 +132,8 @@ class _Search:
             undo += [(row, int(self._owner[row])) for row, _ in step]
             self._apply(step)
             peak = self._ratio.max()
+            # Steps that bring partitions back to their holder can make `moves` negative: then nothing is
+            # owed.
             worth = moves <= 0 or peak <= first * self._limits.worth
             if peak < least and worth and first - peak >= price * moves:
                 least = peak
@@ -116,7 +142,7 @@ class _Search:
             self._owner[row] = member
 
     def _cost(self, changes: Sequence[tuple[int, int]]) -> int:
-        """Return how many more partitions are not with their holder."""
+        """Return how many more partitions are away from their holder, below 0 if some come back."""
         return sum(
             int(self._owner[row] == self._holder[row]) - int(member == self._holder[row])
             for row, member in changes
@@ -124,6 +150,7 @@ class _Search:
         )
 
     def _apply(self, changes: Sequence[tuple[int, int]]) -> None:
+        """Give the partitions to their new members and bring loads, ratios and lists up to date."""
         for row, member in changes:
             before = int(self._owner[row])
             self._owner[row] = member
@@ -135,9 +162,10 @@ class _Search:
             self._rows[member] = np.append(self._rows[member], row)
 
     def _own(self, member: int) -> NDArray[np.intp]:
-        """Return the partitions of a member, one of each sort.
+        """Return the partitions of a member that a step may take, one of each sort.
 
-        Alike are those of a topic that weigh the same.
+        Partitions are of one sort if they have the same topic, weight and holder: to move any of them is the
+        same, so one is enough to look at.
         """
         distinct = self._distinct.get(member)
         if distinct is None:
@@ -153,16 +181,17 @@ class _Search:
         return distinct
 
     def _step(self, giver: int) -> _Changes | None:
-        """Return the best step that takes from the fullest member and makes nobody as full.
+        """Return the best step that takes from the fullest member and makes no other as full, or None.
 
-        None if there is none.
-
-        Members are looked at from the lightest one, first at some of their partitions, then at all.
+        It looks first at a sample of each member's partitions, and at all of them only if that finds nothing.
         """
         return self._look(giver, _SAMPLE) or self._look(giver, len(self._weight))
 
     def _look(self, giver: int, most: int) -> _Changes | None:
-        """Return the best step among at most so many partitions of each member; None if there is none."""
+        """Return the best step among at most `most` partitions of each member; None if there is none.
+
+        Takers are looked at in batches from the lightest on, and the first batch with a step decides.
+        """
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
@@ -180,7 +209,11 @@ class _Search:
     def _best(
         self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], most: int
     ) -> tuple[_Changes | None, int]:
-        """Return the best step between the fullest member and some others, and the count of candidates."""
+        """Return the best step between the fullest member and some takers, and the count of candidates.
+
+        A candidate is a cell of a matrix: a row for each partition that `giver` gives, a column for each
+        partition that a taker gives back, and one more column for each taker that gives none back (-1).
+        """
         lists = [_some(self._own(taker), most) for taker in takers.tolist()]
         sizes = np.array([len(partitions) for partitions in lists], np.intp)
         back = np.concatenate([*lists, np.full(len(takers), -1)])
@@ -200,6 +233,9 @@ class _Search:
         swapped = returns >= 0
         cost += swapped & (holder[returns] == takes)
         cost -= swapped & (holder[returns] == giver)
+        # How far a step brings the fuller of the two members below the peak, for each move that it costs. A
+        # gain below the bound counts for nothing, so that of two steps that reach the bound the cheaper one
+        # is chosen.
         value = (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0))
         value[(worst >= limit) | (cost > self._left)] = 0.0
         if not value.any():
@@ -212,14 +248,14 @@ class _Search:
 
 
 def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Return some of these partitions, evenly spaced."""
+    """Return at most `most` of these partitions, evenly spaced, from the first one."""
     return rows[:: -(-len(rows) // most) or 1]
 
 
 def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certificate]:
-    """Return the owner of each partition, with a certificate.
+    """Return the owner of each partition, none -1, and a certificate of how near to the best that is.
 
-    What has an owner may move to lower the peak.
+    Partitions without a holder are placed first; then partitions move to lower the peak, within `limits`.
     """
     bound = least_peak(problem)
     owner = problem.reading.holder.copy()
@@ -229,7 +265,13 @@ def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certific
 
 
 def certify(problem: Problem, owner: NDArray[np.intp], bound: float) -> Certificate:
-    """Return how near to the best it is when these own the partitions; `bound` is a peak in units."""
+    """Return the certificate of an answer: its peak and its bounds, as multiples of the mean ratio.
+
+    Args:
+        problem: the weights, capacities and holders.
+        owner: the member of each partition in the answer.
+        bound: a peak that no answer can beat, in units over capacity (`least_peak`).
+    """
     holder = problem.reading.holder
     moves = int(np.count_nonzero((holder >= 0) & (owner != holder)))
     peak = float((problem.loads(owner) / problem.capacity).max(initial=0.0))

@@ -1,4 +1,7 @@
-"""Free partitions, each to the member that would be the least loaded with it, the heaviest first."""
+"""Places free partitions, the heaviest first, each at the member that would be the least loaded with it.
+
+Loads are in units of `Problem.weight` and are compared over capacity.
+"""
 
 from heapq import heapify, heapreplace
 
@@ -9,13 +12,16 @@ from assignors.weighted.problem import Problem
 from partitioning.kit.columns import sorted_by
 
 _FEW = 16
-"""If fewer get one in a step, the next ones are given one by one."""
+"""If a step would serve fewer members, the next partitions are given one by one."""
 _RUN = 1024
-"""Number of partitions in a run."""
+"""Number of partitions that are given one by one before steps are tried again."""
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:
-    """Give owners to all partitions without one (-1); what weighs nothing goes where the fewest are."""
+    """Give an owner to each partition without one (-1), in place.
+
+    Partitions that weigh nothing change no load, so they go to the member with the fewest partitions.
+    """
     weight = problem.weight
     free = np.flatnonzero(owner < 0)
     heavy = free[weight[free] > 0]
@@ -30,7 +36,14 @@ def place(problem: Problem, owner: NDArray[np.intp]) -> None:
 def _dealt(
     problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Return the members that get these partitions, given what members carry already."""
+    """Return the member that gets each of these partitions.
+
+    Args:
+        problem: the group.
+        rows: partitions, the heaviest first.
+        weight: the weight of each of `rows`, above 0.
+        load: the load of each member so far, in the unit of `weight`.
+    """
     levels = problem.levels
     member = np.empty(len(rows), np.intp)
     part = levels.part_of_topic[problem.reading.topic_of[rows]]
@@ -50,9 +63,10 @@ def _dealt(
 def _to_equals(
     weight: NDArray[np.int64], load: NDArray[np.int64], capacity: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """Return who gets each partition where all may get all.
+    """Return the member that gets each partition if every member may get every partition.
 
-    As many as can be are given in one step: those before anybody would be the least loaded once more.
+    A step gives one partition each to many members at once: to as many as come before some member would be
+    the least loaded a second time. If these are few, the next partitions are given one by one.
     """
     member = np.empty(len(weight), np.intp)
     load = load.copy()
@@ -80,7 +94,10 @@ def _one_by_one(
     capacity: NDArray[np.float64],
     come_to: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """Return who gets each partition if all may get all, one by one, by a heap of members."""
+    """Return the member that gets each partition if every member may get every one, by a heap of members.
+
+    `come_to` is the ratio that each member would have with the first partition.
+    """
     carried, room = load.tolist(), capacity.tolist()
     heap = list(zip(come_to.tolist(), range(len(carried)), strict=True))
     heapify(heap)
@@ -89,6 +106,7 @@ def _one_by_one(
         member = heap[0][1]
         chosen[number] = member
         carried[member] += heavy
+        # A key counts with the weight that was current when the key was made; others are not renewed.
         heapreplace(heap, ((carried[member] + heavy) / room[member], member))
     return chosen
 
@@ -96,7 +114,10 @@ def _one_by_one(
 def _to_readers(
     problem: Problem, rows: NDArray[np.intp], weight: NDArray[np.int64], load: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Return who gets each partition where members may get different ones."""
+    """Return the member that gets each partition if members may get different ones.
+
+    A topic's team is all members that may get its partitions; it is built once for each topic.
+    """
     readers = problem.levels.readers
     of_class = sorted_by(readers.of_member)
     ends = np.cumsum(problem.reading.readers.members)

@@ -1,4 +1,8 @@
-"""A group with weights and capacities, as exact numbers."""
+"""States a group with weights and capacities in exact numbers, and bounds that no answer can beat.
+
+Weights become whole units, whose sum is at most about 2**52: a sum of floats up to that is exact, so no
+answer depends on the order in which weights are added.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,21 @@ _BITS = 52
 _FLOW_BITS = 30
 """Bits of the numbers that a flow network can carry."""
 _CAPACITY_BITS = 12
+"""Bits of the capacity of the class that has most, in such a network."""
 _LEAST_CAPACITY = 2.0**-64
+"""The least capacity that counts, where the largest is between a half and 1; smaller ones count as this."""
 
 
 class Problem(NamedTuple):
     """States what is to be decided: weights, capacities, readers and owners.
 
     Attributes:
-        weight: of each partition, a whole number of units.
-        capacity: of each member, the largest is between a half and 1.
-        mean: all weights over the capacity of all who read something.
-        levels: the levels of the best loads if partitions could be cut.
-        reads: who may get what; a class a row.
+        reading: the group in numbers.
+        weight: the weight of each partition in whole units, 0 or more; int64 of shape (partitions,).
+        capacity: the capacity of each member; the largest is in [0.5, 1). Float64 of shape (members,).
+        mean: the sum of all weights over the capacity of all members that read a topic; 0 if none does.
+        levels: the levels of the best loads if partitions could be cut into pieces.
+        reads: True if a class may get a topic; bool of shape (classes, topics).
     """
 
     reading: Reading
@@ -38,9 +45,9 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, reading: Reading, weights: NDArray[np.float64], capacities: NDArray[np.float64]) -> Problem:
-        """Return the problem with these weights and capacities.
+        """Return the problem with these weights (one a partition) and capacities (one a member).
 
-        If all weights are zero partitions are counted.
+        If all weights are 0, each partition weighs one unit, so that partitions are spread evenly.
         """
         weight = _units(weights) if weights.any() else np.ones(len(weights), np.int64)
         _, exponent = np.frexp(capacities.max(initial=1.0))
@@ -60,13 +67,13 @@ class Problem(NamedTuple):
         )
 
     def loads(self, owner: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return what each member carries; partitions without an owner count for nobody."""
+        """Return the load of each member in units; a partition with the owner -1 counts for no member."""
         has = owner >= 0
         return np.bincount(owner[has], self.weight[has], len(self.capacity)).astype(np.int64)
 
 
 def _units(weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the weights as whole numbers with an exact sum; what is far below the largest becomes zero."""
+    """Return the weights as whole units with a sum of about 2**52; weights far below the sum become 0."""
     _, exponent = np.frexp(weights.max())
     shares = np.ldexp(weights, -exponent)
     _, size = np.frexp(shares.sum())
@@ -92,11 +99,12 @@ _ROUNDING = 1 - 2.0**-40
 
 
 def least_peak(problem: Problem) -> float:
-    """Return a bound on the largest load over capacity of every answer, in units.
+    """Return a peak that no answer can beat, in units over capacity; 0 without partitions.
 
-    All that a set of topics weighs has to go to its readers; the heaviest partition of a topic goes to one of
-    them; and of `k n + 1` partitions for `n` readers one gets `k + 1`, at best the lightest of the heaviest.
-    The sets are the parts of the group that the levels show, those with the highest level together, and all.
+    It is the greatest of three bounds. The readers of a set of topics have to carry all that the set weighs.
+    The heaviest partition of a topic has to go to one reader, at best the one with the most capacity. And of
+    the heaviest `k n + 1` partitions for `n` readers one reader gets `k + 1`, at best the lightest of these.
+    The sets are the parts of the group that the levels show, and all topics together.
     """
     weight, reading, levels = problem.weight, problem.reading, problem.levels
     if not len(weight):
@@ -129,17 +137,18 @@ def least_peak(problem: Problem) -> float:
 
 
 def _pigeonhole(weight: NDArray[np.int64], members: int) -> int:
-    """Return the least that the fullest of so many members carries; partitions are ordered heaviest first."""
+    """Return the least load that the fullest of `members` members must carry; weights are heaviest first."""
     upto = np.append(0, np.cumsum(weight))
     size = np.arange((len(weight) - 1) // members + 1)
     return int((upto[size * members + 1] - upto[size * (members - 1)]).max())
 
 
 def least_peak_within(problem: Problem, moves: int) -> float:
-    """Return the `least_peak` of answers that take at most so many partitions from their holders.
+    """Return a peak that no answer with at most `moves` moves can beat, in units over capacity.
 
-    A member that keeps what it has but its `j` heaviest carries the rest. If more than `moves` such rests are
-    above a peak, it needs more moves than that.
+    A holder that gives up `j` partitions still carries at least all but its `j` heaviest. These rests, one
+    for each partition and holder, say how many moves a peak needs: as many as there are rests above it. So
+    the rest number `moves + 1`, counted from the largest, is a bound. 0 if all partitions may move.
     """
     holder = problem.reading.holder
     rows = np.flatnonzero(holder >= 0)

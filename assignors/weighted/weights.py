@@ -35,7 +35,13 @@ WeightsMapping = (
 
 
 class _Topic(NamedTuple):
-    """The known weights of a topic; `every` is that of partitions not listed, None if that is not said."""
+    """Holds the known weights of one topic.
+
+    Attributes:
+        every: the weight of each partition that is not listed; None if it is unknown.
+        partitions: the numbers of the partitions that are listed, each once.
+        weights: the weight of each of `partitions`, finite and 0 or more.
+    """
 
     every: float | None
     partitions: NDArray[np.int64]
@@ -43,11 +49,14 @@ class _Topic(NamedTuple):
 
 
 class Weights:
-    """Holds the weight of each partition.
+    """Holds the weights of partitions, in any unit that all of them share.
 
-    A partition that is not known weighs the mean of those of its topic, and where none of these is known the
-    mean of all. What does not exist in a group is left out. Raises InvalidConfigError if a weight is no
-    finite number from 0 on, or is not of a partition.
+    A partition without a known weight weighs the mean of its topic's known weights, or, if there are none,
+    the mean of all known weights of the group. Weights of partitions that do not exist in a group are left
+    out.
+
+    Raises:
+        InvalidConfigError: a weight is no finite number from 0 on, is given twice, or is not of a partition.
     """
 
     def __init__(self, weights: WeightsMapping) -> None:
@@ -74,7 +83,11 @@ class Weights:
         }
 
     def of(self, reading: Reading) -> NDArray[np.float64]:
-        """Return each partition's weight, in a unit that the largest known weight is near to."""
+        """Return the weight of each partition of a group, float64 of shape (partitions,), by flat index.
+
+        Weights are divided by a power of 2, so that the largest known one is between a half and 1. If no
+        weight is known, each partition weighs 1.
+        """
         weights: NDArray[np.float64] = np.full(len(reading.topic_of), np.nan)
         for name, start, count in zip(
             reading.topics, reading.starts.tolist(), reading.counts.tolist(), strict=False
@@ -100,9 +113,12 @@ class Weights:
 
 
 class Capacities:
-    """Holds what members can carry, by instance id, client id or member id; others carry the mean of these.
+    """Holds the capacities of members by instance id, client id or member id, in any unit that they share.
 
-    Raises InvalidConfigError if a capacity is no finite number above 0.
+    A member that is not named has the mean capacity of the members of its group that are.
+
+    Raises:
+        InvalidConfigError: a capacity is no finite number above 0.
     """
 
     def __init__(self, capacities: Mapping[str, float]) -> None:
@@ -116,7 +132,11 @@ class Capacities:
                 )
 
     def of(self, members: Iterable[Member]) -> NDArray[np.float64]:
-        """Return what each of these can carry, in a unit that the largest is near to."""
+        """Return the capacity of each of these members, in their order, float64 above 0.
+
+        Capacities are divided by a power of 2, so that the largest is between a half and 1. If no member is
+        named, each has a capacity of 1.
+        """
         capacities: NDArray[np.float64] = np.array([self._find(member) for member in members], np.float64)
         positive = capacities[~np.isnan(capacities)]
         if not len(positive):
@@ -126,6 +146,7 @@ class Capacities:
         return capacities
 
     def _find(self, member: Member) -> float:
+        """Return the capacity by instance id, else by client id, else by member id; NaN if none is named."""
         for name in (member.instance_id, name_in(member.id), member.id):
             if name is not None and name in self._capacities:
                 return self._capacities[name]
@@ -139,7 +160,7 @@ def _mapping(setting: str, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _list(listed: dict[str, dict[int, float]], topic: str, weights: Iterable[tuple[object, object]]) -> None:
-    """Add weights of partitions of a topic."""
+    """Add weights of one topic's partitions to `listed`; a partition number may be text, as in JSON keys."""
     own = listed.setdefault(topic, {})
     for partition, value in weights:
         number = parse_number(partition, MAX_PARTITION) if isinstance(partition, str) else partition
@@ -180,9 +201,11 @@ _COLUMNS = ["partition", "topic", "weight"]
 
 
 def weights_of(setting: GivenWeights | None) -> Weights:
-    """Return the weights of a mapping or of a file that is read now; None if none were given.
+    """Return the weights of a mapping, or of a file, which is read now; no weights for None.
 
-    Raises InvalidConfigError if they make no sense, MissingDependencyError for YAML without PyYAML.
+    Raises:
+        InvalidConfigError: the weights make no sense, or the file cannot be read.
+        MissingDependencyError: the file is YAML and PyYAML is not installed.
     """
     if isinstance(setting, str | PathLike):
         return read_weights(setting)
@@ -260,7 +283,7 @@ def _csv(text: str) -> dict[str | tuple[str, int], float]:
 
 
 def _entry(header: list[str], row: list[str]) -> tuple[str | tuple[str, int], float]:
-    """Return what a row says: the topic or partition, and what it weighs."""
+    """Return the key (a topic, or a topic and a partition number) and the weight in a row of CSV."""
     if len(row) != len(header):
         raise InvalidConfigError(f"{row} has {len(row)} fields; give {len(header)}")
     cell = dict(zip(header, row, strict=True))
@@ -335,7 +358,11 @@ def read_measured(members: Sequence[Member]) -> Measured:
 
 
 def _split(data: bytes) -> tuple[bytes, dict[tuple[str, int], float]]:
-    """Return what stands before the rates, and the rates."""
+    """Return the user data before the rates, and the rates by topic and partition.
+
+    The rates end with their length in bytes (4, big-endian) and `_END`. If they cannot be read, all of `data`
+    counts as user data without rates.
+    """
     body, length = data[: -len(_END) - 4], int.from_bytes(data[-len(_END) - 4 : -len(_END)], "big")
     if not 0 < length <= len(body):
         return data, {}
