@@ -1,1 +1,1 @@
-"""What is wrong with a group, and what to do."""
+"""Find what is wrong with a consumer group, and say what to do."""

@@ -1,4 +1,7 @@
-"""`copartition doctor`: what is wrong with a consumer group, on one page."""
+"""The command `copartition doctor`: it says on one page what is wrong with a consumer group.
+
+Modules that only a run needs are imported inside `doctor`, so that `--help` and completion stay quick.
+"""
 
 import time
 from functools import partial
@@ -58,7 +61,7 @@ def doctor(
     output: Output,
     html: str | None,
 ) -> None:
-    """What is wrong with a group, why it matters, and what to do; what cannot be known is "unknown".
+    """Say what is wrong with a group, why it matters and what to do; what cannot be known is "unknown".
 
     GROUP is a group of a cluster, which is looked at twice and only read, or a file or - that
     copartition snapshot reads. Exit code: 1 something is found; 2 nothing is, but the state, the readers or
@@ -80,6 +83,7 @@ def doctor(
         print_doctor,
     )
 
+    # With a cluster named, a word that names no file is a group; "live:" says so if a file has that name.
     if source.startswith("live:") or (
         config and source != "-" and not Path(source.partition("#")[0]).is_file()
     ):

@@ -1,7 +1,8 @@
-"""What is wrong with a group: an examination of it, and a table of checks, a function each, of what it shows.
+"""An examination of a consumer group, and a table of checks that each look for one fault in it.
 
-A new check is a function and a table of its name in `checks.toml`; docs/doctor.md lists them. A check
-returns what it sees with its evidence, or raises `_UnknownError` with what is missing: no "ok" is a default.
+A new check is a function here, a row of `_LOOKS`, and a table of that name in `checks.toml`; docs/doctor.md
+lists the checks. A check returns what it sees with its evidence, or raises `_UnknownError` with what is
+missing: no "ok" is a default. Lags count records; times are milliseconds.
 """
 
 import time
@@ -29,11 +30,14 @@ Place: TypeAlias = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
 _OFFSETS = "__consumer_offsets"
+"""Kafka's topic of commits: the leader of a group's partition of it is the group's coordinator."""
 
 
 @dataclass(frozen=True)
 class Offsets:
     """Offsets of one look, by topic and partition.
+
+    Invariant: a partition that is missing in a mapping is unknown there, or has no commit; it is never 0.
 
     Attributes:
         committed: the offsets that the group committed, of topics that this user may see.
@@ -46,14 +50,20 @@ class Offsets:
 
     @cached_property
     def lags(self) -> dict[Place, int]:
-        """Records between the committed offset and the end, for partitions with both."""
+        """Records between the committed offset and the end, for partitions with both.
+
+        Negative if the commit is beyond the end, as after a topic was deleted and made anew.
+        """
         return {
             place: self.ends[place] - offset for place, offset in self.committed.items() if place in self.ends
         }
 
 
 class Coordinator(NamedTuple):
-    """The broker that looks after the group."""
+    """The broker that looks after the group, and how many groups the brokers look after.
+
+    Both numbers count only groups that this user may DESCRIBE: brokers leave the others out.
+    """
 
     id: int
     groups: int  # of the cluster, that it looks after, this one included
@@ -64,6 +74,9 @@ class Coordinator(NamedTuple):
 @dataclass(frozen=True)
 class Examination:
     """A group as its source shows it; None is what the source does not tell.
+
+    It is made once and never changed, so its derived columns are computed once. Members are meant by their
+    index in `state.members`, partitions by (topic, number).
 
     Attributes:
         state: members, partitions and owners, at the last look.
@@ -95,43 +108,50 @@ class Examination:
 
     @cached_property
     def lags(self) -> dict[Place, int] | None:
-        """Return the lag of each partition with a known one; None if the source tells none."""
+        """The lag of each partition whose lag is known, in records; None if the source tells none at all."""
         if self.last is not None:
             return self.last.lags
         return None if self.state.lag is None else self.state.lag_by_place
 
     @cached_property
     def owners(self) -> dict[Place, int]:
-        """Return the index of each partition's owner, -1 for nobody; of two owners one."""
+        """The index in `state.members` of each partition's owner, -1 for none; of two, the later row's."""
         return dict(zip(self.state.places, self.state.member.tolist(), strict=True))
 
     @cached_property
     def owned(self) -> list[Place]:
-        """Return the partitions with an owner, by topic and number."""
+        """The partitions with an owner, sorted by topic and number."""
         return sorted(place for place, member in self.owners.items() if member >= 0)
 
     @cached_property
     def owned_twice(self) -> list[Place]:
-        """Return the partitions that two members have, as captures show them and as some clients assign."""
+        """The partitions that two members have, in the order of rows.
+
+        A capture that was taken during a rebalance shows such partitions, and some clients assign them.
+        """
+        # A set of rows first: a capture may print one row twice, which is no second owner.
         rows = {*zip(self.state.places, self.state.member.tolist(), strict=True)}
         times = Counter(place for place, member in rows if member >= 0)
         return [place for place, owners in times.items() if owners > 1]
 
     @cached_property
     def read_topics(self) -> set[str]:
-        """Return the topics that members subscribe to or have partitions of."""
+        """The topics that members subscribe to or have partitions of."""
         subscribed = {topic for member in self.state.members for topic in member.topics or ()}
         return subscribed | {topic for topic, _ in self.owned}
 
     @property
     def loads(self) -> list[int]:
-        """Return how many partitions each listed member has, in the order of members."""
+        """The number of partitions of each listed member, in the order of members; 0 for an idle one."""
         owned = self.state.member[self.state.member >= 0]
         return [int(load) for load in np.bincount(owned, minlength=len(self.state.members))]
 
     @property
     def came_or_went(self) -> int:
-        """Count the member ids that only one of the two looks shows."""
+        """The number of member ids that only one of the two looks shows; 0 for a file, which is one look.
+
+        A member that restarts counts twice: its old id is gone, and it has a new one.
+        """
         before = self.state.members if self.members_before is None else self.members_before
         return len({member.id for member in before} ^ {member.id for member in self.state.members})
 
@@ -140,6 +160,16 @@ def examine_live(
     group: str, config: Mapping[str, str], between: Callable[[], object], settings: Mapping[str, str]
 ) -> Examination:
     """Look at a group of a cluster, call `between`, and look again; it is read and never written.
+
+    Args:
+        group: the group's name.
+        config: librdkafka settings of the cluster, `bootstrap.servers` at least.
+        between: called between the looks, to wait: offsets and members that change meanwhile tell more than
+            one look.
+        settings: timeouts of consumers that the user gives, name -> value; they win over what brokers say.
+
+    Returns:
+        The group at the second look, with the offsets of both.
 
     Raises:
         SourceError: see `read_live`.
@@ -150,6 +180,7 @@ def examine_live(
     between()
     after = with_subscriptions(cluster, describe_group(cluster, group))
     last, ended = _offsets(cluster, after), time.monotonic()
+    # Topics that no member reads any longer, but that have commits, are looked at too: see `_left_over`.
     names = {*after.topics, *(topic for topic, _ in last.committed)}
     topics = read_topics(cluster, names, with_racks=after.has_racks)
     coordinator = _find_coordinator(cluster, group)
@@ -189,17 +220,20 @@ def _find_hidden(topics: Collection[str], config: Mapping[str, str]) -> Missing 
 def _find_coordinator(cluster: Cluster, group: str) -> Coordinator | None:
     """Return the broker that looks after the group, and how many groups it and the others look after.
 
-    None if this user may not DESCRIBE `__consumer_offsets`, whose leaders are the coordinators, or no group.
+    None if this user may not DESCRIBE `__consumer_offsets`, whose leaders are the coordinators, or may not
+    list groups, or if the group's partition of that topic has no leader.
     """
     if _OFFSETS not in cluster.counts:
         return None
     leaders = cluster.leaders(_OFFSETS)
 
     def broker(name: str) -> int | None:
+        """Return the id of a group's coordinator by its name's hash, as brokers do; None without a leader."""
         leader = leaders[coordinator_partition(name, len(leaders))]
         return None if leader is None else leader.id
 
     own = broker(group)
+    # A user who may not list groups gets an error; a smaller list is not one, so the report says "may see".
     try:
         others = [broker(name) for name in cluster.groups() if name and name != group]
     except SourceError:
@@ -219,7 +253,11 @@ def _retention_ms(cluster: Cluster, broker: int) -> int | None:
 
 
 def _consumer_settings(cluster: Cluster, group: str) -> dict[str, str]:
-    """Return the group's own timeouts under the names of a consumer's, as far as brokers show them."""
+    """Return a consumer-protocol group's timeouts (KIP-848), as far as brokers show them.
+
+    Returns:
+        Name of the consumer's setting -> value; without `max.poll.interval.ms`, which only members know.
+    """
     try:
         shown = cluster.group_settings(group)
     except SourceError:
@@ -232,14 +270,17 @@ T = TypeVar("T")
 Status: TypeAlias = Literal["ok", "found", "unknown"]
 
 _SHOWN = 5
+"""The most names that a sentence lists; it says how many more there are."""
+
 ASK = "ask the cluster: copartition doctor GROUP -b HOST:PORT"
-"""The way to what a file does not show."""
+"""The remedy if a file does not show what a check needs."""
+
 _AGAIN = "run it again in a minute, when the group is Stable"
 _NO_MEMBERS = Missing("the group has no member", "start a member, and run it again")
 
 
 class Limits(NamedTuple):
-    """What is still healthy."""
+    """The bounds of what is still healthy; they come from the command's options."""
 
     lag: int = 10_000  # records, of one partition
     hot: float = 0.5  # the largest share of the new records that one partition may get
@@ -248,20 +289,20 @@ class Limits(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """Why a finding matters, and what to do."""
+    """One entry of `checks.toml`: why a finding matters, and what to do; a sentence or two each."""
 
     why: str
     action: str
 
 
 class Observation(NamedTuple):
-    """What a check sees.
+    """The result of a check that could tell.
 
     Attributes:
-        found: whether something is wrong.
-        text: what is seen, a clause.
+        found: True if something is wrong.
+        text: what is seen, a clause without a full stop.
         ground: the sources it was read from, and what is assumed.
-        case: which of the check's advices fits, a name in `checks.toml`; empty for its usual one.
+        case: names the advice that fits, a table inside the check's in `checks.toml`; "": the usual advice.
     """
 
     found: bool
@@ -271,28 +312,26 @@ class Observation(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A check: what it does, how bad a finding is, and the advice for each case ("" is the usual one)."""
+    """A check: its function, how bad a finding is, and the advice for each case ("": the usual advice)."""
 
+    name: str  # as reports and docs/doctor.md have it, with blanks
     look: Callable[[Examination, Limits], Observation]
     severity: Literal["problem", "warning"]
     advice: Mapping[str, Advice]
     vital: bool = False  # a group of which this is unknown is not called healthy
 
-    @property
-    def name(self) -> str:
-        """That of its function."""
-        return self.look.__name__.strip("_").replace("_", " ")
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check sees in one group.
+    """The answer of one check for one group.
+
+    Invariant: `found` is False if `ground` is `Missing`; what is not seen is neither wrong nor fine.
 
     Attributes:
         check: the check.
         ground: the evidence, or what is missing: then the status is "unknown".
-        text: what is seen, or what is not known.
-        found: whether something is wrong.
+        text: what is seen, or what is not known, a clause without a full stop.
+        found: True if something is wrong.
         case: see `Observation.case`.
 
     Raises:
@@ -311,17 +350,17 @@ class Finding:
 
     @property
     def status(self) -> Status:
-        """Say "unknown" without evidence, else whether something is found."""
+        """The status: "unknown" without evidence, else "found" if something is wrong, else "ok"."""
         return "unknown" if isinstance(self.ground, Missing) else "found" if self.found else "ok"
 
     @property
     def advice(self) -> Advice:
-        """Return why it matters and what to do, in this case."""
+        """The advice for this case: why it matters, and what to do."""
         return self.check.advice[self.case]
 
 
 class _UnknownError(Exception):
-    """What a check needs, and the source does not tell."""
+    """Raised by a check if its source does not tell what it needs; `_look` turns it into "unknown"."""
 
     def __init__(self, missing: Missing) -> None:
         super().__init__(missing.what)
@@ -329,12 +368,23 @@ class _UnknownError(Exception):
 
 
 def _unknown(what: str, remedy: str = ASK) -> NoReturn:
-    """Raise what a check needs and the source does not tell, with the way to learn it."""
+    """End a check as unknown.
+
+    Args:
+        what: what is not known, a clause.
+        remedy: what to do to learn it; by default, to ask the cluster.
+
+    Raises:
+        _UnknownError: always.
+    """
     raise _UnknownError(Missing(what, remedy))
 
 
 def _need(value: T | None, what: str, remedy: str = ASK) -> T:
-    """Return the value; without it the check is unknown."""
+    """Return the value if there is one; else the check ends as unknown (see `_unknown`).
+
+    Only None is "no value": 0 and an empty mapping are answers.
+    """
     if value is None:
         _unknown(what, remedy)
     return value
@@ -351,21 +401,30 @@ def _need_visible(group: Examination) -> None:
 
 
 def findings(examination: Examination, limits: Limits) -> list[Finding]:
-    """Return what every check sees, in the order of the table."""
+    """Return what every check sees, one finding for each check, in the order of `CHECKS`.
+
+    Args:
+        examination: the group, from `examine_live` or read from a file.
+        limits: the bounds of what is still healthy.
+    """
     return [_look(check, examination, limits) for check in CHECKS]
 
 
 def _look(check: Check, examination: Examination, limits: Limits) -> Finding:
-    """Return what a check sees, or what it would need."""
+    """Return what a check sees, or, with the status "unknown", what it would need."""
     try:
         found, text, ground, case = check.look(examination, limits)
     except _UnknownError as error:
         return Finding(check, error.missing, error.missing.what)
+    # A case names advice for a fault; with "ok" the report shows the usual advice.
     return Finding(check, ground, text, found, case if found else "")
 
 
 def exit_code(results: Iterable[Finding]) -> int:
-    """Return 1 if something is found, else 2 if a vital check cannot tell, else 0."""
+    """Return 1 if something is found, else 2 if a vital check cannot tell, else 0.
+
+    Checks that are not vital may stay unknown: a file never shows all that a cluster does.
+    """
     every = list(results)
     if any(finding.status == "found" for finding in every):
         return 1
@@ -373,17 +432,25 @@ def exit_code(results: Iterable[Finding]) -> int:
 
 
 def _names(partitions: Iterable[Place]) -> str:
-    """Return partitions as orders-0, orders-1 and so on, the first few."""
+    """Return partitions as orders-0, orders-1 and so on, sorted, the first `_SHOWN`."""
     return list_names([f"{topic}-{number}" for topic, number in sorted(partitions)], _SHOWN)
 
 
 def _unless(bad: object, fault: str, ok: str, ground: Evidence, case: str = "") -> Observation:
-    """Return a finding with `fault` if something is bad, else `ok`."""
+    """Return an observation: the clause `fault` if `bad` is truthy, else the clause `ok`.
+
+    Args:
+        bad: the faults that were seen, or their number, or a condition.
+        fault: what is seen if there are any; it may be written for some even if there are none.
+        ok: what is seen if there are none.
+        ground: the evidence for either.
+        case: the case of the fault, see `Observation.case`.
+    """
     return Observation(True, fault, ground, case) if bad else Observation(False, ok, ground)
 
 
 def _evidence(*seen: str, assumed: Iterable[str] = ()) -> Evidence:
-    """Return evidence from these sources."""
+    """Return evidence from these sources, and with these assumptions, in their order."""
     return Evidence(seen, tuple(assumed))
 
 
@@ -397,7 +464,7 @@ def _members(group: Examination) -> str:
 
 
 def _owners_seen(group: Examination) -> str:
-    """Name the owners of partitions as evidence; a group in which nobody has any is unknown."""
+    """Name the owners of partitions as evidence; a group in which no partition has an owner is unknown."""
     _members(group)
     if not group.owned:
         _unknown("no member has a partition: the group is in a rebalance, or its topics do not exist", _AGAIN)
@@ -431,6 +498,7 @@ def _state(group: Examination, _: Limits) -> Observation:
     if changed := group.came_or_went:
         text = f"{count(changed, 'member')} came or went in {duration(group.elapsed_ms)}, so it rebalanced"
         return Observation(True, f"the group is {status} with {members}; {text}", ground)
+    # A step of a simulated run has a generation in place of a state: it is what a finished rebalance left.
     return _unless(
         status != "Stable" and not status.startswith("generation "),
         f"the group is {status} with {least}{members}",
@@ -473,6 +541,7 @@ def _idle(group: Examination, _: Limits) -> Observation:
     every = zip(group.state.members, group.loads, strict=True)
     times = Counter(member.client_id or member.id for member, load in every if not load)
     names = [name if number == 1 else f"{name} ({number} members)" for name, number in times.items()]
+    # A table with a row for each partition lists no idle member; some sources at least count them.
     idle = times.total() + group.state.unlisted
     if not idle:
         if not group.state.members_complete:
@@ -492,7 +561,7 @@ def _idle(group: Examination, _: Limits) -> Observation:
 
 
 def _subscribed(group: Examination) -> list[tuple[str, ...]]:
-    """Return the topics that each member subscribes to; of a group with one topic, that one."""
+    """Return the topics that each member subscribes to, in the order of members; all must be known."""
     members = group.state.members
     topics = [member.topics for member in members if member.topics is not None]
     if len(topics) == len(members):
@@ -559,6 +628,7 @@ def _subscriptions(group: Examination, _: Limits) -> Observation:
     """Look for members that subscribe to different topics."""
     seen = _members(group)
     subscribed = [{*member.topics} for member in group.state.members if member.topics is not None]
+    # Members with unknown subscriptions cannot hide a difference between those that are known.
     common: set[str] = set.intersection(*subscribed) if subscribed else set()
     some = sorted({name for topics in subscribed for name in topics} - common)
     if not some:
@@ -574,6 +644,7 @@ def _static(group: Examination, _: Limits) -> Observation:
     names = [member.instance_id for member in group.state.members if member.instance_id]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     before = {member.instance_id: member.id for member in group.members_before or ()}
+    # An id that the first look did not show is a new member, not one that moved.
     moved = sorted(
         member.instance_id
         for member in group.state.members
@@ -600,6 +671,7 @@ def _static(group: Examination, _: Limits) -> Observation:
 
 
 _TIMEOUTS = ("heartbeat.interval.ms", "session.timeout.ms", "max.poll.interval.ms")
+"""Settings of a consumer; a group of the consumer protocol has the first two of them at its brokers."""
 
 
 def _timeouts(group: Examination, _: Limits) -> Observation:
@@ -623,6 +695,7 @@ def _timeouts(group: Examination, _: Limits) -> Observation:
         assumed=["max.poll.interval.ms is above the session"] if poll is None else [],
     )
     case = "consumer" if consumer else ""
+    # Kafka advises a third of the session at most: then two heartbeats may be lost before the member is.
     if 3 * heartbeat > session:
         text = f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}"
         return Observation(True, text, ground, case)
@@ -649,7 +722,7 @@ def _milliseconds(group: Examination, name: str) -> float | None:
 def _unread(group: Examination, _: Limits) -> Observation:
     """Look for partitions that no member has, of topics that members read.
 
-    New partitions are a case of their own: nobody has to be started, and records may be skipped there.
+    New partitions are a case of their own: no member has to be started, and records may be skipped there.
     """
     if not group.state.members:
         if group.last is None:
@@ -676,9 +749,9 @@ def _unread(group: Examination, _: Limits) -> Observation:
 
 
 def _look_new(group: Examination, free: Collection[Place]) -> bool:
-    """Return whether partitions without an owner look new.
+    """Return whether partitions without an owner look new: above all owned ones of a topic, never committed.
 
-    Above all owned ones of a topic, and never committed.
+    An old partition that lost its owner has a lower number than others, or a commit.
     """
     highest = dict(group.owned)  # ascending, so the last one stays
     known = {*(group.lags or {}), *(() if group.last is None else group.last.committed)}
@@ -686,10 +759,11 @@ def _look_new(group: Examination, free: Collection[Place]) -> bool:
 
 
 def _written(group: Examination, places: Collection[Place]) -> str:
-    """Say how many records are in these partitions, and how many more come, if both looks show it."""
+    """Say how many records are in these partitions, and how many come a second; "" if a look lacks an end."""
     if group.first is None or group.last is None or not all(place in group.last.ends for place in places):
         return ""
     records = sum(group.last.ends[place] for place in places)
+    # A partition that was created between the looks began at 0.
     before = sum(group.first.ends.get(place, 0) for place in places)
     rate = 1000 * (records - before) / group.elapsed_ms if group.elapsed_ms else 0
     return f"; {count(records, 'record')} in them, {rate:,.0f} more each second"
@@ -726,10 +800,11 @@ def _offsets_seen(group: Examination, places: Collection[Place]) -> str:
 
 
 def _lags(group: Examination) -> dict[Place, int]:
-    """Return the lags that are known; unknown if none is. An empty partition has none."""
+    """Return the lags that are known, in records; unknown if none is. An empty partition lags by 0."""
     if group.last is None:
         describe = "capture kafka-consumer-groups.sh --describe without --members, or "
         return _need(group.lags, "the source shows no lag", describe + ASK)
+    # Without a commit an empty partition has no lag of its own; left out, it would make every check unknown.
     empty = {place: 0 for place in group.owned if group.last.ends.get(place) == 0}
     lags = {**empty, **group.last.lags}
     if not lags:
@@ -741,7 +816,12 @@ def _lags(group: Examination) -> dict[Place, int]:
 
 
 def _need_all_lags(group: Examination, lags: Collection[Place]) -> None:
-    """See that the lag of each partition with an owner is known: else nothing is "ok"."""
+    """End the check as unknown if a partition with an owner has no known lag: else it would be "ok" unseen.
+
+    Args:
+        group: the group.
+        lags: the partitions whose lag is known.
+    """
     dark = {*group.owned} - {*lags}
     if not dark:
         return
@@ -758,16 +838,18 @@ def _lag(group: Examination, limits: Limits) -> Observation:
     """Look for partitions that lag by more than the limit.
 
     "ok" takes the lag of each partition that has an owner. Three cases have an advice of their own:
-    partitions that nobody has, as many members as partitions, and the rest.
+    all these partitions have no owner; there are as many members as partitions; and the rest.
     """
     lags = _lags(group)
     worst = max(lags, key=lags.__getitem__)
     above = [place for place, lag in lags.items() if lag > limits.lag]
     if not above:
         _need_all_lags(group, lags)
+    # A commit beyond the end has a negative lag, which would hide as many records that wait elsewhere.
     total = sum(max(lag, 0) for lag in lags.values())
     waiting = f"{count(total, 'record')} wait, most in {_names([worst])} ({max(lags[worst], 0):,})"
     text = waiting if total else f"no record waits in {count(len(lags), 'partition')}"
+    # With a member for each partition, another member would be idle: the advice must not be to add one.
     full = len(group.state.members) + group.state.unlisted >= len(group.owners)
     case = "unread" if {*above} & {*group.owned} == set() else "full" if full else ""
     return Observation(
@@ -791,13 +873,13 @@ def _beyond_the_end(group: Examination, _: Limits) -> Observation:
 
 
 def _looks(group: Examination) -> tuple[Offsets, Offsets]:
-    """Return both looks at a cluster."""
+    """Return both looks at a cluster, the first one first; of a file the check is unknown."""
     text = "it takes two looks at a cluster"
     return _need(group.first, text), _need(group.last, text)
 
 
 def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[str]) -> Evidence:
-    """Return evidence of two looks at these partitions."""
+    """Return evidence of two looks at these partitions; `assumed` is passed on to `_evidence`."""
     seen = f"{_offsets_seen(group, places)}, in two looks {duration(group.elapsed_ms)} apart"
     return _evidence(seen, **assumed)
 
@@ -805,6 +887,7 @@ def _twice(group: Examination, places: Collection[Place], **assumed: Iterable[st
 def _trend(group: Examination, limits: Limits) -> Observation:
     """Look for a lag above the limit that grew between the looks."""
     before, after = (look.lags for look in _looks(group))
+    # A partition whose first commit came between the looks has no lag before, so no change.
     change = {place: lag - before[place] for place, lag in after.items() if place in before}
     growing = [place for place, more in change.items() if more > 0 and after[place] > limits.lag]
     if not growing:
@@ -825,6 +908,7 @@ def _standstill(group: Examination, _: Limits) -> Observation:
     first, last = _looks(group)
     _members(group)
     owned = {*group.owned}
+    # Records at both looks: a partition that was empty at the first one may just not have been polled yet.
     waiting = [place for place, lag in last.lags.items() if lag > 0 and first.lags.get(place, 0) > 0]
     still = [place for place in waiting if place in owned and first.committed[place] == last.committed[place]]
     if not still:
@@ -840,7 +924,7 @@ def _standstill(group: Examination, _: Limits) -> Observation:
 
 
 def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]:
-    """Name partitions by their owner and its host: a person has to find the process."""
+    """Yield a clause for each owner: its partitions, its name and its host, to find the process by."""
     by_owner: dict[int, list[Place]] = {}
     for place in sorted(places):
         by_owner.setdefault(group.owners[place], []).append(place)
@@ -851,7 +935,10 @@ def _with_owners(group: Examination, places: Collection[Place]) -> Iterator[str]
 
 
 def _hot_partition(group: Examination, limits: Limits) -> Observation:
-    """Look for a partition that got most of the new records."""
+    """Look for a partition that got more than `limits.hot` of the records written between the looks.
+
+    Below `limits.written` new records, or four partitions, such a share may be chance: the check is unknown.
+    """
     first, last = _looks(group)
     fresh = {place: end - first.ends[place] for place, end in last.ends.items() if place in first.ends}
     total = sum(fresh.values())
@@ -877,7 +964,10 @@ def _uncommitted(group: Examination, _: Limits) -> Observation:
 
 
 def _expiring(group: Examination, _: Limits) -> Observation:
-    """Look for offsets that a broker will forget, because no member is there."""
+    """Look for offsets that a broker will delete, because no member is there.
+
+    A group with members keeps the offsets of topics that its members subscribe to; see KIP-211.
+    """
     if group.state.members:
         topics = group.read_topics
         if not topics:
@@ -898,11 +988,15 @@ def _retention_remedy(group: Examination) -> str:
 
 
 def _joined(group: Examination, limits: Limits) -> Observation:
-    """Look for topics that are joined by partition and whose equal numbers are with different members."""
+    """Look for topics that are joined by partition, and whose equal numbers are with different members.
+
+    The source must show every partition of them, unless a pair that is apart is seen: one is enough.
+    """
     _need(limits.joined or None, "no source tells which topics are joined", "name them with --joined")
     seen = _owners_seen(group)
     if group.owned_twice:
         _unknown("a partition has two owners", "see owners")
+    # Partition numbers of each topic; a topic may have more than the source shows, see `complete` below.
     numbers = {name: {number for topic, number in group.owners if topic == name} for name in limits.joined}
     if missing := sorted(name for name, shown in numbers.items() if not shown):
         _unknown(f"the group shows nothing of {list_names(missing)}", "see that members subscribe to it")
@@ -910,11 +1004,13 @@ def _joined(group: Examination, limits: Limits) -> Observation:
     owners = {number: {group.owners[name, number] for name in limits.joined} for number in shared}
     apart = [number for number, members in owners.items() if len(members) > 1]
     ground = _evidence(seen)
+    # A pair that is apart proves the fault whatever else there is; "all together" needs every partition.
     if not group.state.complete and not apart:
         _unknown("the source does not show all partitions of the topics")
     if len({len(shown) for shown in numbers.values()}) > 1 and group.state.complete:
         text = ", ".join(f"{name} {len(shown)}" for name, shown in numbers.items())
         return Observation(True, f"the topics differ in partitions: {text}", ground)
+    # Without an owner in any topic the numbers are neither together nor apart.
     free = [number for number, members in owners.items() if members == {-1}]
     if free and not apart:
         _unknown(f"{count(len(free), 'partition number')} of the topics have no owner", "see unread")
@@ -923,7 +1019,10 @@ def _joined(group: Examination, limits: Limits) -> Observation:
 
 
 def _coordinator(group: Examination, _: Limits) -> Observation:
-    """Look for a broker that looks after more than its share of the groups."""
+    """Look for a broker with more than twice its share of the groups, and more than 20 of them.
+
+    With few groups any distribution is uneven, as names are hashed to partitions of `__consumer_offsets`.
+    """
     broker, here, others, brokers = _need(
         group.coordinator,
         "the source does not show the coordinators of the cluster's groups",
@@ -938,13 +1037,44 @@ def _coordinator(group: Examination, _: Limits) -> Observation:
     return Observation(brokers > 1 and here > 20 and here * brokers > 2 * (here + others), text, ground)
 
 
+_LOOKS: Mapping[str, Callable[[Examination, Limits], Observation]] = {
+    "state": _state,
+    "clients": _clients,
+    "owners": _owners,
+    "idle": _idle,
+    "load": _load,
+    "spread": _spread,
+    "subscriptions": _subscriptions,
+    "static": _static,
+    "timeouts": _timeouts,
+    "unread": _unread,
+    "left_over": _left_over,
+    "lag": _lag,
+    "beyond_the_end": _beyond_the_end,
+    "trend": _trend,
+    "standstill": _standstill,
+    "hot_partition": _hot_partition,
+    "uncommitted": _uncommitted,
+    "expiring": _expiring,
+    "joined": _joined,
+    "coordinator": _coordinator,
+}
+"""The function of each check, by the name of the check's table in `checks.toml`, whose order counts."""
+
+
 def _checks() -> Iterator[Check]:
-    """Make a check of each table of `checks.toml`; tables inside it are advice for its other cases."""
+    """Make a check of each table of `checks.toml`; tables inside it are advice for its other cases.
+
+    Raises:
+        KeyError: a table has no function in `_LOOKS`.
+    """
     for name, about in read_toml(__package__, "checks.toml").items():
         cases = {case: Advice(**advice) for case, advice in about.items() if isinstance(advice, dict)}
         usual = Advice(about["why"], about["action"])
-        yield Check(globals()[f"_{name}"], about["severity"], {"": usual, **cases}, about.get("vital", False))
+        advice = {"": usual, **cases}
+        title, vital = name.replace("_", " "), about.get("vital", False)
+        yield Check(title, _LOOKS[name], about["severity"], advice, vital)
 
 
 CHECKS = tuple(_checks())
-"""A check for each table of `checks.toml`: the function of its name here, and what is said of it there."""
+"""All checks, in the order of `checks.toml`, which is that of reports and of docs/doctor.md."""

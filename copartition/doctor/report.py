@@ -1,4 +1,8 @@
-"""What is wrong with a group: text, JSON, a page, and the text format of Prometheus."""
+"""The report on what is wrong with a group: text, JSON, a page, and the text format of Prometheus.
+
+All four are made of the same two values: the examination (what was seen) and its findings, one for each
+check, in the order of `CHECKS`. A finding without evidence is "unknown" in each, never left out, never "ok".
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,27 @@ if TYPE_CHECKING:
     from copartition.doctor.examination import Examination, Finding
 
 FORMAT_VERSION = "1.0"
+"""Version of the JSON document: a minor version adds fields and renames none."""
+
 MOST_MEMBERS = 100
-"""Of a page; those with most partitions."""
+"""The most members that the page lists: the ones with the most partitions. The others are only counted."""
+
 _STYLES = {"ok": "green", "found": "yellow", "unknown": "dim"}
+"""Style of a check's row on a terminal, by `Finding.status`."""
 
 
 def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
-    """Return all checks, for programs."""
+    """Return the JSON document: the group, a row for each check, and the lag of each partition.
+
+    Args:
+        examination: the group as it was seen.
+        results: the findings of all checks, in the order of the table; "why" and "next" of a check that is
+            "ok" are its usual advice.
+
+    Returns:
+        JSON text with a newline at its end. `lag` maps TOPIC-PARTITION to records (negative: the commit is
+        beyond the end), null if no lag is known; `elapsed_ms` is null for a file, which is one look.
+    """
     rows = [
         {
             "check": finding.check.name,
@@ -56,7 +74,13 @@ def doctor_json(examination: Examination, results: Sequence[Finding]) -> str:
 
 
 def print_doctor(examination: Examination, results: Sequence[Finding], console: Console) -> None:
-    """Every check, then for each finding why it matters and what to do."""
+    """Print every check, then why each finding matters and what to do, then what would show the unknown.
+
+    Args:
+        examination: the group as it was seen; its warnings and assumptions are printed too.
+        results: the findings of all checks, in the order of the table.
+        console: where to print; without a terminal it has no width, so long cells are bounded here.
+    """
     from copartition.kit.grid import cell, note, table  # noqa: PLC0415 - JSON does without rich
 
     bad = [finding for finding in results if finding.status == "found"]
@@ -88,7 +112,10 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
 
 
 def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
-    """Return the ways to what is unknown, each with the names of the checks that it serves."""
+    """Return the ways to learn what is unknown: remedy -> names of the checks that it would answer.
+
+    Remedies and names are in the order of `results`; a remedy that serves several checks is there once.
+    """
     ways: dict[str, list[str]] = {}
     for finding in results:
         if isinstance(finding.ground, Missing):
@@ -97,7 +124,10 @@ def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
 
 
 def assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
-    """Return what the source and the checks take for granted, each once: of checks with their names."""
+    """Return what is taken for granted, each sentence once: first by the source, then by checks.
+
+    A sentence of checks ends with their names in brackets, so that readers see which answers rest on it.
+    """
     own: dict[str, list[str]] = {}
     for finding in results:
         for text in () if isinstance(finding.ground, Missing) else finding.ground.assumed:
@@ -106,15 +136,30 @@ def assumptions(examination: Examination, results: Sequence[Finding]) -> list[st
 
 
 def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
-    """Return a page: what is wrong and what to do, the load of the members, every check."""
+    """Return a page (HTML): what is wrong and what to do, the load of the members, every check.
+
+    Args:
+        examination: the group as it was seen.
+        results: the findings of all checks, in the order of the table.
+
+    Returns:
+        The text of one file that loads nothing from a network. It lists at most `MOST_MEMBERS` members, those
+        with the most partitions first; the records that wait for a member are "unknown" if the lag of any of
+        its partitions is.
+
+    Raises:
+        MissingDependencyError: the extra "report" is not installed.
+    """
     from copartition.kit.page import render  # noqa: PLC0415 - the others do without
 
     members = examination.state.members
     ends = examination.last.ends if examination.last is not None else {}
-    # An empty partition has no lag; elsewhere one without a commit may have any.
+    # An empty partition has no lag, whether or not an offset is committed. A partition with records and
+    # without a commit may have any lag, so it stays out of `lags`, and its owner's sum becomes None.
     lags = {place: 0 for place, end in ends.items() if not end} | (examination.lags or {})
     waiting: list[int | None] = [0] * len(members)
     for place, member in examination.owners.items():
+        # None once and for all: a sum over the other partitions would look like the whole.
         if member >= 0 and (behind := waiting[member]) is not None:
             waiting[member] = behind + max(lags[place], 0) if place in lags else None
     names = without_ids(
@@ -136,7 +181,16 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
 
 
 def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
-    """Return the checks and the lag in the text format that Prometheus scrapes (version 0.0.4)."""
+    """Return the checks and the lag in the text format that Prometheus scrapes (version 0.0.4).
+
+    Args:
+        examination: the group as it was seen; the label `group` is empty if the source has no name.
+        results: the findings of all checks, in the order of the table.
+
+    Returns:
+        Three gauges. `found` is 1 or 0, and has no sample for a check that is unknown: a 0 would read as
+        healthy. `unknown` is 1 or 0 for every check. `lag` is in records, a sample for each known partition.
+    """
     group = {"group": examination.state.name or ""}
     statuses = [({**group, "check": finding.check.name}, finding.status) for finding in results]
     decided = [(labels, int(status == "found")) for labels, status in statuses if status != "unknown"]
@@ -152,10 +206,13 @@ def doctor_metrics(examination: Examination, results: Sequence[Finding]) -> str:
     )
 
 
+# The format takes a backslash, a quote or a newline in a label's value only behind a backslash. A group's
+# name may have any of them, and a scraper would misread the whole file.
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def _gauge(name: str, text: str, samples: Sequence[tuple[Mapping[str, str], int]]) -> str:
+    """Return one gauge: its help and type, then a line for each sample of (labels, value)."""
     full = f"copartition_doctor_{name}"
     lines = [f"# HELP {full} {text}", f"# TYPE {full} gauge"]
     for labels, value in samples:
