@@ -1,1 +1,1 @@
-"""What is open on a cluster, what it holds back from readers, and what ends it."""
+"""Find the open transactions of a cluster, what they hold back from readers, and what ends each."""

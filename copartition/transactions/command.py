@@ -1,4 +1,7 @@
-"""`copartition transactions`: what is open on a cluster, what it holds back, and what ends it."""
+"""The command `copartition transactions`: it shows open transactions, what they hold, and what ends each.
+
+Modules that only a run needs are imported inside `transactions`, so that `--help` and completion stay quick.
+"""
 
 import time
 from functools import partial
@@ -35,11 +38,11 @@ def transactions(
     config: dict[str, str],
     output: Output,
 ) -> None:
-    """Open transactions, the partitions whose last stable offset they hold, and what ends each; reads only.
+    """Show open transactions, the partitions whose last stable offset they hold, and what ends each.
 
-    It looks twice. Exit code: 1 a transaction is open for too long, lacks a marker, hangs, or two processes
-    share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from this user; 0
-    nothing is wrong.
+    It looks twice, and only reads. Exit code: 1 a transaction is open for too long, lacks a marker, hangs, or
+    two processes share an id; 2 nothing is found, but a broker did not answer or hides ids or topics from
+    this user; 0 nothing is wrong.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
     from copartition.transactions.looks import judge, look_at  # noqa: PLC0415
@@ -50,6 +53,7 @@ def transactions(
     cluster = Cluster("transactions", config)
     if missing := [name for name in topics if name not in cluster.counts]:
         raise click.ClickException(f"the cluster has no topic {missing[0]} that this user may see")
+    # Two looks: a marker that was on its way at the first one has arrived at the second one.
     first = look_at(cluster, topics or None, group)
     time.sleep(interval / 1000)
     last = look_at(cluster, topics or None, group)

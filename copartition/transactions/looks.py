@@ -1,4 +1,13 @@
-"""What two looks at a cluster's transactions say: what is wrong, why it matters, and what ends it."""
+"""Look at a cluster's transactions twice, and judge what is wrong, why it matters, and what ends it.
+
+Two kinds of brokers know a transaction: its coordinator knows the transactional id, its state and its
+partitions (ListTransactions, DescribeTransactions); the leader of each partition knows which producers have
+one open there, and from which offset (DescribeProducers). A transaction that a leader has open and no
+coordinator knows hangs: nothing ends it but an operator. Markers take a while, so a fault of that kind counts
+only if both looks show it.
+
+Times are milliseconds since 1970, brokers and producers are meant by their ids.
+"""
 
 import struct
 import time
@@ -22,7 +31,9 @@ from copartition.kit.words import count, duration, list_names
 from partitioning.errors import SourceError
 
 Partition = tuple[str, int]
+"""A topic and the number of one of its partitions."""
 
+# The numbers of these requests in Kafka's protocol (KIP-664). All are asked in version 0.
 _DESCRIBE_PRODUCERS, _DESCRIBE_TRANSACTIONS, _LIST_TRANSACTIONS = 61, 65, 66
 _NOT_FOUND = 105  # TRANSACTIONAL_ID_NOT_FOUND
 _HIDDEN = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -32,25 +43,30 @@ _RIGHTS = {
     31: "this user needs DESCRIBE on the cluster",
     _HIDDEN: "this user needs DESCRIBE on the transactional id",
 }
+"""The right that is missing, by the error code of a broker's answer; 31 is CLUSTER_AUTHORIZATION_FAILED."""
+
 OPEN_STATES = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
 """States in which some partition waits for a marker."""
 
 
 class Transaction(NamedTuple):
-    """A transactional id as its coordinator has it; times are milliseconds since 1970."""
+    """A transactional id as its coordinator has it; times are milliseconds since 1970.
+
+    An id stays when its transaction has ended: it is open only in the states of `OPEN_STATES`.
+    """
 
     id: str
-    producer: int
-    epoch: int
+    producer: int  # the producer id that the coordinator gave to this transactional id
+    epoch: int  # raised by each new producer with this id, and from transaction.version 2 by each transaction
     state: str  # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, ..
     timeout_ms: int  # the producer's transaction.timeout.ms
     started_ms: int | None  # None if none is open
     coordinator: int  # the broker's id
-    partitions: frozenset[Partition]
+    partitions: frozenset[Partition]  # the ones that it has written to, or that still lack a marker
 
     @property
     def open(self) -> bool:
-        """Whether some partition waits for a marker."""
+        """True if some partition waits for a marker."""
         return self.state in OPEN_STATES
 
 
@@ -64,35 +80,41 @@ class OpenProducer(NamedTuple):
 
 
 class PartitionLook(NamedTuple):
-    """How far a partition can be read; None if its leader did not say."""
+    """The offsets up to which a partition can be read; None if its leader did not say.
+
+    Invariant: `stable` is at most `end`, because the ends are asked for later.
+    """
 
     topic: str
     partition: int
     end: int | None  # the high watermark
     stable: int | None  # the last stable offset: readers with read_committed stop here
     committed: int | None  # of the group that was asked for
-    producers: tuple[OpenProducer, ...] | None
+    producers: tuple[OpenProducer, ...] | None  # with an open transaction; None if the leader did not say
 
     @property
     def place(self) -> Partition:
-        """Topic and number."""
+        """The topic and the partition's number."""
         return self.topic, self.partition
 
     @property
     def behind(self) -> int | None:
-        """How many offsets an open transaction keeps from readers with read_committed."""
+        """The number of offsets that an open transaction keeps from readers with read_committed.
+
+        None if an end is unknown. Markers and control records count too.
+        """
         return None if self.end is None or self.stable is None else max(self.end - self.stable, 0)
 
 
 class Look(NamedTuple):
-    """What a cluster knew at one time.
+    """The transactions and partitions that a cluster showed at one time.
 
     Attributes:
-        at_ms: when, in milliseconds since 1970, by the clock of this machine.
-        transactions: the transactional ids that brokers showed, by id.
+        at_ms: the time of the look, in milliseconds since 1970, by the clock of this machine.
+        transactions: the transactional ids that brokers showed, in the order of their ids.
         partitions: partitions that a transaction holds, and those of the group, by topic and number.
         sources: the sources that answered, phrases of evidence.
-        missing_ids: why there may be transactional ids that are not in `transactions`.
+        missing_ids: why there may be transactional ids that are not in `transactions`; empty if it has all.
         missing: what else could not be asked.
     """
 
@@ -111,6 +133,10 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
         cluster: the cluster.
         topics: topics whose partitions are looked at; None for all, without the cluster's own.
         group: a group whose partitions are shown too; None for none.
+
+    Returns:
+        The look. What a broker does not answer or does not show to this user is in `missing_ids` or
+        `missing`, and raises nothing: the rest is worth showing.
     """
     missing_ids: list[Missing] = []
     missing: list[Missing] = []
@@ -141,12 +167,15 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
             missing.append(Missing(what, f"name the topics with --only-topic, or {right}"))
     committed = {} if group is None else cluster.committed(group)
     places = {(name, number) for name in topics for number in range(cluster.counts[name])} | set(committed)
-    # First how far is stable: an end that is asked for later is never below it.
+    # First how far is stable: an end that is asked for later is never below it. The other way round, a commit
+    # in between would make `stable` seem to be above the end.
     stable, ends = cluster.ends(places, stable=True), cluster.ends(places)
     if unknown := sorted(places - (ends.keys() & stable.keys())):
         what = f"the offsets of {list_names([f'{name}-{number}' for name, number in unknown], _SHOWN)}"
         missing.append(Missing(what, "run it again when the partitions have leaders"))
     waiting = {place for transaction in transactions if transaction.open for place in transaction.partitions}
+    # Leaders are asked only for partitions that something holds: to ask for all would be a request for each
+    # partition of the cluster. A transaction that no coordinator knows shows by stable offset and end.
     held = {place for place in places if place in waiting or stable.get(place) != ends.get(place)}
     producers = _open_producers(cluster, held, missing)
     looks = [
@@ -155,6 +184,7 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
             ends.get(place),
             stable.get(place),
             committed.get(place),
+            # A partition that was asked for and is not in `producers` is unknown; one that was not has none.
             producers.get(place, None if place in held else ()),
         )
         for place in sorted(held | committed.keys())
@@ -170,13 +200,21 @@ def look_at(cluster: Cluster, topics: Collection[str] | None, group: str | None)
 
 
 def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transaction]:
-    """Return the transactional ids that a broker coordinates; `SourceError` where it cannot be asked.
+    """Return the transactional ids that a broker coordinates, in its order.
 
     A broker leaves out, without a word, ids that this user may not DESCRIBE.
+
+    Args:
+        broker: the broker to ask.
+        config: librdkafka settings of the cluster, for the connection.
+
+    Raises:
+        SourceError: the broker cannot be reached or refuses the request.
     """
     with failures(), connect_to(broker.host, broker.port, config) as connection:
+        # Two empty lists, of states and of producer ids to filter by: all transactions.
         answer = connection.ask(_LIST_TRANSACTIONS, 0, b"\1\1" + NO_TAGS)
-        answer.int32()
+        answer.int32()  # how long the broker throttled us
         error = answer.int16()
         check_error(error, _RIGHTS.get(error))
         for _ in answer.items():
@@ -184,8 +222,8 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
         ids = []
         for _ in answer.items():
             ids.append(answer.text())
-            answer.skip(8)
-            answer.text()
+            answer.skip(8)  # the producer id
+            answer.text()  # the state, which may be another when the id is described
             answer.tags()
         return _described(connection, ids, broker.id) if ids else []
 
@@ -193,21 +231,30 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
 def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
     """Return whether this user may DESCRIBE transactional ids of any name.
 
-    Asked with a name that nobody uses: a broker refuses it to a user without the right, and to others says
-    that it does not know or does not coordinate this id. No answer is no evidence, so it counts as no.
+    The broker is asked for a random name that no producer has: it refuses a user without the right, and tells
+    others that it does not know or does not coordinate this id. No answer is no evidence, so it counts as no.
     """
     try:
         with failures(), connect_to(broker.host, broker.port, config) as connection:
             name = compact_text(f"copartition-{uuid.uuid4().hex}")
             answer = connection.ask(_DESCRIBE_TRANSACTIONS, 0, compact_array([name]) + NO_TAGS)
-            answer.int32()
+            answer.int32()  # how long the broker throttled us
             return [answer.int16() for _ in answer.items()] != [_HIDDEN]
     except SourceError:
         return False
 
 
 def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
-    """Return what a coordinator knows of these transactional ids, without those that expired meanwhile."""
+    """Return what a coordinator knows of these transactional ids, without those that expired meanwhile.
+
+    Args:
+        connection: an open connection to the coordinator.
+        ids: the transactional ids, at least one.
+        coordinator: the id of that broker.
+
+    Raises:
+        SourceError: the coordinator refuses an id, because of a missing right or a move to another broker.
+    """
     answer = connection.ask(
         _DESCRIBE_TRANSACTIONS, 0, compact_array([compact_text(name) for name in ids]) + NO_TAGS
     )
@@ -238,12 +285,20 @@ def _open_producers(
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
     """Return the producers with an open transaction in each of these partitions, by topic and number.
 
-    What a leader does not tell is added to `missing`, and its partitions are left out: they are unknown.
+    Args:
+        cluster: the cluster; one request goes to each leader.
+        places: the partitions to ask for.
+        missing: gets what a leader does not tell.
+
+    Returns:
+        Partition -> its producers, none if the leader knows no open transaction. Partitions that are unknown
+        are left out.
     """
     by_leader: dict[Broker, list[Partition]] = defaultdict(list)
     topics = {topic for topic, _ in places} & cluster.counts.keys()
     leaders = {topic: cluster.leaders(topic) for topic in topics}
     for topic, number in sorted(places):
+        # A transaction may name a partition of a topic that is hidden from this user, or deleted meanwhile.
         leader = leaders[topic][number] if number < len(leaders.get(topic, ())) else None
         if leader is None:
             what = f"the producers of {topic}-{number}: it has no leader"
@@ -263,7 +318,13 @@ def _open_producers(
 def _producers_of(
     broker: Broker, places: Sequence[Partition], config: Mapping[str, str], missing: list[Missing]
 ) -> dict[Partition, tuple[OpenProducer, ...]]:
-    """Return the same from one leader; partitions that it refuses are added to `missing`."""
+    """Return what one leader tells of its partitions, like `_open_producers`.
+
+    A partition that the leader refuses is added to `missing`, with the right or the wait that helps.
+
+    Raises:
+        SourceError: the leader cannot be reached, or the whole request is refused.
+    """
     numbers: dict[str, list[int]] = defaultdict(list)
     for topic, number in places:
         numbers[topic].append(number)
@@ -294,6 +355,7 @@ def _producers_of(
                     remedy = right if error == _UNREADABLE else "run it again when its leader answers"
                     missing.append(Missing(f"the producers of {topic}-{number}: {reason}", remedy))
                 else:
+                    # A leader also tells producers whose transactions have ended: their start is below 0.
                     producers[topic, number] = tuple(one for one in active if one.first_offset >= 0)
             answer.tags()
     return producers
@@ -306,21 +368,24 @@ _EPOCH_PER_TRANSACTION = 2
 """The level of transaction.version from which each transaction raises the epoch (KIP-890)."""
 
 _ABORTED = frozenset({"PrepareAbort", "PrepareEpochFence", "CompleteAbort"})
+"""States of a transaction that was aborted, or whose abort is decided."""
+
 _CLOCK = "ages are by the clock of this machine"
 _NO_DENIAL = "no ACL denies this user a transactional id or a topic by name"
 _SHOWN = 5
+"""The most partitions that a sentence names."""
 
 
 class Finding(NamedTuple):
-    """Something that an operator should know.
+    """A fault that two looks show, with what ends it.
 
     Attributes:
         kind: "open long", "marker missing", "hanging", "unknown owner" or "fenced".
-        id: the transactional id; None if no coordinator says.
+        id: the transactional id; None if no coordinator knows it.
         producer: the producer's id.
-        partitions: the partitions that the transaction is open in.
-        what: what is seen.
-        action: what ends it.
+        partitions: the partitions that the transaction is open in, by topic and number.
+        what: what is seen, a sentence without a full stop.
+        action: what ends it, with the command if there is one.
         ground: the sources it was read from, and what is assumed.
     """
 
@@ -334,10 +399,10 @@ class Finding(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What two looks say.
+    """The judgement on two looks: what is wrong, and what could not be seen.
 
     Attributes:
-        findings: what is wrong.
+        findings: what is wrong, by transactional id; transactions without a coordinator come last.
         missing: what either look could not see, each once.
         ground: what was read in both looks.
     """
@@ -348,15 +413,24 @@ class Answer(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """Return 1 if something is wrong, else 2 if something could not be seen, else 0."""
+        """The command's exit code: 1 if something is wrong, else 2 if something could not be seen, else 0."""
         return 1 if self.findings else 2 if self.missing else 0
 
 
 def judge(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
 ) -> Answer:
-    """Judge two looks at a cluster; see `findings` for the parameters."""
+    """Return the judgement on two looks at a cluster: the findings, and what neither look could see.
+
+    Args:
+        first: the look to compare with.
+        last: a later look, which the findings describe.
+        open_ms: a transaction may be open for so many milliseconds.
+        servers: bootstrap servers, for commands that the reader can run.
+        transaction_version: the level of that feature; None if no broker said.
+    """
     found = findings(first, last, open_ms=open_ms, servers=servers, transaction_version=transaction_version)
+    # Both looks mostly lack the same things: each is said once.
     missing = (look_missing for look in (first, last) for look_missing in (*look.missing_ids, *look.missing))
     assumed = [_CLOCK] if any(transaction.open for transaction in last.transactions) else []
     return Answer(tuple(found), tuple(dict.fromkeys(missing)), Evidence(last.sources, (*assumed, _NO_DENIAL)))
@@ -365,9 +439,9 @@ def judge(
 def findings(
     first: Look, last: Look, *, open_ms: float, servers: str, transaction_version: int | None
 ) -> list[Finding]:
-    """Return what is seen in both looks; `open_ms` is how long a transaction may be open.
+    """Return the faults that both looks show, by transactional id; see `judge` for the parameters.
 
-    `transaction_version` is the level of that feature; None if no broker said.
+    A transaction that is open for too long needs only the last look: its coordinator tells when it began.
     """
     before = {transaction.id: transaction for transaction in first.transactions}
     problems: list[Finding] = []
@@ -379,6 +453,7 @@ def findings(
         elif (
             transaction.open
             and earlier
+            # The same transaction in the same state: id, producer, epoch and state.
             and earlier[:4] == transaction[:4]
             and earlier.started_ms == transaction.started_ms
         ):
@@ -390,7 +465,10 @@ def findings(
 
 
 def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
-    """Return the transactions that coordinators know to be open, by producer and partition."""
+    """Return the transactions that coordinators know to be open, by (producer id, partition).
+
+    A producer id belongs to one transactional id, and has one transaction open at a time.
+    """
     opened = (transaction for transaction in look.transactions if transaction.open)
     return {
         (transaction.producer, place): transaction
@@ -400,13 +478,19 @@ def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
 
 
 def _fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
-    """Return whether a producer's transaction was aborted, by a new producer with its id or by itself.
+    """Return whether a transaction was aborted between the looks, by a new producer or by its own.
 
-    A raised epoch alone says nothing if each transaction raises it; only a new producer makes the state
-    Empty.
+    A raised epoch alone says nothing if each transaction raises it (KIP-890); only a new producer makes the
+    state Empty.
+
+    Args:
+        earlier: the transactional id at the first look.
+        transaction: the same id at the last look.
+        transaction_version: the level of that feature; None if unknown, then a raised epoch is no evidence.
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
+    # Under this level a coordinator raises the epoch only for a new producer, or to abort.
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
     return transaction.state in _ABORTED or (
         earlier.open and (transaction.state == "Empty" or by_producers_only)
@@ -414,7 +498,7 @@ def _fenced(earlier: Transaction, transaction: Transaction, transaction_version:
 
 
 def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: int = 2) -> Finding:
-    """Return a finding about a transaction that its coordinator told in one look or in both."""
+    """Return a finding about a transaction that its coordinator told: in both looks, or in the last (1)."""
     times = "two looks" if looks == 2 else "the last look"
     ground = Evidence((f"its coordinator, broker {transaction.coordinator}, in {times}",), (_CLOCK,))
     return Finding(
@@ -431,13 +515,15 @@ def _of(transaction: Transaction, kind: str, what: str, action: str, *, looks: i
 def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
     """Return the finding of a transaction that is open for longer than it may be, and who ends it.
 
-    What it holds back is a lower bound if a look does not show all of its partitions.
+    Its coordinator aborts it when transaction.timeout.ms is over, at the next of its rounds; until then the
+    reader can. What it holds back, in offsets, is a lower bound if the look does not show all its partitions.
     """
     assert transaction.started_ms is not None
     behind = {place.place: place.behind for place in look.partitions}
     held = [behind.get(place) for place in transaction.partitions]
     least = "at least " if None in held else ""
     age_ms = look.at_ms - transaction.started_ms
+    # Negative once the timeout is over: then the coordinator's next round aborts it.
     left_ms = transaction.timeout_ms - age_ms
     partitions = count(len(transaction.partitions), "partition")
     ends = (
@@ -461,7 +547,10 @@ def _open_long(transaction: Transaction, look: Look, servers: str) -> Finding:
 
 
 def _marker_missing(transaction: Transaction, between_ms: float) -> Finding:
-    """Return the finding of a decided transaction, some partition of which has no marker in both looks."""
+    """Return the finding of a decided transaction that lacks the marker of a partition in both looks.
+
+    `between_ms` is the time between the looks.
+    """
     partitions = count(len(transaction.partitions), "partition")
     return _of(
         transaction,
@@ -488,12 +577,16 @@ def _fencing(earlier: Transaction, transaction: Transaction) -> Finding:
 
 
 def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Finding]:
-    """Producers with an open transaction that no coordinator knows, at the same offset in both looks."""
+    """Yield a finding for each open transaction that no coordinator knows, in both looks.
+
+    Both looks must show it at the same offset: else it is another transaction of that producer, and alive.
+    """
     offsets = {
         (place.place, producer.producer, producer.first_offset)
         for place in first.partitions
         for producer in place.producers or ()
     }
+    # Known at either look is enough: its coordinator may have ended it between the looks.
     owned = owners_of(first).keys() | owners_of(last).keys()
     for place in last.partitions:
         for producer in place.producers or ():
@@ -506,9 +599,11 @@ def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: 
     """Return the finding of a producer whose transaction no coordinator knows.
 
     It hangs for certain only if every transactional id was seen and it is older than any transaction may be:
-    `abort` drops its records, so it is not advised for less.
+    `abort` drops its records, so it is not advised for less. Its age counts from the producer's last record
+    in the partition, since leaders do not tell when a transaction began.
     """
     age_ms = look.at_ms - producer.wrote_ms
+    # A coordinator that this look did not reach, or an id that it hides, may well be the owner.
     hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids
     assumed = [_CLOCK]
     name = f"{place.topic}-{place.partition}"

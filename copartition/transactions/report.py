@@ -1,4 +1,8 @@
-"""Transactions of a cluster: text and JSON."""
+"""The report on transactions of a cluster: text and JSON.
+
+Both show the last look and the findings of two. What is unknown is null in JSON and empty, or "unknown", in
+tables; it is never 0. Offsets and lags count offsets, among them transaction markers, which are no records.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,24 @@ if TYPE_CHECKING:
 
     from copartition.transactions.looks import Answer, Look, OpenProducer, PartitionLook, Transaction
 
+    # (producer id, (topic, partition number)) -> the transaction that its coordinator knows to be open there.
     Owners = Mapping[tuple[int, tuple[str, int]], Transaction]
 
 FORMAT_VERSION = "1.0"
+"""Version of the JSON document: a minor version adds fields and renames none."""
 
 
 def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
-    """Return all that is known, for programs.
+    """Return the JSON document: all transactional ids, the partitions, the findings, and what is missing.
 
-    Times are ISO 8601, offsets numbers, and what is unknown null.
+    Args:
+        look: the last look.
+        answer: what both looks say.
+        group: the group whose commits and lag are shown; None if none was named.
+
+    Returns:
+        JSON text with a newline at its end. Times are ISO 8601 in UTC, offsets numbers, and what is unknown
+        null. Transactions are in the order of their ids, partitions in that of topics and numbers.
     """
     owners = owners_of(look)
     return dump(
@@ -42,11 +55,13 @@ def transactions_json(look: Look, answer: Answer, group: str | None) -> str:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
+    """Return a finding as JSON has it, its partitions as TOPIC-PARTITION."""
     own = attributes_of(finding, "kind", "id", "producer", "what", "action")
     return {**own, "partitions": _names(finding.partitions), **ground_fields(finding.ground)}
 
 
 def _transaction(transaction: Transaction) -> dict[str, Any]:
+    """Return a transactional id as JSON has it: `started` is its start as a time, null if none is open."""
     return {
         **transaction._asdict(),
         "started": None if transaction.started_ms is None else utc_time(transaction.started_ms / 1000),
@@ -55,6 +70,12 @@ def _transaction(transaction: Transaction) -> dict[str, Any]:
 
 
 def _partition(place: PartitionLook, owners: Owners) -> dict[str, Any]:
+    """Return a partition as JSON has it; the table on a terminal is made of the same values.
+
+    `lag` is the distance from the group's commit to the end, `lag_read_committed` that to the last stable
+    offset, `held` what lies between these two: all in offsets, at least 0, null if one of both is unknown.
+    """
+    # At least 0: under a topic that was made anew a commit is beyond the end, and nothing waits.
     lag = None if place.committed is None or place.end is None else max(place.end - place.committed, 0)
     readable = (
         None if place.committed is None or place.stable is None else max(place.stable - place.committed, 0)
@@ -73,15 +94,24 @@ def _partition(place: PartitionLook, owners: Owners) -> dict[str, Any]:
 
 
 def _holder(producer: OpenProducer, owner: Transaction | None) -> dict[str, Any]:
+    """Return a producer with an open transaction; its transactional id is null if no coordinator knows it."""
     return {**producer._asdict(), "id": None if owner is None else owner.id}
 
 
 def _names(partitions: Sequence[tuple[str, int]]) -> list[str]:
+    """Return partitions as TOPIC-PARTITION, in the given order."""
     return [f"{topic}-{number}" for topic, number in partitions]
 
 
 def print_transactions(look: Look, answer: Answer, console: Console, *, full: bool) -> None:
-    """What is open, where readers stop, what is wrong and what ends it."""
+    """Print what is open, where readers stop, what is wrong and what ends it, and what could not be seen.
+
+    Args:
+        look: the last look.
+        answer: what both looks say.
+        console: where to print.
+        full: True to list every transactional id, also without an open transaction, and every cell uncut.
+    """
     from copartition.kit.grid import Column, Grid, cell, note  # noqa: PLC0415 - JSON does without rich
 
     opened = [transaction for transaction in look.transactions if transaction.open]
@@ -101,6 +131,7 @@ def print_transactions(look: Look, answer: Answer, console: Console, *, full: bo
             Column("PARTITIONS", "list"),
         ]
         console.print(Grid(titles, [_transaction_row(transaction, look) for transaction in shown], full=full))
+    # Of the partitions those that hold readers back, or that the group has a commit in.
     held = [place for place in look.partitions if place.behind or place.committed is not None]
     if held:
         console.print()
@@ -122,12 +153,15 @@ def print_transactions(look: Look, answer: Answer, console: Console, *, full: bo
         console.print(note(f"unknown: {missing.what}", "red"))
         console.print(note(f"to know it: {missing.remedy}"))
     console.print(note(f"read from: {'; '.join(answer.ground.sources)}"))
+    # Several findings rest on one assumption, such as the clock: it is printed once.
     own = (text for finding in answer.findings for text in finding.ground.assumed)
     for text in dict.fromkeys((*own, *answer.ground.assumed)):
         console.print(note(f"assumed: {text}"))
 
 
 def _transaction_row(transaction: Transaction, look: Look) -> tuple[str, ...]:
+    """Return the cells of a transactional id: how long it is open is empty if no transaction is."""
+    # The broker's clock may be ahead of this machine's: an age below 0 is shown as 0.
     age = "" if transaction.started_ms is None else duration(max(look.at_ms - transaction.started_ms, 0))
     partitions = ", ".join(_names(sorted(transaction.partitions)))
     timeout = duration(transaction.timeout_ms)
@@ -143,6 +177,10 @@ def _transaction_row(transaction: Transaction, look: Look) -> tuple[str, ...]:
 
 
 def _partition_row(place: PartitionLook, owners: Owners) -> tuple[str, ...]:
+    """Return the cells of a partition; those of unknown numbers are empty.
+
+    A producer whose transaction no coordinator knows is shown by its number.
+    """
     row = _partition(place, owners)
     numbers = ("committed", "last_stable_offset", "end", "lag", "lag_read_committed", "held")
     holders = (
