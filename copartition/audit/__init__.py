@@ -1,1 +1,1 @@
-"""Who wrote this topic: whose rule, over how many partitions, explains where its records are."""
+"""Find who wrote a topic: the client's rule and the partition count that explain where its records are."""

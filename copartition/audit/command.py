@@ -1,4 +1,4 @@
-"""`copartition audit`: who wrote a topic."""
+"""The command `copartition audit`: it finds who wrote a topic."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def audit(
     every: bool,
     output: Output,
 ) -> None:
-    """Who wrote a topic: whose rule over how many partitions explains where its records are.
+    """Find who wrote a topic: the rule and the partition count that explain where its records are.
 
     Reads a sample of the keys, or every key with --full. It joins no group, commits nothing and creates
     nothing. Earlier partition counts of a topic need not be given: they follow from where its records are.

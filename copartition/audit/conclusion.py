@@ -58,7 +58,7 @@ def conclude(
 
 
 def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
-    """Of each writer, the others that were found with it and explain as many records."""
+    """Return, for each writer, the others that were found with it and explain as many records."""
     total = tally.explained
     return {
         tally.writers[one]: tuple(
@@ -70,7 +70,7 @@ def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
 
 
 def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
-    """Return where no writer was found, a span a partition, as by a candidate that explains nothing."""
+    """Return the spans; if no writer was found, one a partition, as by a candidate that explains nothing."""
     if not len(tally.blocks.rows):
         return []
     counts = [writer.num_partitions for writer in tally.writers]

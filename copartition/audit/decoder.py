@@ -1,4 +1,4 @@
-"""Keys decoded by confluent-kafka's deserializers, to say what they say where their bytes alone do not."""
+"""Decode keys by confluent-kafka's deserializers, to learn what they say if their bytes do not tell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAIN = {"string": StringDeserializer, "integer": IntegerDeserializer, "double":
 """Formats that need no schema."""
 
 KEY_FORMATS = (*PLAIN, "avro", "json-schema")
-"""What `KeyDecoder` takes. Protobuf needs classes made from the schema, which no registry has."""
+"""The formats that `KeyDecoder` takes. Protobuf needs classes made from the schema, which no registry has."""
 
 _PATIENCE = {"timeout": 5, "max.retries": 1}
 
@@ -49,7 +49,7 @@ def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
 
 
 class KeyDecoder:
-    """What keys of a topic say, by one deserializer of `KEY_FORMATS`; takes the place of `logical_key`.
+    """Decodes keys of a topic by one deserializer of `KEY_FORMATS`; takes the place of `logical_key`.
 
     "avro" and "json-schema" need a `registry`, from `registry_client`; else `InvalidConfigError`. Where
     confluent-kafka lacks what the deserializer needs, `MissingDependencyError` says so.
@@ -69,7 +69,7 @@ class KeyDecoder:
         self.undecoded: Counter[str] = Counter()
 
     def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known
-        """Return what a key says; `RegistryError` where the registry does not answer, or refuses us."""
+        """Return what a key says; `RegistryError` if the registry does not answer, or refuses us."""
         try:
             return logical_value(self._decode(key, self._context))
         except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind
@@ -91,7 +91,7 @@ def _deserializer(key_format: str, registry: Any) -> Any:
 
 @contextmanager
 def _needing(what: str) -> Iterator[None]:
-    """MissingDependencyError if an import fails that decoding such keys needs."""
+    """Raise `MissingDependencyError` if an import in the block fails; `what` is decoded with it."""
     try:
         yield
     except ImportError as error:
@@ -102,7 +102,7 @@ def _needing(what: str) -> Iterator[None]:
 
 
 def _raise_if_of_registry(error: Exception) -> None:
-    """Raise where the registry fails, not the key."""
+    """Raise `RegistryError` if the registry failed, not the key; else return."""
     status = getattr(error, "http_status_code", None)
     package = type(error).__module__.partition(".")[0]  # its HTTP client has one of two names
     unreachable = isinstance(error, OSError) or package in {"httpx", "httpx2"}

@@ -1,4 +1,4 @@
-"""Forms of keys: what serializer made them, as far as their bytes tell.
+"""Name the forms of keys, and so the serializer that made them, as far as their bytes tell.
 
 The form of a key follows from all keys, not from the key alone: eight printable bytes are text among texts,
 and a long among longs. So shapes are counted by size, batch by batch, and named at the end.
@@ -33,10 +33,10 @@ from copartition.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn
 
 CHANCE = {4: 1 / 8, 8: 1 / 256, 16: 1 / 256, 0: 1 / 256}
-"""Where no more of the keys of a size are text than this, these are bytes that look like text by chance."""
+"""Size -> share of its keys: if no more of them are text, these are bytes that look like text by chance."""
 
 TELLING = 8
-"""So many distinct keys of a size, all of them text, are no numbers."""
+"""This many distinct keys of a size, if all of them are text, are no numbers."""
 
 CHANCE_OF_A_UUID = 1 / 4
 """Twice the share of sixteen random bytes that are marked as a UUID."""
@@ -45,7 +45,7 @@ CHANCE_OF_A_ZERO = 1 / 64
 """Four times the share of random bytes that begin with a zero."""
 
 MANY_IDS = 256
-"""What has more schema ids was not written with a schema registry."""
+"""Keys with more schema ids than this were not written with a schema registry."""
 
 SHOWN = 256
 """Bytes of an example."""
@@ -58,7 +58,7 @@ _SIZE[list(WIDTHS)] = list(WIDTHS)
 
 
 class Named(NamedTuple):
-    """What a shape of keys stands for."""
+    """The form that a shape of keys stands for."""
 
     form: str  # a name as in `KeyForm`
     maybe: tuple[str, ...] = ()  # forms that fit as well
@@ -168,7 +168,7 @@ class FormCounts:
         return sum(self._rows[shape, size] for shape in shapes)
 
     def _frame(self, size: int) -> Named:
-        """Return what keys are that begin with a zero and a schema id."""
+        """Return the form of keys of a size that begin with a zero and a schema id."""
         ids, bare = self._ids[size], self._bare(BINARY, size)
         elsewhere = set().union(*(ids for other, ids in self._ids.items() if other != size))
         others = self._count((UUID, BINARY), size)
@@ -181,7 +181,7 @@ class FormCounts:
         return Named("registry", (bare.form,))
 
     def _text(self, shape: int, size: int, sampled: Sequence[bytes]) -> Named:
-        """Return what keys are that are text."""
+        """Return the form of keys of a shape and size that are text."""
         form = lone_form(shape, size)
         if form == "json":
             enclosed = [key for key in sampled if key[0] in OPENING]
@@ -199,7 +199,7 @@ class FormCounts:
         return Named(form, (bare.form,))
 
     def _bare(self, shape: int, size: int) -> Named:
-        """Return what keys are that are neither text nor framed."""
+        """Return the form of keys of a size that are neither text nor framed."""
         if size != 16:
             return Named(WIDTHS.get(size, "bytes"))
         marked, others = self._count((UUID,), 16), self._count((BINARY,), 16)

@@ -21,7 +21,7 @@ MOST = 1 << 14
 
 OF_TOPIC = 10
 OF_PARTITION = 3
-"""How many of the hottest keys an audit has, of the topic and of each partition."""
+"""The number of hottest keys that an audit has of each partition; `OF_TOPIC`: of the whole topic."""
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ROWS = 1 << 17

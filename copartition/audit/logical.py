@@ -1,4 +1,4 @@
-"""What keys say, by the shape of their bytes: registry frames, JSON, text, numbers, UUIDs.
+"""Read what keys say by the shape of their bytes: registry frames, JSON, text, numbers, UUIDs.
 
 A shape follows from one key alone, so shapes are counted batch by batch in NumPy, without loops. `forms` says
 which serializer a shape stands for, from the counts of all of them.
@@ -30,7 +30,7 @@ FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
 TEXTS = (JSON, UUID_TEXT, DECIMAL, TEXT)
 
 OPENING = b'{["'
-"""How JSON begins that is neither a number nor a word."""
+"""The first bytes of JSON that is neither a number nor a word."""
 
 WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}
 """Sizes of serialized numbers and UUIDs."""
@@ -245,7 +245,7 @@ def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finalizer: near values become far ones."""
+    """Return SplitMix64's finalizer of each value: values that are near become far apart."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -256,13 +256,13 @@ _WEIGHTS[np.frombuffer(b' \t\n\r"', np.uint8)] = 0
 
 
 LOGICAL_KEYS = 512
-"""So many logical keys are sampled: where one in a hundred is respelled, they tell with 99.4 % certainty."""
+"""Logical keys in a sample: if one in a hundred is respelled, the sample shows it with 99.4 % certainty."""
 
 LONGEST = 1024
 """Longer keys are counted, and not sampled."""
 
 SPELLINGS = 4
-"""So many spellings of a logical key are kept."""
+"""The most spellings of a logical key that a sample keeps."""
 
 EXAMPLES = 10
 

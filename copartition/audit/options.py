@@ -61,7 +61,7 @@ WITH_REGISTRY = ("avro", "json-schema")
 
 
 class KeyFormat:
-    """Called with a topic, it gives the decoder of its keys; None if their bytes are compared."""
+    """Gives the decoder of a topic's keys when it is called with the topic; None if bytes are compared."""
 
     def __init__(self, key_format: str | None, registry: dict[str, str]) -> None:
         if registry and key_format not in WITH_REGISTRY:
@@ -134,7 +134,7 @@ reading_options = one_argument(
         help="Whether records of open and aborted transactions count.",
     ),
 )
-"""Which records to read, got as one argument, `selection`."""
+"""The options that select records; a command gets them as one argument, `selection`."""
 
 key_format_options = one_argument(
     "keys",
@@ -152,4 +152,4 @@ key_format_options = one_argument(
         help="The schema registry, and settings of confluent-kafka's client of it; repeatable.",
     ),
 )
-"""How keys are decoded, got as one argument, `keys`."""
+"""The options of decoding keys; a command gets them as one argument, `keys`."""

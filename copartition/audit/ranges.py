@@ -19,7 +19,7 @@ SWITCH = 12
 """A further range must explain this many rows more than the ranges beside it would."""
 
 VAGUE = 0.25
-"""What a row costs that half the possible count explains, where a missed row costs 1. The count of
+"""The cost of a row that half the possible count explains, if a missed row costs 1. The count of
 a doubled topic explains every other row of before by chance, so a run of rows that it explains is telling."""
 
 WELL_EXPLAINED = 0.9
@@ -60,7 +60,7 @@ _COMBINE = (
     np.minimum, np.minimum, np.maximum, np.add, np.add, np.add, np.minimum, np.maximum,
     np.minimum, np.maximum,
 )  # fmt: skip
-"""How two blocks become one, column by column."""
+"""For each column of `Blocks`, the function that makes one value of those of two blocks."""
 
 
 class Range(NamedTuple):

@@ -39,7 +39,7 @@ class Messages:
         self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
 
     def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[KafkaError]]:
-        """Of some messages the records before the ends, the partitions at their end, and their errors."""
+        """Return the records before the ends, the partitions that are at their end, and the errors."""
         keys: list[Any] = list(map(Message.key, messages))
         faults: list[Any] = []
         try:
@@ -103,13 +103,13 @@ def _column(keys: Sequence[bytes]) -> KeyColumn:
 
 
 SAMPLE_S = 5.0
-"""How long a sample is read at most, but for a spot that was begun."""
+"""The longest time that a sample is read, in seconds, but for a spot that was begun."""
 
 SAMPLE_ALL = 180_000
 """A topic of no more offsets than this is read as a whole."""
 
 SPOTS = (1.0, 0.0, 0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875)
-"""Where in each partition a sample looks, from its start, 0, to its end, the most telling spots first."""
+"""The spots at which a sample looks at each partition, 0 its start, 1 its end; the most telling first."""
 
 SAMPLE_ROWS = 20_000
 """So many offsets a sample reads at each spot, of all partitions together."""
@@ -197,7 +197,7 @@ class Reading:
 
     @property
     def coverage(self) -> Coverage:
-        """What has been read so far."""
+        """The part of the topic that has been read so far."""
         present = sum(end - start for start, end in self._whole.values())
         return Coverage(self._kind, self._read, present, tuple(self._partitions), self._text())
 
@@ -321,14 +321,14 @@ class Reading:
         self._consumer.unassign()
 
     def _refused(self, error: KafkaError) -> None:
-        """An error that comes instead of records; librdkafka mends some of them itself."""
+        """Judge an error that came instead of records; raise, or return if librdkafka mends it itself."""
         if error.name() == NO_RIGHT:
             raise self._state.error_of(error, "READ")
         if error.name() in {*UNKNOWN_TOPIC, "UNKNOWN_TOPIC_ID"}:
             self._look_again()
 
     def _ask_why(self, left: Mapping[int, int], silent_s: float) -> None:
-        """Nothing came for a while: is the topic still there, and does anybody answer?"""
+        """After a silence, see whether the topic is still there and its leaders answer; raise if not."""
         self._look_again()
         if silent_s > _SILENCE_S:
             few = ", ".join(map(str, [*left][:3]))

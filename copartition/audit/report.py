@@ -1,4 +1,4 @@
-"""Who wrote a topic: the answer in sentences and rows, on a terminal, in Markdown and as JSON.
+"""The report on who wrote a topic: in sentences and rows, on a terminal, in Markdown and as JSON.
 
 Keys of the JSON are stable: a minor version adds, never renames.
 """
@@ -36,7 +36,7 @@ def is_settled(audit: TopicAudit) -> bool:
 
 
 def exit_code(audits: Sequence[TopicAudit]) -> int:
-    """0 if every topic is settled; else 1 if writers differ, 2 if only too little is known."""
+    """Return 0 if every topic is settled; else 1 if writers differ, 2 if only too little is known."""
     open_ones = [audit for audit in audits if not is_settled(audit)]
     if not open_ones:
         return 0
@@ -110,7 +110,7 @@ def writer_name(writer: Writer) -> str:
 def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
     """Return a row for each span, or for partitions of one and the same writer, up to `most`.
 
-    How many are left.
+    Also returned is how many rows are left out.
     """
     titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
     turns = Counter(span.partition for span in spans)
@@ -227,7 +227,7 @@ def _tables(audit: TopicAudit, *, every: bool) -> list[tuple[Table, str]]:
 
 
 def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
-    """The verdict of each topic, its ranges, and what else is to be known."""
+    """Print the verdict of each topic, its ranges, and what else is to be known."""
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
     for number, audit in enumerate(audits):
@@ -243,7 +243,7 @@ def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool)
 
 
 def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
-    """Audits as GitHub Markdown: the verdicts in bold, small tables."""
+    """Return audits as GitHub Markdown: the verdicts in bold, small tables."""
     lines: list[str] = []
     for audit in audits:
         sentence = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
@@ -289,7 +289,7 @@ class HotKeyData(TypedDict):
 
 
 class AuditData(TypedDict):
-    """Who wrote a topic.
+    """The audit of one topic: who wrote it.
 
     Attributes:
         settled: whether one writer over the topic's own count explains what was read, but for strays.
@@ -315,7 +315,7 @@ class AuditData(TypedDict):
 
 
 class Document(TypedDict):
-    """Who wrote some topics.
+    """The audits of some topics.
 
     Attributes:
         format_version: of this document; a minor version adds fields, never renames any.
@@ -327,7 +327,7 @@ class Document(TypedDict):
 
 
 def audit_json(audits: Sequence[TopicAudit]) -> str:
-    """Audits as JSON."""
+    """Return audits as JSON."""
     topics = [
         attributes(
             AuditData,

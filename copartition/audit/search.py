@@ -1,4 +1,4 @@
-"""Which writer explains records best: the rules that are tried, and how little chance explains the hits."""
+"""Find the writer that explains records best: the rules to try, and how little chance explains the hits."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ class Trials:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Whose rules are tried."""
+        """The names of the profiles whose rules are tried."""
         return tuple(name for names in self._names.values() for name in names)
 
     @property
@@ -75,7 +75,7 @@ class Trials:
 
     @property
     def tried(self) -> int:
-        """How many writers are tried: of each count, the rules that differ over it."""
+        """The number of writers that are tried: for each count, the rules that differ over it."""
         return sum(1 for count in self.counts for _ in self.rules(count))
 
 
@@ -93,7 +93,7 @@ def rule_of(writer: Writer) -> Rule:
 
 
 def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
-    """Hash and sign of a rule, "any" where they make no difference over this many partitions (None: unknown).
+    """Return hash and sign of a rule, "any" if they make no difference over this count (None: unknown).
 
     Rules that place every key alike have one answer.
     """
@@ -107,13 +107,13 @@ def placing_of(rule: Rule, num_partitions: int | None) -> tuple[str, str]:
 
 
 RISK = 1e-6
-"""How likely a writer may be named by chance, among all that are tried."""
+"""The probability with which a writer may be named by chance, among all that are tried."""
 
 
 def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | None:
-    """Return how many distinct keys must be where a writer puts them to believe in it; None.
+    """Return how many distinct keys must be where a writer puts them to believe in it.
 
-    No number is enough.
+    None if no number is enough.
 
     With fewer, one of the `tried` others might have put all of them there by chance, with a probability of
     `risk`. `agreeing` is the share of keys that the others place alike: 1 / count for any unrelated rule.
@@ -210,7 +210,7 @@ class _Tried(NamedTuple):
 def _distinct(
     keys: KeyColumn, places: NDArray[np.integer], trials: Trials
 ) -> tuple[dict[HashName, NDArray[np.int32]], NDArray[np.int32]]:
-    """Hashes and places of as many different keys as are needed, a key once for each of its places."""
+    """Return hashes and places of as many different keys as are needed, a key once for each of its places."""
     most = max(FEWEST_KEYS, min(MOST_KEYS, MOST_TESTS // len(trials)))
     if len(places) > _ROWS:
         rows = np.linspace(0, len(places) - 1, _ROWS).astype(np.intp)

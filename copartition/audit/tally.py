@@ -22,7 +22,7 @@ MOST_BLOCKS = 1 << 14
 
 MOST_PENDING = 1 << 12
 MOST_PENDING_BYTES = 1 << 24
-"""What is kept of records that nothing explains, while too few of them say anything."""
+"""The most records, or bytes of keys, that are kept while no writer explains them and too few tell of one."""
 
 FIRST_TRY = 32
 """So many unexplained records are looked at; if in vain, then twice as many."""
@@ -60,7 +60,7 @@ class _Batch(NamedTuple):
 
     @property
     def unexplained(self) -> NDArray[np.bool_]:
-        """Which records have a key and no writer that explains them."""
+        """True for each record that has a key and no writer that explains it; bool of shape (n,)."""
         return ~(self.records.keys.empty | self.hits.any(axis=1))
 
     def take(self, rows: NDArray[np.intp]) -> _Batch:
@@ -70,7 +70,7 @@ class _Batch(NamedTuple):
 
 
 class Tally:
-    """What the records of one topic say so far, in bounded memory; it can be dumped, loaded and merged.
+    """The count of one topic's records so far, in bounded memory; it can be dumped, loaded and merged.
 
     The writers that explain the records are found on the way: whenever records turn up that none of those
     known explains, another one is looked for. Where parts of a topic are counted apart, as by tasks of a
@@ -153,9 +153,9 @@ class Tally:
             self.add(records)
 
     def emptied(self) -> Tally:
-        """Return one that knows the same writers and has counted nothing.
+        """Return a tally that knows the same writers and has counted nothing.
 
-        What a part of the topic starts with.
+        A part of the topic that is counted apart starts with it.
         """
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
@@ -179,7 +179,7 @@ class Tally:
 
     @property
     def explained(self) -> list[int]:
-        """How many records each writer explains."""
+        """The number of records that each writer explains, by position in `writers`."""
         total: list[int] = self.blocks.explained.sum(axis=0).tolist()
         return total
 
@@ -199,7 +199,7 @@ class Tally:
 
     @property
     def vain(self) -> bool:
-        """Whether a writer was looked for among keys enough to find it, in vain."""
+        """True if a writer was looked for in vain among enough keys to find one."""
         needed = keys_needed(1 / self.num_partitions, len(self.trials))
         return needed is not None and self.in_vain >= needed
 
@@ -298,9 +298,9 @@ class Tally:
         self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
 
     def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:
-        """Return whether a writer is found of what nothing explains; `last`.
+        """Return whether a writer is found for records that none explains yet.
 
-        Records of all parts have been added.
+        With `last` the records of all parts have been added.
 
         With `vaguely` a writer will do that explains all of it, although by chance: a topic of three keys
         never says more.
@@ -329,7 +329,7 @@ class Tally:
         return True
 
     def _give_up(self) -> None:
-        """Count what is pending as explained by nobody."""
+        """Count the pending records as explained by no writer."""
         batch = self._batch(concatenate(self._pending))
         self._pending = []
         self._count(batch)

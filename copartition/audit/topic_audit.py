@@ -1,4 +1,4 @@
-"""Which records of a topic an audit reads, and what it finds out from them: small values and columns."""
+"""The values of an audit: the records of a topic that it reads, and what it finds out from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from partitioning.kit.columns import bounds, ranges
 
 
 class LogicalKey(NamedTuple):
-    """What a key says, whatever its bytes."""
+    """The meaning of a key, whatever its bytes."""
 
     kind: str  # "number", "uuid", "text", "json", or "bytes"
     value: str  # decimal, lower-case UUID, text, JSON with sorted names and no spaces, or hexadecimal
@@ -23,7 +23,7 @@ class LogicalKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """Which records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
+    """The records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
 
     More than one of them, or a number that selects nothing, raises `InvalidConfigError`.
     """
@@ -100,7 +100,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Share:
-    """What a writer explains of a topic, wherever it is.
+    """The part of a topic that a writer explains, wherever it is.
 
     Attributes:
         writer: the writer.
@@ -145,7 +145,7 @@ class KeyForm:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a topic was read.
+    """The part of a topic that was read.
 
     Attributes:
         kind: "full": every record there was when reading began; "last", "since": the end of each partition;
@@ -166,7 +166,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class TopicAudit:
-    """Who wrote a topic, as far as its records tell.
+    """The audit of a topic: who wrote it, as far as its records tell.
 
     Attributes:
         topic: its name.
@@ -200,7 +200,7 @@ class TopicAudit:
 
 
 def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
-    """64 bits of each key, null or not: murmur3 above, murmur2 below; uint64 of shape (n,)."""
+    """Return 64 bits of each key, null or not: murmur3 above, murmur2 below; uint64 of shape (n,)."""
     high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
     high <<= np.uint64(32)
     high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)

@@ -1,4 +1,4 @@
-"""What a cluster says of a topic before its records are read, and again after."""
+"""Ask a cluster about a topic before its records are read, and again after."""
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
@@ -19,10 +19,10 @@ from partitioning.errors import (
 TIMEOUT_S = 10.0
 
 ASIDE_S = 3.0
-"""How long to wait for what an audit can do without."""
+"""The longest time to wait for answers that an audit can do without, in seconds."""
 
 UNKNOWN_TOPIC = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
-"""What librdkafka calls the errors of a topic, or of a partition of it, that is not there."""
+"""librdkafka's names of the errors of a topic, or of a partition of it, that is not there."""
 
 NO_RIGHT = "TOPIC_AUTHORIZATION_FAILED"
 

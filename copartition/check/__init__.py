@@ -1,1 +1,1 @@
-"""Can these topics be joined partition by partition, and what must change where they cannot?"""
+"""Tell whether topics can be joined partition by partition, and what must change if they cannot."""

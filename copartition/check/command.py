@@ -1,4 +1,4 @@
-"""`copartition check`: can these topics be joined partition by partition?"""
+"""The command `copartition check`: it tells whether topics can be joined partition by partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from copartition.check.report import JoinReport
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
-"""What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""
+"""The numbers that --check can look at: those of `JoinNumbers`, which `--help` names without loading it."""
 
 _EXIT = {"yes": 0, "no": 1, "unknown": COULD_NOT}
 
@@ -123,7 +123,7 @@ def check(
 def _check_writers(
     topics: tuple[str, ...], writers: tuple[str, ...], config: Mapping[str, str], counts: Mapping[str, int]
 ) -> JoinReport:
-    """Return what will be: whether topics fit if these clients write them, without reading any."""
+    """Return whether topics will fit if these clients write them, without reading any."""
     if topics:
         raise click.UsageError("--writer names the topics; leave TOPIC out")
     from copartition.check.planned import invented_pairs, judge_writers  # noqa: PLC0415

@@ -59,7 +59,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
 
 
 def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
-    """Sampled keys that say the same in other bytes, in two topics or in one, the certain ones first."""
+    """Yield a reason if sampled keys say the same in other bytes, in two topics or one; the surest only."""
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
         "open": [audit.forms for audit in audits],
@@ -167,7 +167,7 @@ def _convinces(proof: KeyProof) -> bool:
 
 
 def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
-    """Of each topic, how many of its keys are not in every topic; None if that was not counted."""
+    """Return, for each topic, how many of its keys are not in every topic; None if that was not counted."""
     if proof is None:
         return [None] * len(topics)
     everywhere = proof.common if len(topics) == 2 else proof.everywhere
@@ -175,7 +175,7 @@ def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
 
 
 def _all_explained(topics: Sequence[Topic]) -> bool:
-    """Return whether every record there is is where one rule over one count puts it.
+    """Return whether one rule over one count explains the place of every record of every topic.
 
     Then no key can be apart.
     """
@@ -350,11 +350,11 @@ _PLACING = {"counts", "rules", "changed-rule", "keys-apart", "scattered", "epoch
 """Reasons that go away once records are placed anew."""
 
 _BY_HAND = ("java", "librdkafka")
-"""Clients whose settings are listed where the writer is unknown."""
+"""Clients whose settings are listed if the writer is unknown."""
 
 
 class _Target(NamedTuple):
-    """How all topics are to be placed, and the records that must be written anew for it."""
+    """A placement for all topics, and the topics whose records must be written anew for it."""
 
     rule: Placement
     partitions: int
@@ -368,7 +368,7 @@ class _Target(NamedTuple):
 def remedies(
     topics: Sequence[Topic], reasons: Sequence[Reason], proof: KeyProof | None
 ) -> tuple[Remedy, ...]:
-    """Ways out of what speaks against a join or leaves it open, the cheapest first."""
+    """Return the ways out of what speaks against a join or leaves it open, the cheapest first."""
     codes = {reason.code for reason in reasons if reason.weight != "for"}
     ways: list[Remedy] = []
     if codes & _PLACING:
@@ -389,7 +389,7 @@ def remedies(
 
 
 def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
-    """To read everything, which settles what a sample leaves open."""
+    """Yield the remedy of reading everything, which settles what a sample leaves open."""
     partial = [topic for topic in topics if not topic.full]
     if partial:
         records = sum(topic.records for topic in topics)
@@ -429,7 +429,7 @@ def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
 
 
 def _anew(topic: Topic, target: _Target) -> Remedy:
-    """To copy a topic into one that is placed as wanted."""
+    """Return the remedy of copying a topic into one that is placed as wanted."""
     name = f"{topic.name}-by-{target.partitions}"
     text = (
         f"write {topic.name} anew into a topic with {count(target.partitions, 'partition')}, placed by "
@@ -443,7 +443,7 @@ def _anew(topic: Topic, target: _Target) -> Remedy:
 
 
 def _settings(topic: Topic, target: _Target) -> Iterator[Remedy]:
-    """To set the topic's writers so that records to come are placed as wanted."""
+    """Yield the remedy of setting the topic's writers so that records to come are placed as wanted."""
     wanted = target.rule
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
     if topic.trusted and placed == {wanted}:

@@ -58,7 +58,7 @@ class Band(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """What is between two rows: bands, the crossing ones last, and a sentence on them."""
+    """The space between two rows: bands, the crossing ones last, and a sentence on them."""
 
     bands: tuple[Band, ...]
     text: str
@@ -75,7 +75,7 @@ class Picture(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """What it shows, for those who do not see it."""
+        """The picture in sentences, for readers who do not see it."""
         return " ".join(gap.text for gap in self.gaps)
 
 

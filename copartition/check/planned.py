@@ -64,9 +64,9 @@ def invented_pairs(
 ) -> tuple[tuple[int, ...], tuple[KeyPairs, ...]]:
     """Return where these clients would put invented keys.
 
-    Partition counts, and pairs from each topic to the next.
+    Returned are partition counts, and pairs from each topic to the next.
 
-    There are none where a topic has several writers, or one that does not look at keys. A topic whose count
+    There are none if a topic has several writers, or one that does not look at keys. A topic whose count
     is not known has as many partitions as another one, or twelve.
     """
     profiles = {writer.topic: writer.profile for writer in writers}
@@ -191,7 +191,7 @@ class MustGrow:
 
 @dataclass(frozen=True)
 class GrowthPlan:
-    """What growing topics does to the joins of a set."""
+    """The effect of growing topics on the joins of a set."""
 
     plan: Mapping[str, int]  # the new partition counts
     joins: tuple[PlannedJoin, ...]  # every join of the set
@@ -200,7 +200,7 @@ class GrowthPlan:
 
     @property
     def answer(self) -> Literal["yes", "no"]:
-        """Whether no join of the set is touched."""
+        """The answer: "yes" if no join of the set is touched, else "no"."""
         return "yes" if all(join.fate == "untouched" for join in self.joins) else "no"
 
 

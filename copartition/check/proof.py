@@ -1,4 +1,4 @@
-"""Which keys several topics share, and whether each is at one partition number: hashes by columns.
+"""Compare the keys of several topics: which they share, and whether each is at one partition number.
 
 A key is identified by 64 bits: murmur3 above, murmur2 below. Two keys that share them can only make a key
 seem to be at more partitions than it is, so no collision hides a key that is apart. What is kept is bounded:
@@ -75,19 +75,19 @@ class _Waiting(NamedTuple):
 
 
 class _Homes(NamedTuple):
-    """Where n keys are in each topic, -1 if it does not have one; shape (topics, n)."""
+    """The partitions of n keys in each topic, -1 if a topic does not have the key; shape (topics, n)."""
 
     low: NDArray[np.int32]  # the lowest partition
     high: NDArray[np.int32]  # the highest
 
     @property
     def topics(self) -> NDArray[np.int64]:
-        """How many topics have each key."""
+        """The number of topics that have each key; shape (n,)."""
         return np.asarray(np.count_nonzero(self.high >= 0, axis=0))
 
     @property
     def apart(self) -> NDArray[np.bool_]:
-        """Whether several topics have a key, and at different partition numbers."""
+        """True for each key that several topics have at different partition numbers; shape (n,)."""
         highest = self.high.max(axis=0)
         lowest = np.where(self.low < 0, highest, self.low).min(axis=0)
         return np.asarray((self.topics > 1) & (lowest != highest))
@@ -205,7 +205,7 @@ class KeyComparison:
     def _keep_examples(
         self, hashes: NDArray[np.uint64], rows: NDArray[np.intp], waiting: Sequence[_Waiting]
     ) -> None:
-        """Bytes of keys that are apart by now.
+        """Keep the bytes of a few keys that are apart by now.
 
         `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all
         batches.

@@ -1,4 +1,4 @@
-"""Whether topics can be joined by partition: the report as data, and as text, Markdown and JSON.
+"""The report on whether topics can be joined by partition: as data, and as text, Markdown and JSON.
 
 Keys of the JSON are stable: a minor version adds, never renames.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from copartition.assignment_diff.summary import Check
 
 MARKS = {"against": "✗", "open": "?", "for": "✓"}
-"""What a reason weighs, at a glance."""
+"""A reason's weight -> the sign that shows it at a glance."""
 
 FATES = {
     "breaks": "breaks: counts differ",
@@ -34,7 +34,7 @@ FATES = {
     "moves": "keys move",
     "untouched": "untouched",
 }
-"""What becomes of a join."""
+"""`PlannedJoin.fate` -> the words for it."""
 
 EXAMPLE_BYTES = 60
 """Of a key that is shown; a longer one is cut."""
@@ -103,7 +103,7 @@ class JoinReport:
 
     @property
     def numbers(self) -> JoinNumbers:
-        """What can be a limit."""
+        """The numbers that --check can limit."""
         if isinstance(self.verdict, GrowthPlan):
             fates = [join.fate for join in self.verdict.joins]
             return JoinNumbers(
@@ -216,7 +216,7 @@ _WEIGHTS = {"against": "red", "open": "yellow", "for": "green"}
 
 
 def print_join(report: JoinReport, console: Console) -> None:
-    """The verdict first, then reasons, topics, keys that are apart, ways out, and what was assumed."""
+    """Print the verdict, then reasons, topics, keys that are apart, ways out, and what was assumed."""
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
     verdict = report.verdict
@@ -317,7 +317,7 @@ class ApartData(TypedDict):
 
 
 class ProofData(TypedDict):
-    """What the keys themselves say.
+    """The evidence of the keys themselves.
 
     Attributes:
         keys: distinct keys of each topic that were compared.
@@ -370,7 +370,7 @@ class FormData(TypedDict):
 
 
 class TopicData(TypedDict):
-    """Who wrote a topic.
+    """The audit of one topic: who wrote it.
 
     Attributes:
         rules: the rules that explain its records, over today's count or an older one.
@@ -411,7 +411,7 @@ class JoinData(TypedDict):
 
 
 class PlanData(TypedDict):
-    """What growing topics does.
+    """The effect of growing topics.
 
     Attributes:
         plan: the new partition counts.
@@ -427,7 +427,7 @@ class PlanData(TypedDict):
 
 
 class CheckDocument(TypedDict):
-    """Whether topics can be joined partition by partition, or what becomes of joins when topics grow.
+    """The answer whether topics can be joined partition by partition, or what growth does to joins.
 
     Attributes:
         format_version: of this document; a minor version adds fields, never renames any.

@@ -1,4 +1,4 @@
-"""Whether topics can be joined partition by partition: the answer, and what an audit says of each topic."""
+"""The verdict whether topics can be joined partition by partition, and what an audit says of each topic."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def differing_places(low: Sequence[int | None], high: Sequence[int | None]) -> t
 
 @dataclass(frozen=True)
 class KeyProof:
-    """What the keys themselves say."""
+    """The evidence of the keys themselves."""
 
     keys: tuple[int, ...]  # distinct keys of each topic
     common: int  # distinct keys that are in more than one topic
@@ -95,7 +95,7 @@ def answer_of(reasons: Iterable[Reason]) -> Literal["yes", "no", "unknown"]:
 
 @dataclass(frozen=True)
 class JoinVerdict:
-    """Whether topics can be joined by partition."""
+    """The verdict whether topics can be joined by partition."""
 
     topics: tuple[str, ...]
     answer: Literal["yes", "no", "unknown"]  # "yes": nothing is left open; "no": a proof
@@ -106,7 +106,7 @@ class JoinVerdict:
 
 
 class Topic:
-    """What an audit says of a whole topic."""
+    """An audit summed up over a whole topic."""
 
     def __init__(self, audit: TopicAudit) -> None:
         self.audit = audit

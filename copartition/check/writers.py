@@ -1,4 +1,4 @@
-"""Where clients put records by their settings, when two agree, and the setting that makes them agree."""
+"""Tell where clients put records by their settings, if two agree, and the setting that makes them agree."""
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -84,7 +84,7 @@ def _clients() -> dict[str, tuple[Setting, ...]]:
 
 
 CLIENTS = _clients()
-"""How each client can be set to place keyed records, its default first."""
+"""Client -> the ways in which it can be set to place keyed records, its default first."""
 
 
 def parse_writer(text: str) -> ClientWriter:
@@ -142,7 +142,7 @@ def setting_for(client: str, wanted: Placement) -> str | None:
 
 
 def clients_of(profiles: Collection[str]) -> list[str]:
-    """Clients that have one of these profiles in some setting, one of each that are set alike."""
+    """Return clients that have one of these profiles in some setting, one of each that are set alike."""
     clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
         if any(way.profile is not None and way.profile.name in profiles for way in ways):

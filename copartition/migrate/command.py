@@ -1,4 +1,4 @@
-"""`copartition migrate`: how to get from one strategy to another while the group runs."""
+"""The command `copartition migrate`: it leads a group from one strategy to another while the group runs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 CLIENTS = ("java", "librdkafka", "kafka-python", "aiokafka")
-"""What --client can be, which --help names and shells complete without loading the rest."""
+"""The values of --client, here so that --help and completion need not load the rest."""
 
 _NAMED = 5
-"""So many members are named; JSON has all."""
+"""The most members that a line names; JSON has all."""
 
 
 def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -67,7 +67,7 @@ def migrate(
     config: dict[str, str],
     output: Output,
 ) -> None:
-    """The safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
+    """Find the safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
 
     Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
     one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE

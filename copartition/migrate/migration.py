@@ -32,7 +32,7 @@ CLIENTS = tuple(_CLIENTS)
 """The kinds of clients that are known here."""
 
 _OTHERS = {"kafka-python": 'KafkaPythonAssignor("{}")', "aiokafka": 'aiokafka_assignor("{}")'}
-"""What stands for a strategy of this project, which a client can be given; the others can be given none."""
+"""Client -> the object to give it for a strategy of this project; other clients can be given none."""
 
 _MEANT = {"confluent-kafka": "librdkafka", "kafka-clients": "java"}
 """Names that people use for clients."""
@@ -40,14 +40,14 @@ _MEANT = {"confluent-kafka": "librdkafka", "kafka-clients": "java"}
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
 
 _REMOTE = {"uniform": "uniform", "broker-range": "range"}
-"""What brokers call theirs."""
+"""Strategy of the broker -> its name in `group.remote.assignor`."""
 
 _TIMEOUTS = "consumer.session.timeout.ms=45000,consumer.heartbeat.interval.ms=5000"
 """The timeouts of a group of the consumer protocol by their names in its configuration, with defaults."""
 
 
 JAVA_ASSUMED = "all members are Java clients: the source does not show it; set others with --client"
-"""What is taken for granted of a group that does not show its clients."""
+"""The assumption for a group whose source does not show its clients."""
 
 
 _HOW = {
@@ -56,23 +56,23 @@ _HOW = {
     "surge": ", each new member before the old one leaves,",
     "stop": ", all members stopped,",
 }
-"""How members were replaced in a walk, as `Walked.how` names it: in words that follow the way."""
+"""`Walked.how`, the way in which members were replaced -> words that follow the lists of strategies."""
 
 
 _NO_DEFAULT = (
     "partition.assignment.strategy of the members is set to range; Java members without this setting have "
     "range,cooperative-sticky, and if all do, the last bounce is enough"
 )
-"""What is taken for granted of a group that uses "range", the preferred strategy of Java's default list."""
+"""The assumption for a group that uses "range", the preferred strategy of Java's default list."""
 
 
 class Walked(NamedTuple):
-    """What became of real groups that went one way.
+    """The outcome for real groups that were walked one way.
 
     Attributes:
         clients: the kinds of clients in them.
         way: the lists of strategies from the first to the last.
-        how: how members were replaced, a key of `_HOW`.
+        how: the way in which members were replaced, a key of `_HOW`.
         kafka: the versions of the brokers.
         groups: how many groups went this way, in first and in later generations.
         lived: how many of them came through: all members lived and shared all partitions after each restart.
@@ -142,7 +142,7 @@ class Migration:
 
 
 class _Fault(NamedTuple):
-    """Why one bounce is not to be tried.
+    """The reason why one bounce is not to be tried.
 
     Attributes:
         text: a clause for `Migration.obstacle`.
@@ -155,8 +155,8 @@ class _Fault(NamedTuple):
     sources: tuple[str, ...]
 
 
-class _Asked(NamedTuple):
-    """What is asked for besides the lists of strategies, see `plan_migration`."""
+class _Request(NamedTuple):
+    """The arguments of `plan_migration` besides the lists of strategies."""
 
     clients: Sequence[str]
     policy: str
@@ -200,7 +200,7 @@ def plan_migration(
         return Migration(
             (), Evidence((f"the strategies named for now and then are the same: {','.join(old)}",))
         )
-    asked = _Asked(clients, policy, group_version, group)
+    asked = _Request(clients, policy, group_version, group)
     migration = _find_way(old, new, asked)
     changes = migration.bounces or migration.stop
     return replace(migration, warning=_separation_warning(old, new) if changes else None)
@@ -218,7 +218,7 @@ def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | Non
     )
 
 
-def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> Migration:
+def _find_way(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> Migration:
     """Return the first of the candidates, the shortest first, of which no bounce has a fault."""
     first: _Fault | None = None
     for lists in _candidates(old, new):
@@ -242,7 +242,7 @@ def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tu
         yield (("uniform",), new)
 
 
-def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _Asked) -> Migration:
+def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _Request) -> Migration:
     bounces = []
     whole = _walked(asked.clients, (old, *lists))
     for before, after in zip((old, *lists), lists, strict=False):
@@ -254,7 +254,7 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _A
     return Migration(tuple(bounces), Evidence(tuple(sources), tuple(assumed)))
 
 
-def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Asked) -> Migration:
+def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Request) -> Migration:
     """Say what is in the way, and the mildest thing that real groups show to work."""
     stopped = _walked(asked.clients, (old, new), how="stop")
     if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
@@ -276,7 +276,7 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _A
 def migrate_group(
     state: GroupState, after: Sequence[str], *, clients: Sequence[str] = (), policy: str = "bidirectional"
 ) -> Migration:
-    """Return the fewest safe rolling bounces of a group as somebody saw it.
+    """Return the fewest safe rolling bounces of a group as its source shows it.
 
     Args:
         state: the group; its strategy must be known.
@@ -293,7 +293,7 @@ def migrate_group(
     assert state.strategy is not None
     old, new = (state.strategy,), tuple(map(name_in_group, after))
     kinds = tuple(clients) or state.clients
-    asked = _Asked(kinds or ("java",), policy, state.group_version, state.name or "GROUP")
+    asked = _Request(kinds or ("java",), policy, state.group_version, state.name or "GROUP")
     migration = plan_migration(old, after, **asked._asdict())
     lists = offered_lists(state)
     left = tuple(member.client_id or member.id for member in state.members if member.protocol == "classic")
@@ -322,7 +322,7 @@ def migrate_group(
     return replace(migration, ground=replace(ground, assumed=(*ground.assumed, *assumed)))
 
 
-def _convert_the_rest(new: tuple[str, ...], asked: _Asked, members: int, left: Sequence[str]) -> Migration:
+def _convert_the_rest(new: tuple[str, ...], asked: _Request, members: int, left: Sequence[str]) -> Migration:
     """Return the bounce of the members that are left of the classic protocol in a converted group."""
     settings = _settings(new, asked.clients, was_remote=False)
     ground = Evidence((f"{len(left)} of {members} members speak the classic protocol, by their member type",))
@@ -392,7 +392,7 @@ def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
     return refusal and f"{client} {refusal}"
 
 
-def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> _Fault | None:
+def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Fault | None:
     """Say why a bounce from one list to another is not to be tried; None if it is safe."""
     if refusal := _first_refusal(asked.clients, new):
         # A list of several is only this program's idea; the client may well have the last one alone.
@@ -411,7 +411,7 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> _Fault 
     return _conversion_fault(old, new, asked)
 
 
-def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked) -> _Fault | None:
+def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Fault | None:
     """Say why a group is not to be converted between the protocols; None if it is safe."""
     if _remote(new) and asked.group_version == 0:
         return _Fault(
@@ -445,7 +445,7 @@ def _conversion_fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Asked)
 _RULE = "the coordinator's rule: it accepts no member without a strategy that all others have, too (KIP-429)"
 
 
-def _bounce(old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[Walked], asked: _Asked) -> Bounce:
+def _bounce(old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[Walked], asked: _Request) -> Bounce:
     """Return a bounce that has no fault; `whole`: the walks of all bounces one after the other."""
     settings = _settings(new, asked.clients, was_remote=_remote(old))
     commands = _commands(old, new, asked.group)
