@@ -1,8 +1,9 @@
-"""The classic group coordinator: who is in, who waits for whom, who gets what.
+"""Model the coordinator of a classic group: its members, its join barrier and its assignments.
 
-A rebalance is a few operations on columns: everybody hears at its next heartbeat, joins, is answered, opens
-what it got. What befalls a single member meanwhile edits its row. Sources: KIP-62 (heartbeats), KIP-134
-(initial delay), KIP-345 and KIP-814 (static members), KIP-429 (cooperative), `GroupMetadataManager`.
+A rebalance is a few operations on columns: all members hear of it at their next heartbeats, join, get an
+answer, and open their partitions. An event that concerns a single member meanwhile edits that member's row.
+Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
+(cooperative), `GroupMetadataManager`.
 """
 
 import math
@@ -21,13 +22,23 @@ from copartition.simulation.group.world import World
 from copartition.simulation.outcome.timeline import Phase
 
 FOLLOW_UP = "partitions revoked"
-"""Why a cooperative group rebalances once more, for the causes of the rebalance before."""
+"""Text of the cause of the second rebalance of a cooperative group, in which revoked partitions get owners.
+"""
 BLAMED = 3
-"""So many causes of one rebalance are named where it stops somebody."""
+"""The most causes of one rebalance that a pause names; the text says how many more there are."""
 
 
 class ClassicGroup:
-    """A classic group on its broker."""
+    """The state of a classic group on its broker, and the transitions between its states.
+
+    Members are numbers of `World.memberships`, causes are numbers of `Partitions.causes`, times are
+    milliseconds of the run. The columns of `Members` are shared with `RebalanceNotifier`: it writes when each
+    member arrives at the barrier, this class decides when the barrier opens.
+
+    Between two calls: a member is in `_absence` exactly if its client is silent; it is in `_sessions` besides
+    if its session runs (a member that waits at the barrier has none). `cause` is the cause that partitions
+    get which stop for the rebalance under way; its text is rewritten while more causes join.
+    """
 
     def __init__(
         self,
@@ -69,7 +80,7 @@ class ClassicGroup:
         self._follow_up = DONE
 
     def begin(self) -> None:
-        """The members there are, all of them newcomers, are the stable group at time 0."""
+        """Make the members that exist the stable group at time 0, all of them new to the leader."""
         self._causes = ["the group at the start"]
         self.cause = self._world.partitions.cause(self._causes[0])
         self._members.joins_ms[self._members.rows] = 0.0
@@ -82,7 +93,12 @@ class ClassicGroup:
         self.metadata.watch()
 
     def adopt_members(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
-        """The members there are come from another kind of group, with what they own; the group is stable."""
+        """Take over the members that exist from another kind of group; the group is stable afterwards.
+
+        Args:
+            generation: the generation of the classic group, or the epoch of the consumer group that it was.
+            owned: flat indexes of the partitions of each member, in the order of `Members.rows`.
+        """
         partitions, rows = self._world.partitions, self._members.rows.tolist()
         self.leader.generation = generation
         if rows:
@@ -94,7 +110,7 @@ class ClassicGroup:
     # Messages and sessions.
 
     def join(self, member: int, since_ms: float) -> None:
-        """A new member's JoinGroup; it has waited since it started."""
+        """Add a new member, whose JoinGroup arrives now; its process started at `since_ms`."""
         name = self._world.memberships.consumers[member].name
         cause = self._world.partitions.cause(f"{name} joined")
         if self.state is State.EMPTY:
@@ -106,10 +122,15 @@ class ClassicGroup:
         self._members.stands_ms[member] = since_ms
 
     def rejoin(self, member: int, since_ms: float, *, changed: bool) -> None:
-        """A static member is back under its instance id: in a stable group nobody else hears of it.
+        """Let a static member join again under its instance id.
 
-        `changed`: the group's strategy will be another one with this member, whose process started at
-        `since_ms`.
+        In a stable group no other member hears of it, unless `changed`.
+
+        Args:
+            member: its membership, which stays the same.
+            since_ms: the time at which its new process started, from which it counts as standing still.
+            changed: True if the group's strategy will be another one with this member, so that it must
+                rebalance.
         """
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
@@ -138,7 +159,7 @@ class ClassicGroup:
         members.stands_ms[member] = since_ms
 
     def drop(self, member: int, text: str, cause: int) -> None:
-        """The group loses a member: it left, or its session is over."""
+        """Remove a member that left, or whose session ended; the others rebalance, or the group is empty."""
         self._forget_session(member)
         self._members.remove(member)
         if self._members.carries[member]:
@@ -157,9 +178,12 @@ class ClassicGroup:
         self._world.note("empty")
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """A member last heard of at `heard_ms` is silent, and is missed when its session is over.
+        """Note that a member is silent; the coordinator drops it when its session ends.
 
-        `absence` is the cause of what it does not read.
+        Args:
+            member: the member; its client is dead, stalled, or a static one that closed.
+            heard_ms: the time at which the coordinator last heard of it; its session runs from then.
+            absence: the cause of the pauses of its partitions.
         """
         self._absence[member] = absence
         if self.state is State.PREPARING:
@@ -167,17 +191,17 @@ class ClassicGroup:
                 return  # who waits at the barrier has no session to lose; it gets one with the assignment
             self._members.joins_ms[member] = math.inf
         elif self.state is State.COMPLETING:
+            # A follower gets its session with the assignment; there is none without the leader, so its
+            # session runs now.
             if member != self.leader.member:
                 return
             self._answer.cancel()
         self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
-        """Return a silent member speaks again before it was missed.
-
-        Gives whether it finds a barrier to pass.
-        """
+        """Let a silent member speak again before its session ended; return True if it must pass a barrier."""
         self._forget_session(member)
+        # Its silence cancelled the answer: it assigns now, and the rebalance completes.
         if self.state is State.COMPLETING and member == self.leader.member and self._answer.is_done:
             self._complete()
             return False
@@ -185,9 +209,9 @@ class ClassicGroup:
         return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
 
     def silence_of(self, member: int) -> tuple[float, int] | None:
-        """Return when a silent member was last heard of, and the cause of what it does not read.
+        """Return the time at which a silent member was last heard of, and the cause of its pauses.
 
-        None for others.
+        None if the member is not silent.
         """
         if member not in self._absence:
             return None
@@ -197,7 +221,10 @@ class ClassicGroup:
         return heard_ms, self._absence[member]
 
     def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
-        """A member will pass the barrier at another time than was thought."""
+        """Change the time at which a member joins, to `joins_ms`.
+
+        It stands still from `stands_ms` if it must.
+        """
         self._members.joins_ms[member] = joins_ms
         if self._members.stop_to_join(np.array([member]))[0]:
             self._members.stands_ms[member] = stands_ms
@@ -209,7 +236,10 @@ class ClassicGroup:
         return self.state is State.COMPLETING
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Nobody is answered until then; sessions begin anew when the group is loaded."""
+        """Answer no member until `until_ms`.
+
+        All sessions begin anew when another broker has loaded the group.
+        """
         self.down_ms = until_ms
         members = self._members
         for member in list(self._sessions):
@@ -217,6 +247,7 @@ class ClassicGroup:
         living = members.living()
         late = living[members.next_beats(living, now_ms) < until_ms]
         members.base_ms[late] = until_ms + self._world.random.uniform(0, RETRY_MS, len(late))
+        # The leader's assignment had not reached the old coordinator, so members join again at the new one.
         if self.state is State.COMPLETING:
             self.prepare("coordinator failed over", self._world.partitions.cause("coordinator failed over"))
         if self.state is State.PREPARING:
@@ -229,7 +260,7 @@ class ClassicGroup:
     # The barrier.
 
     def barrier_ms(self) -> float:
-        """Return when the join barrier opens; infinite where there is none."""
+        """Return the time at which the join barrier opens; infinite if there is none."""
         if self.state is not State.PREPARING:
             return math.inf
         if self._delay_ms is not None:
@@ -261,8 +292,10 @@ class ClassicGroup:
             self._world.partitions.causes[self.cause] = first_of(self._blamed, BLAMED)
 
     def pass_barrier(self) -> None:
-        """Everybody is here, or has been waited for long enough."""
+        """Open the join barrier: all members have joined, or it has waited for the rest for long enough."""
         now_ms, members = self._world.now_ms, self._members
+        # A member that joins during the initial delay makes it longer (KIP-134), up to `max.poll.interval.ms`
+        # in all.
         if self._delay_ms is not None and self._newcomer and self._delay_left_ms > 0:
             delay_ms = min(self._settings.group_initial_rebalance_delay_ms, self._delay_left_ms)
             self._delay_left_ms -= delay_ms
@@ -284,6 +317,8 @@ class ClassicGroup:
                 self.drop(member, text, cause)
         if self.state is not State.PREPARING:
             return
+        # No member has joined that could lead, so the barrier waits once more, as Kafka does, until sessions
+        # end.
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
             return
@@ -291,6 +326,7 @@ class ClassicGroup:
         self._complete()
 
     def _open_initial(self, cause: int) -> None:
+        """Open the barrier of a group that was empty, which waits for further members first (KIP-134)."""
         self._open_barrier(cause)
         delay_ms = self._settings.group_initial_rebalance_delay_ms
         self._delay_ms = self._world.now_ms + delay_ms
@@ -298,6 +334,10 @@ class ClassicGroup:
         self._newcomer = False
 
     def _open_barrier(self, cause: int) -> None:
+        """Begin a rebalance for `cause`.
+
+        All members hear of it, and those that revoked partitions join by themselves.
+        """
         members, now_ms = self._members, self._world.now_ms
         self.state = State.PREPARING
         if cause != self.cause:
@@ -308,6 +348,8 @@ class ClassicGroup:
         self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         members.joins_ms[members.rows] = math.inf
         self._notifier.broadcast(now_ms)
+        # These members rejoin by themselves once they have revoked (KIP-429), at times that are known
+        # already.
         if self._revoking is not None:
             awake = members.alive[self._revoking[0]]
             rows, joins_ms = self._revoking[0][awake], self._revoking[1][awake]
@@ -321,7 +363,7 @@ class ClassicGroup:
     # The assignment.
 
     def _complete(self) -> None:
-        """The members are known: JoinGroup is answered, and the leader's assignor is at work."""
+        """Answer JoinGroup, as all members are known, and let the leader's assignor work."""
         now_ms, members = self._world.now_ms, self._members
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
         self._notifier.stop_all(now_ms, self.cause)
@@ -341,7 +383,7 @@ class ClassicGroup:
         self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
 
     def _sync(self, answer: Answer) -> None:
-        """Everybody has the assignment."""
+        """Give all members their assignment, and plan what follows from it."""
         now_ms = self._world.now_ms
         self.state = State.STABLE
         self._world.history.rebalances.append(
@@ -365,7 +407,10 @@ class ClassicGroup:
             self.metadata.watch()
 
     def _stop_holding(self) -> None:
-        """What lost members had is given to others: all members know the time, and rejoin."""
+        """End the leader's delay (KIP-415).
+
+        All members know the time, rejoin, and lost partitions get new owners.
+        """
         holds_ms, now_ms = self.leader.holds_ms, self._world.now_ms
         if self.state is State.STABLE and holds_ms is not None and holds_ms <= now_ms:
             text = "scheduled.rebalance.max.delay.ms is over"
@@ -374,7 +419,8 @@ class ClassicGroup:
                 self._notifier.notify(member, now_ms)
 
     def _rejoin_first(self) -> None:
-        """The first member that gave something up is back, so that its next owner can have it."""
+        """Begin the follow-up rebalance: the first member that revoked is back, so its partitions are free.
+        """
         if self._world.now_ms < self.down_ms:
             self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
             return
@@ -383,26 +429,31 @@ class ClassicGroup:
     # Sessions.
 
     def _watch_session(self, member: int, heard_ms: float) -> None:
+        """Let the member's session run from `heard_ms`; an earlier one of the member is forgotten."""
         self._sessions.get(member, DONE).cancel()
         ends_ms = max(heard_ms + self._settings.session_timeout_ms, self._world.now_ms)
         self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member))
 
     def _expire(self, member: int) -> None:
+        """Drop a member whose session has ended."""
         name = self._world.memberships.consumers[member].name
         self._world.note("session-expired", name)
         self.drop(member, f"session of {name} timed out", self._absence[member])
 
     def _forget_session(self, member: int) -> int | None:
+        """End the silence of a member; return the cause of its partitions' pauses, None if it was not silent.
+        """
         self._sessions.pop(member, DONE).cancel()
         return self._absence.pop(member, None)
 
 
 MISSING_TOPIC_MS = 1_000
-"""How often clients ask again for a topic that they subscribe to by name and that does not exist
-(`retry.backoff.max.ms`)."""
+"""Interval at which clients ask for a missing topic that they name (`retry.backoff.max.ms`), milliseconds."""
 
 
 class _Growth(NamedTuple):
+    """One change of a topic: since `at_ms` topic number `topic` has `partitions` partitions; or it is new."""
+
     at_ms: float
     topic: int
     partitions: int
@@ -410,7 +461,11 @@ class _Growth(NamedTuple):
 
 
 class Metadata:
-    """What members know of the topics, and when they know more."""
+    """The knowledge of the members about topics: what the leader sees, and when a member sees new partitions.
+
+    A change stays in `_growth` for the whole run, as members that join later see it, too. At most one timer
+    runs: for the first member that will notice a change, and only while the group is stable.
+    """
 
     def __init__(
         self,
@@ -429,13 +484,16 @@ class Metadata:
         self._timer = DONE
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """A topic has more partitions, or is there at last."""
+        """Note that a topic has more partitions, or that it was created.
+
+        Wait for the first member that sees it.
+        """
         count = self._world.partitions.counts[topic]
         self._growth.append(_Growth(self._world.now_ms, topic, count, created))
         self.watch()
 
     def counts(self) -> list[int]:
-        """Return partitions of each topic, as the leader has them when it assigns."""
+        """Return each topic's number of partitions that the leader knows when it assigns, by topic number."""
         now_ms, leader = self._world.now_ms, self._coordinator.leader.member
         assert leader is not None
         consumer = self._world.memberships.consumers[leader]
@@ -454,7 +512,10 @@ class Metadata:
         return counts
 
     def watch(self) -> None:
-        """The group is stable: wait for the first member that sees something new."""
+        """Set the timer for the first member that sees a change and rejoins for it.
+
+        Only a stable group has one.
+        """
         self.forget()
         if not self._growth or self._coordinator.state is not State.STABLE:
             return
@@ -473,11 +534,11 @@ class Metadata:
             self._timer = self._timers.at(at_ms, lambda: self._notice(member))
 
     def forget(self) -> None:
-        """The group rebalances, so nobody needs to see to that."""
+        """Cancel the timer: the group rebalances, and its leader will see the change then."""
         self._timer.cancel()
 
     def _unassigned_growth(self) -> list[_Growth]:
-        """Return what was not assigned yet, of the topics that some member subscribes to."""
+        """Return the changes that are not assigned yet, of topics that at least one member subscribes to."""
         assigned, subscribed = self._coordinator.leader.counts, self._coordinator.leader.topics()
         return [
             growth
@@ -487,7 +548,10 @@ class Metadata:
         ]
 
     def _watchers(self) -> list[int]:
-        """Return members that rejoin where they see something new: the leader, and some others."""
+        """Return the members that rejoin if they see a change.
+
+        The leader, and others depending on their client.
+        """
         leader = self._coordinator.leader.member
         consumers = self._world.memberships.consumers
         return [
@@ -499,7 +563,7 @@ class Metadata:
         ]
 
     def _notices(self, member: int, growth: _Growth) -> float | None:
-        """Return when a member rejoins for what is new; None if it does not."""
+        """Return the time at which a member rejoins for a change, in milliseconds; None if it does not."""
         consumer = self._world.memberships.consumers[member]
         name = self._world.partitions.topics[growth.topic]
         is_leader = member == self._coordinator.leader.member
@@ -516,7 +580,7 @@ class Metadata:
         return self._world.now_ms if is_leader else None  # the others have heard of it in vain
 
     def _sees(self, member: int, growth: _Growth) -> float:
-        """Return when a member's metadata show what is new."""
+        """Return the time at which a member's metadata show a change: its next refresh, or its next retry."""
         age_ms = self._world.scenario.settings.metadata_max_age_ms
         refresh_ms = first_after(float(self._members.metadata_ms[member]), age_ms, growth.at_ms)
         named = self._world.memberships.consumers[member].topics or ()
@@ -525,7 +589,7 @@ class Metadata:
         return refresh_ms
 
     def _notice(self, member: int) -> None:
-        """A member rejoins for what it has seen; one that is dead or stands still leaves that to others."""
+        """Let a member rejoin for the changes it sees; if it is dead or stalled, the next one will."""
         if not self._members.alive[member]:
             self.watch()
             return
@@ -537,5 +601,7 @@ class Metadata:
         self._notifier.notify(member, world.now_ms)
         for other in self._watchers():
             seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)
+            # A member that refreshes its metadata before its next heartbeat rejoins at once, and does not
+            # wait for that.
             if world.now_ms < seen_ms < self._members.next_beat(other, world.now_ms):
                 self._notifier.notify(other, seen_ms)

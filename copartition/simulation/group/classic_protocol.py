@@ -1,4 +1,4 @@
-"""A classic group: its coordinator, and what befalls its clients' processes."""
+"""Model a classic group as the main loop sees it: events of processes, and the coordinator behind them."""
 
 import math
 from collections.abc import Callable
@@ -29,8 +29,13 @@ from partitioning.errors import ScenarioError
 class ClassicProtocol:
     """A classic group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    `upgrade` is called when a consumer joins that speaks the consumer protocol (KIP-848), with the group as
-    it is, the consumer, and when its process started.
+    `upgrade` is called if a consumer joins that speaks the consumer protocol (KIP-848), with the group as it
+    is, the consumer's number, and the time at which its process started.
+
+    Consumers are numbers of `World.consumers`, members are numbers of `World.memberships`; `_member` maps the
+    first to the last membership of each. `_plans` has the timers of each consumer's process; a call about a
+    process cancels or postpones them, so that a dead or stalled process does nothing. The members' columns
+    and the timers belong to this class and are shared with its `ClassicGroup` and `RebalanceNotifier`.
     """
 
     def __init__(
@@ -51,17 +56,19 @@ class ClassicProtocol:
 
     @property
     def members(self) -> int:
-        """See `Engine`."""
+        """The number of members the coordinator counts; see `Engine`."""
         return len(self._members)
 
     def start(self, consumer: int, now_ms: float) -> None:
-        """It finds the coordinator and sends JoinGroup, a dynamic one twice (KIP-394)."""
+        """Find the coordinator and send JoinGroup, which a dynamic member sends twice (KIP-394)."""
+        # FindCoordinator takes a round trip, JoinGroup half of one until it arrives; the first JoinGroup of a
+        # dynamic member is answered with its member id, one round trip more.
         rounds = 1.5 if self._world.consumers[consumer].static else 2.5
         arrives_ms = now_ms + rounds * self._costs.network_ms
         self._plan(consumer, arrives_ms, lambda: self._arrive(consumer, now_ms))
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """Only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
+        """End a process; only a dynamic member that closes cleanly tells the coordinator (LeaveGroup)."""
         self._forget_plans(consumer)
         self._world.partitions.end_process(consumer, now_ms)
         member = self._member_of(consumer)
@@ -79,6 +86,8 @@ class ClassicProtocol:
             member, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED, cause, committed=commits
         )
         if not tells:
+            # A commit counts as a sign of life, so the session of a consumer that closes runs from its last
+            # commit.
             heard_ms = now_ms if commits else self._members.last_heard_ms(member, now_ms, reads=reads)
             self._group.fall_silent(member, heard_ms, cause)
             return
@@ -88,7 +97,11 @@ class ClassicProtocol:
         self._timers.soon(says_ms, now_ms, lambda: self._group.drop(member, text, cause))
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """Its partitions wait, and so does a barrier that it must pass; in the end it leaves by itself."""
+        """Keep a consumer's application from calling `poll` until `until_ms`.
+
+        Its partitions and a barrier wait. If that is longer than `max.poll.interval.ms`, the client leaves
+        the group meanwhile.
+        """
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member] or self._group.waits(member):
             return  # who waits for an assignment is inside `poll`
@@ -104,7 +117,10 @@ class ClassicProtocol:
             self._plan(consumer, until_ms, lambda: self._resume(member))
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """It says nothing; after more than its session it wakes up without knowing that it is out."""
+        """Stop a process until `until_ms`.
+
+        After more than its session it wakes up without knowing that it is out.
+        """
         self._postpone_plans(consumer, until_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
@@ -117,25 +133,28 @@ class ClassicProtocol:
         self._plan(consumer, until_ms, lambda: self._wake(consumer, member, had, cause))
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
-        """The second takes the member over; the first reads until its next heartbeat tells it."""
+        """Start a second process with the same instance id, which takes the member over from the first.
+
+        The first one reads on until its next heartbeat is refused.
+        """
         self._forget_plans(consumer)
         arrives_ms = now_ms + 1.5 * self._costs.network_ms
         self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Sessions begin anew when another broker has loaded the group."""
+        """Let another broker load the group until `until_ms`; sessions begin anew then."""
         self._group.failover(now_ms, until_ms)
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """Somebody notices at a metadata refresh."""
+        """Tell the members' metadata of new partitions; a member notices them at a refresh."""
         self._group.metadata.on_growth(topic, created=created)
 
     def next_ms(self) -> float:
-        """See `Engine`."""
+        """Return the time of the next step; see `Engine`."""
         return min(self._group.barrier_ms(), self._timers.next_ms())
 
     def advance(self) -> None:
-        """See `Engine`."""
+        """Make the next step, a timer or the barrier; see `Engine`."""
         if self._timers.next_ms() < self._group.barrier_ms():
             self._timers.run()
         else:
@@ -147,7 +166,11 @@ class ClassicProtocol:
             self._notifier.stop_all(now_ms, self._group.cause)
 
     def begin(self) -> None:
-        """The consumers at time 0 are a stable group; their last rebalance was some time ago."""
+        """Make the consumers at time 0 a stable group, whose last rebalance was `Scenario.settled_ms` ago.
+
+        Raises:
+            ScenarioError: a consumer's client refuses its strategies, or the consumers have none in common.
+        """
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
             if refusal := self._refusal(configured):
@@ -173,7 +196,10 @@ class ClassicProtocol:
         ]
 
     def hand_over(self) -> Handover:
-        """Return what another kind of group must know to go on."""
+        """Return the group as another kind of group needs it to go on.
+
+        This engine must not be used afterwards.
+        """
         now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
         self.settle(now_ms)
         owner = partitions.now.owner
@@ -208,7 +234,7 @@ class ClassicProtocol:
         return Handover(self._group.leader.generation, processes, joining, self._group.down_ms)
 
     def adopt(self, handover: Handover, reason: Reason | None) -> None:
-        """Go on with the members of another kind of group, which rebalances now where there is a reason."""
+        """Go on with the members of another kind of group, which rebalances now if there is a reason."""
         now_ms, members, world = self._world.now_ms, self._members, self._world
         processes = handover.members
         self._group.down_ms = handover.down_ms
@@ -244,7 +270,7 @@ class ClassicProtocol:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
 
     def _give(self, process: Process) -> None:
-        """A member that joins has its partitions, as no rebalance is needed for it."""
+        """Open the partitions of a member that has just joined, as no rebalance is needed for it."""
         now_ms, partitions = self._world.now_ms, self._world.partitions
         rows = rows_of(process.owned)
         waiting = rows[partitions.now.phase[rows] != Phase.CONSUMING]
@@ -255,11 +281,13 @@ class ClassicProtocol:
             )
 
     def _describe(self, consumer: int, configured: Consumer) -> int:
+        """Return a new membership of a consumer, with its row of `Members` filled in."""
         member = self._world.memberships.add(consumer, configured)
         self._enter(consumer, member, configured)
         return member
 
     def _enter(self, consumer: int, member: int, configured: Consumer) -> None:
+        """Fill in a member's row, with the lateness of its heartbeats drawn for its client."""
         random, profile = self._world.random, PROFILES[configured.client]
         self._member[consumer] = member
         self._members.make(
@@ -270,30 +298,40 @@ class ClassicProtocol:
         )
 
     def _refusal(self, consumer: Consumer) -> str | None:
+        """Return the reason for which a consumer's client refuses its list of strategies.
+
+        None if it does not.
+        """
         refusal = PROFILES[consumer.client].refusal(eager=speaks_eager(consumer, self._world))
         return refusal and f"{consumer.client} {refusal}"
 
     def _member_of(self, consumer: int) -> int | None:
+        """Return the member of the group that a consumer is; None if it is in no group."""
         member = self._member.get(consumer)
         return member if member is not None and member in self._members else None
 
     def _plan(self, consumer: int, at_ms: float, action: Callable[[], None]) -> None:
-        """A process will do this, if it is still there."""
+        """Let a process do this at `at_ms`, unless it ends before; at once if that time is past."""
         timer = self._timers.soon(at_ms, self._world.now_ms, action)
         self._plans.setdefault(consumer, []).append(timer)
 
     def _forget_plans(self, consumer: int) -> None:
+        """Cancel all that a process would do by itself."""
         for timer in self._plans.pop(consumer, ()):
             timer.cancel()
 
     def _postpone_plans(self, consumer: int, until_ms: float) -> None:
+        """Let a process do at `until_ms` what it would have done before."""
         for timer in self._plans.get(consumer, ()):
             if timer.action is not None and timer.at_ms < until_ms:
                 self._plan(consumer, until_ms, timer.action)
                 timer.cancel()
 
     def _arrive(self, consumer: int, since_ms: float) -> None:
-        """The JoinGroup of a process that has been ready since a time."""
+        """Handle the JoinGroup of a process that has been ready since `since_ms`.
+
+        The group lets it in or refuses it, or becomes a group of the consumer protocol if it speaks that.
+        """
         if self._world.now_ms < self._group.down_ms:
             self._plan(consumer, self._group.down_ms, lambda: self._arrive(consumer, since_ms))
             return
@@ -317,7 +355,7 @@ class ClassicProtocol:
             self._group.rejoin(member, since_ms, changed=changed)
 
     def _take_over(self, consumer: int, since_ms: float) -> None:
-        """The JoinGroup of a second process with an instance id, ready since a time."""
+        """Handle the JoinGroup of a second process with an instance id, ready since `since_ms`."""
         now_ms, partitions, members = self._world.now_ms, self._world.partitions, self._members
         if now_ms < self._group.down_ms:
             self._plan(consumer, self._group.down_ms, lambda: self._take_over(consumer, since_ms))
@@ -339,9 +377,9 @@ class ClassicProtocol:
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> NDArray[np.int32]:
-        """Return a process does nothing from now on, or since it stopped for a barrier.
+        """Stop a process, and return the partitions that it read, by flat index.
 
-        Gives what it read.
+        It may have stopped for a barrier before. `committed` is as in `Partitions.stop`.
         """
         members = self._members
         stands_ms = float(members.stands_ms[member])
@@ -354,7 +392,7 @@ class ClassicProtocol:
         return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, member: int) -> None:
-        """A process does again what it did before, if it may: one that stands still to rejoin may not."""
+        """Let a process read on, if it may: one that stands still to rejoin may not."""
         if member not in self._members or not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
@@ -364,11 +402,18 @@ class ClassicProtocol:
             partitions.go_on(partitions.owned(member), now_ms)
 
     def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
-        """Return a client whose application does not poll in time leaves; gives whether that will happen."""
+        """Plan that a client leaves if its application polls too late; return whether it will.
+
+        Args:
+            member: the member.
+            polled_ms: the time of its application's last poll.
+            polls_ms: the time of the next one; the client leaves before it, or not at all.
+        """
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
         profile, members = PROFILES[self._world.consumers[consumer].client], self._members
         check_ms = profile.poll_check_ms
+        # Clients look at different times whether the application has polled; see `Profile`.
         if profile.leaves_after_beat_ms is not None:
             beats = float(members.base_ms[member]), float(members.every_ms[member])
             leaves_ms = first_after(*beats, leaves_ms) + profile.leaves_after_beat_ms
@@ -385,7 +430,10 @@ class ClassicProtocol:
         return True
 
     def _give_up(self, consumer: int, member: int, polls_ms: float) -> None:
-        """The client leaves; a static one only falls silent. Its application works on and knows nothing."""
+        """Let a client leave as its application polls too late; a static member only falls silent.
+
+        The application works on with its batch, and learns nothing before `polls_ms`.
+        """
         if member not in self._members or not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
@@ -405,7 +453,7 @@ class ClassicProtocol:
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _on_expelled(self, member: int, cause: int) -> None:
-        """The barrier waited long enough for a batch; its application works on and knows nothing."""
+        """Note that the barrier waits no longer for a member whose application still works on its batch."""
         polls_ms = float(self._members.joins_ms[member])
         if not self._members.alive[member] or polls_ms == math.inf:
             return
@@ -415,16 +463,20 @@ class ClassicProtocol:
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member, had))
 
     def _return(self, consumer: int, member: int, had: NDArray[np.int32]) -> None:
-        """It commits what it had, and then joins again, unless the refused commit ends its process."""
+        """Let a client that was out join again; before that it commits what it had, which is refused.
+
+        The refused commit may be a condition of an event that ends its process.
+        """
         now_ms = self._world.now_ms
         if len(had) and member not in self._members:
             self._world.note(REFUSED, self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID")
+        # A timer for the present time, and no call: an event that waits for the refused commit comes first.
         self._plans.setdefault(consumer, []).append(
             self._timers.at(now_ms, lambda: self._arrive(consumer, now_ms))
         )
 
     def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
-        """A process goes on as if nothing had been; whether it may, its next request tells it."""
+        """Let a process go on that stood still; its next request tells it whether it is still a member."""
         now_ms, partitions = self._world.now_ms, self._world.partitions
         configured = self._world.consumers[consumer]
         if member in self._members:

@@ -1,4 +1,4 @@
-"""How clients differ: what each is known to do, as data, and what is drawn from it.
+"""Profiles of client libraries: the measured behaviour of each as data, and the draws made from it.
 
 Figures: `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 2.16, kafka-python 3.0,
 aiokafka 0.14 and the Java client 4.3.
@@ -22,15 +22,21 @@ from copartition.simulation.inputs.durations import (
 )
 
 POLL_CHECK_MS = 501.0
-"""Twice a second, each time 1 ms late, as measured over 40 times in six runs."""
+"""Interval of a check for a late poll: twice a second, each 1 ms late, as measured 40 times in six runs."""
 WAKES_MS = (1_000.0, POLL_CHECK_MS)
-"""How often a client that keeps beating looks whether a heartbeat is due: as often as a timer wakes it that
-runs since its start, and the one that runs since its last assignment."""
+"""Intervals at which a client that keeps beating checks whether a heartbeat is due: those of two timers.
+
+The first one runs since the client's start, the second one since its last assignment; milliseconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one client library does."""
+    """The behaviour of one client library in a group; times are milliseconds.
+
+    A field's default holds for most clients; a field that differs was measured or read in the client's
+    source.
+    """
 
     # How late its heartbeats are on average; each member's mean lies between these two.
     late_ms: tuple[float, float]
@@ -112,7 +118,7 @@ PROFILES = {
 
 
 def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.float64]:
-    """So many lengths of this duration."""
+    """Return `count` lengths of this duration, in milliseconds, each drawn anew and at most `LATEST_MS`."""
     if isinstance(duration, int | float):
         return np.full(count, float(duration))
     if isinstance(duration, Uniform):
@@ -128,11 +134,11 @@ def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.f
 def draw_batches(
     duration: Duration, random: Generator, count: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the batch that is in hand at some moment, for so many applications.
+    """Return the length of the batch in hand at a moment, and the rest of it, for `count` applications.
 
-    Its length, and what is left of it.
-
-    A moment falls into a long batch more often than into a short one, in proportion to its length.
+    Both are milliseconds, shape (count,), and at most `LATEST_MS`. A moment falls into a long batch more
+    often than into a short one, in proportion to its length; so lengths are drawn from the size-biased
+    distribution.
     """
     if isinstance(duration, int | float):
         whole = np.full(count, float(duration))

@@ -1,4 +1,4 @@
-"""The clients of a consumer group (KIP-848), of either protocol.
+"""Model the clients of a consumer group (KIP-848), which may speak either protocol.
 
 A client of the classic protocol is in such a group while that is migrated: its heartbeat tells it to join
 again, once for each new target and whenever it could get more. JoinGroup and SyncGroup are answered at once.
@@ -25,7 +25,14 @@ from copartition.simulation.outcome.timeline import Phase
 
 
 class Client:
-    """One process, from its start to its end."""
+    """One process that speaks the consumer protocol, from its start to its end.
+
+    Partitions are flat indexes, times milliseconds. `owned` are the partitions whose records the application
+    gets, `assigned` the ones the coordinator sent last; a difference is worked off in the application's next
+    poll, one assignment at a time. `_step` is the only timer that does so, and `_beat` the only heartbeat
+    that is simulated; all other timers of the process are in `_plans`, to be cancelled or postponed together.
+    `_life` counts the memberships: an answer to a request of an earlier one is dropped.
+    """
 
     classic: ClassVar[bool] = False  # whether it speaks the classic protocol
 
@@ -64,21 +71,23 @@ class Client:
         self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
-        """Of heartbeats, and of a session."""
+        """Return the interval of heartbeats, with this member's lateness, and of a session, in milliseconds.
+        """
         late_ms = self._profile.consumer_late_ms
+        # The engine refuses clients that do not speak the protocol before they are made.
         assert late_ms is not None
         interval_ms = self._settings.group_consumer_heartbeat_interval_ms
         return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
 
     def start(self, now_ms: float) -> None:
-        """Find the coordinator and join, a dynamic member of the classic protocol twice (KIP-394)."""
+        """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394)."""
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
         self.joins_ms = now_ms + rounds * self._costs.network_ms
         self._plan(self.joins_ms, self._arrive)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
-        """The process ends."""
+        """End the process; if it closes cleanly, it tells the coordinator once its callbacks are done."""
         coordinator, partitions = self._coordinator, self._world.partitions
         self.gone = True
         self._count_pause()
@@ -106,7 +115,7 @@ class Client:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
     def slow(self, now_ms: float, until_ms: float) -> None:
-        """The application works on one batch until then."""
+        """Keep the application at work on one batch until `until_ms`."""
         partitions = self._world.partitions
         if not self._is_member or self._asleep:
             return
@@ -116,12 +125,13 @@ class Client:
         self.busy_ms = until_ms
         if not self._leaves_when_overdue(now_ms, until_ms):
             self._plan(until_ms, self._resume)
+        # The step waited for a poll that now comes later; callbacks that have begun are not interrupted.
         if not self._step.is_done and not self._polled:
             self._step.cancel()
             self._do_at(until_ms, self._reconcile)
 
     def stall(self, now_ms: float, until_ms: float) -> None:
-        """The process stands still until then."""
+        """Stop the process until `until_ms`."""
         coordinator, partitions = self._coordinator, self._world.partitions
         if self._asleep:
             return
@@ -136,7 +146,10 @@ class Client:
         self._plan(until_ms, self._wake)
 
     def on_expelled(self) -> None:
-        """The coordinator has dropped the member; the client does not know."""
+        """Forget all partitions, as the coordinator has dropped the member; the process does not know yet.
+
+        If its application is busy, it works on with records of partitions that others may read by now.
+        """
         self._had = rows_of(self.owned)
         self.owned = self.assigned = NOTHING
         self._unacknowledged = False
@@ -146,32 +159,42 @@ class Client:
             )
 
     def expects_news(self) -> None:
-        """The next heartbeat may tell it something."""
+        """Simulate the next heartbeat, as its answer may tell the client something; others are not simulated.
+        """
         coordinator = self._coordinator
         if self._beat.is_done and coordinator.beats.speaks(self.member):
             beats_ms = coordinator.beats.next_ms(self.member, self._world.now_ms)
             self._beat = self._timers.at(beats_ms, self.beat)
 
     def beat(self) -> None:
-        """Send a heartbeat."""
+        """Send a heartbeat that reports no partitions."""
         self._beat.cancel()
         self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
 
     # What the coordinator answers.
 
     def _join(self) -> None:
+        """Send the first heartbeat of a membership, which is its join."""
         self.joins_ms = self._world.now_ms + self._costs.network_ms / 2
         self._later(self.joins_ms, self._arrive)
 
     def _arrive(self) -> None:
+        """Handle the join at the coordinator."""
         self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, self._life)
 
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
+        """Send a request, which arrives half a round trip later."""
         life = self._life
         self._later(self._world.now_ms + self._costs.network_ms / 2, lambda: self._ask(request, hear, life))
 
     def _ask(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None], life: int) -> None:
-        """A request is at the coordinator; hear its answer, unless the client has begun anew meanwhile."""
+        """Hand a request that has arrived to the coordinator, and plan that its answer is heard.
+
+        Args:
+            request: the coordinator's work; it is done when the coordinator is neither down nor busy.
+            hear: called with the answer, unless the client has begun a new membership meanwhile.
+            life: the number of the membership that sent the request.
+        """
 
         def answer() -> None:
             if self.gone or life != self._life:
@@ -183,6 +206,7 @@ class Client:
         self._coordinator.take(answer)
 
     def _receive(self, answer: Answer | Error, life: int, hear: Callable[[Answer], None]) -> None:
+        """Hear an answer; a process that stands still hears it when it wakes up."""
         if self.gone or life != self._life:
             return
         if self._asleep:
@@ -193,6 +217,7 @@ class Client:
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
+        """Note the assignment of an answer, and begin to work it off."""
         if answer.partitions is not None and answer.partitions != self.assigned:
             self.assigned = answer.partitions
             self._unacknowledged = True
@@ -202,12 +227,13 @@ class Client:
             self._count_pause()
 
     def _await_partitions(self) -> None:
-        """It knows what it is to have: from now on its partitions wait for it alone."""
+        """Note that the partitions of a new assignment wait for nothing but this client from now on."""
         self._world.partitions.stand(self.assigned - self.owned, self._world.now_ms, Phase.HANDOVER, None)
         if self.assigned or self._coordinator.has_nothing_for(self.member):
             self._count_pause()
 
     def _hear_error(self, error: Error) -> None:
+        """End the process if it may never join; else give everything up at the next poll, and join again."""
         world = self._world
         if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
             self.gone = True
@@ -221,7 +247,7 @@ class Client:
     # What it does about it.
 
     def _reconcile(self) -> None:
-        """The application polls: it gives up what it lost, and opens what it won."""
+        """Let the application poll: it gives up the partitions it lost, and opens the ones it got."""
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
         self._step, self._polled = DONE, True
         assigned, done_ms = self.assigned, now_ms
@@ -238,7 +264,7 @@ class Client:
         self._do_at(done_ms, lambda: self._acknowledge(assigned))
 
     def _acknowledge(self, assigned: frozenset[int]) -> None:
-        """Tell the coordinator what it has now, in a heartbeat of its own."""
+        """Tell the coordinator which partitions it has now, in a heartbeat of its own."""
         self._step, self._polled, self._reconciling = DONE, False, False
         self._unacknowledged = self.assigned != assigned
         self._beat.cancel()
@@ -248,13 +274,13 @@ class Client:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Do what was assigned to it meanwhile."""
+        """Begin to work off the last assignment, unless the client is working off an earlier one."""
         if self._unacknowledged and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
 
     def _rejoin(self) -> None:
-        """It has heard that it is out, and has given everything up."""
+        """Begin a new membership without partitions, as the client has heard that it is out."""
         self._forget_plans()
         self._life += 1
         self.owned = self.assigned = NOTHING
@@ -264,6 +290,10 @@ class Client:
         self._plans.append(self._timers.at(self._world.now_ms, self._join))
 
     def _polls_ms(self) -> float:
+        """Return the time of the application's next poll: when its batch is done.
+
+        Now if it has no partitions.
+        """
         now_ms = self._world.now_ms
         if self.busy_ms > now_ms:
             return self.busy_ms
@@ -272,6 +302,7 @@ class Client:
         whole_ms, left_ms = (
             float(batch[0]) for batch in draw_batches(self._costs.poll_ms, self._world.random, 1)
         )
+        # Such a batch makes the client leave, perhaps before this poll; it began `whole_ms - left_ms` ago.
         if whole_ms > self._settings.max_poll_interval_ms:
             self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)
         return now_ms + left_ms
@@ -279,12 +310,12 @@ class Client:
     # What befalls its process.
 
     def _resume(self) -> None:
-        """The application polls again in time."""
+        """Read on, as the application polls again in time."""
         if self._is_member:
             self._world.partitions.go_on(rows_of(self.owned), self._world.now_ms)
 
     def _wake(self) -> None:
-        """The process goes on as if nothing had been; its next heartbeat tells it."""
+        """Go on after standing still as if nothing had been; an answer tells the client if it is out."""
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
         if not self._is_member:
@@ -295,6 +326,7 @@ class Client:
         absence = coordinator.speaks(self.member)
         if absence is not None:
             world.partitions.causes[absence] = f"{self.configured.name} stalled"
+        # A heartbeat fell due while it stood still, so it sends one at once.
         if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
             coordinator.beats.restart(self.member, now_ms)
             self.beat()
@@ -304,7 +336,12 @@ class Client:
         self._catch_up()
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
-        """Return a client whose application does not poll in time leaves; gives whether that will happen."""
+        """Plan that the client leaves if its application polls too late; return whether it will.
+
+        Args:
+            polled_ms: the time of the application's last poll.
+            polls_ms: the time of its next one.
+        """
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
         if self.classic:
             overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
@@ -317,7 +354,7 @@ class Client:
         return True
 
     def _give_up(self) -> None:
-        """The client leaves, or falls silent; its application works on and knows nothing."""
+        """Let the client leave or fall silent; its application works on with its batch and knows nothing."""
         now_ms, coordinator, partitions = self._world.now_ms, self._coordinator, self._world.partitions
         name = self.configured.name
         self._forget_step()  # when it polls, it begins anew
@@ -345,6 +382,7 @@ class Client:
             self.owned &= kept
 
     def _return(self) -> None:
+        """Join again after the late poll; the commit of what it had is refused."""
         name = self.configured.name
         if len(self._had):
             self._world.note(REFUSED, name, error=Error.UNKNOWN_MEMBER_ID.name)
@@ -359,41 +397,48 @@ class Client:
 
     @property
     def leaving(self) -> bool:
-        """Whether its process has ended and said so, which the coordinator has not heard yet."""
+        """True if the process has closed and told the coordinator, which has not heard it yet."""
         return self.gone and self._coordinator.absence_of(self.member) is None
 
     @property
     def _is_member(self) -> bool:
+        """True if the coordinator counts this membership."""
         return self.member in self._coordinator.group.members
 
     @property
     def _asleep(self) -> bool:
+        """True if the process stands still now."""
         return self._slept_ms <= self._world.now_ms < self.wakes_ms
 
     def _release(
         self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
     ) -> None:
-        """Stop reading these; see `Flow.stops` for what `commits` says."""
+        """Stop reading these partitions; `commits` is as `committed` of `Partitions.halt`."""
         self._world.partitions.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
 
     def _count_pause(self) -> None:
+        """Add the time for which this client waited for its first partitions to the run's sum, once."""
         if self.stands_ms is not None:
             self._world.member_pause_ms += self._world.now_ms - self.stands_ms
             self.stands_ms = None
 
     def _later(self, at_ms: float, action: Callable[[], None]) -> None:
+        """Do this at `at_ms`, even if the process has ended by then; at once if that time is past."""
         self._timers.soon(at_ms, self._world.now_ms, action)
 
     def _do_at(self, at_ms: float, action: Callable[[], None]) -> None:
+        """Make the next step of working off an assignment at `at_ms`; at once if that time is past."""
         if at_ms <= self._world.now_ms:
             action()
         else:
             self._step = self._timers.at(at_ms, action)
 
     def _plan(self, at_ms: float, action: Callable[[], None]) -> None:
+        """Let the process do this at `at_ms`, unless it ends before; at once if that time is past."""
         self._plans.append(self._timers.soon(at_ms, self._world.now_ms, action))
 
     def _postpone_plans(self, until_ms: float) -> None:
+        """Let the process do nothing before `until_ms`; what it planned for earlier happens then."""
         plans, self._plans = self._plans, []
         for timer in plans:
             if timer.action is not None:
@@ -401,22 +446,30 @@ class Client:
                 timer.cancel()
 
     def _forget_plans(self) -> None:
+        """Cancel everything that the process would do by itself."""
         self._beat.cancel()
         self._forget_step()
         self._forget()
 
     def _forget_step(self) -> None:
+        """Cancel the step of working off an assignment; a poll or callbacks under way end without effect."""
         self._step.cancel()
         self._reconciling = self._polled = False
 
     def _forget(self) -> None:
+        """Cancel everything planned but the heartbeat and the step."""
         for timer in self._plans:
             timer.cancel()
         self._plans.clear()
 
 
 class ClassicClient(Client):
-    """One process; see `Client`."""
+    """A process that speaks the classic protocol, in a group of the consumer protocol; see `Client`.
+
+    It is told to join again in the answers to heartbeats; under an eager strategy it gives all partitions up
+    before it does so, under a cooperative one it joins once more after each assignment that took partitions
+    away.
+    """
 
     classic = True
 
@@ -428,7 +481,7 @@ class ClassicClient(Client):
         self._revoked = False  # whether the last assignment took something away
 
     def go_on(self, process: Process) -> None:
-        """It was a member of a classic group until now."""
+        """Go on with a process that was a member of a classic group until now."""
         now_ms, coordinator = self._world.now_ms, self._coordinator
         self.owned = self.assigned = process.owned
         self.every_ms, self.busy_ms = process.every_ms, process.busy_ms
@@ -445,7 +498,7 @@ class ClassicClient(Client):
             self._timers.at(now_ms + self._costs.network_ms / 2, self._join_again)
 
     def process(self) -> Process:
-        """Return what a classic group must know to go on with it."""
+        """Return what a classic group must know to go on with this process."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
         assigned = self._coordinator.group.members[self.member].assigned
         return Process(
@@ -477,13 +530,14 @@ class ClassicClient(Client):
             super()._hear_error(error)
 
     def _join_again(self) -> None:
-        """It is to join again, which most clients do in their next poll."""
+        """Join again: at once if the client does so in the background, else in the application's next poll.
+        """
         if not self._reconciling:
             self._reconciling = True
             self._do_at(self._world.now_ms if self._in_background else self._polls_ms(), self._prepare)
 
     def _prepare(self) -> None:
-        """Under eager it gives everything up first."""
+        """Get ready to join again; under an eager strategy the client gives all its partitions up first."""
         self._step = DONE
         now_ms = done_ms = self._world.now_ms
         if self._eager and self.owned:
@@ -494,15 +548,18 @@ class ClassicClient(Client):
         self._do_at(done_ms, self._join)
 
     def _arrive(self) -> None:
+        """Handle the JoinGroup at the coordinator; the client reconciles until SyncGroup is answered."""
         self._reconciling = True
         self._ask(lambda: self._coordinator.join(self, self.owned), self._on_joined, self._life)
 
     def _on_joined(self, _: Answer) -> None:
+        """Hear the answer to JoinGroup, and send SyncGroup."""
         self._beat.cancel()
         self._coordinator.beats.restart(self.member, self._world.now_ms)
         self._send(lambda: self._coordinator.sync(self), self._on_synced)
 
     def _on_synced(self, answer: Answer) -> None:
+        """Hear the answer to SyncGroup; without an assignment in it the client joins once more."""
         self._reconciling = False
         if answer.partitions is None:
             self._join_again()
@@ -518,16 +575,19 @@ class ClassicClient(Client):
             self._reconcile()
 
     def _catch_up(self) -> None:
+        """Begin to work off the last assignment, unless the client is joining or working off an earlier one.
+        """
         if self.assigned != self.owned and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
 
     def _reconcile(self) -> None:
+        """Let the application poll, and note whether it gives partitions up."""
         self._revoked = not self.owned <= self.assigned
         super()._reconcile()
 
     def _acknowledge(self, assigned: frozenset[int]) -> None:  # noqa: ARG002 - it acknowledges by joining
-        """What it gave up is free when it has joined again, which it does at once."""
+        """Join again if partitions were given up: only that tells the coordinator that they are free."""
         self._step, self._polled, self._reconciling = DONE, False, False
         if self._revoked:
             self._reconciling = True
@@ -536,5 +596,6 @@ class ClassicClient(Client):
             self.expects_news()
 
     def _rejoin(self) -> None:
+        """Begin a new membership, which has a new member id."""
         self.member = self._world.memberships.add(self.consumer, self.configured)
         super()._rejoin()

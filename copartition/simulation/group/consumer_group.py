@@ -1,12 +1,12 @@
-"""A group of the consumer protocol (KIP-848) as its coordinator keeps it.
+"""Model a group of the consumer protocol (KIP-848) as its coordinator keeps it.
 
-The coordinator never waits for anybody. Whoever joins, leaves or is missed raises the epoch of the group; the
-next heartbeat of any member computes the target assignment of that epoch, unless the last one is too young
-(`group.consumer.assignment.interval.ms`). Every member is then led to its target at its own heartbeats, and
-gets a partition only when its last owner has said that it no longer has it, or is gone.
+The coordinator waits for no member. A member that joins, leaves or is missed raises the epoch of the group;
+the next heartbeat of any member computes the target assignment of that epoch, unless the last one is too
+young (`group.consumer.assignment.interval.ms`). Every member is then led to its target at its own heartbeats,
+and gets a partition only when the last owner has said that it no longer has it, or is gone.
 
-Members of the classic protocol may be in such a group while it is migrated. The coordinator lets
-them join again where a member of the consumer protocol would get its partitions, and nobody waits for them.
+Members of the classic protocol may be in such a group while it is migrated. The coordinator lets them join
+again where a member of the consumer protocol would get its partitions, and no member waits for them.
 
 Sources: GroupMetadataManager, ConsumerGroup and CurrentAssignmentBuilder of Kafka 4.4, to whose answers
 `tests/golden/assignors/coordinator` holds this module.
@@ -33,23 +33,23 @@ AWAY = -2
 """The epoch of a static member that has left and means to be back before its session ends."""
 
 REFRESH_MS = 10_000.0
-"""How long the coordinator lets pass before it looks again which topics a regular expression matches."""
+"""The least time between two looks of the coordinator at the topics of regular expressions, milliseconds."""
 
 NOTHING: frozenset[int] = frozenset()
 
 
 class State(Enum):
-    """What a member is waiting for."""
+    """The next step of a member towards its target, as `MemberState` of Kafka."""
 
     STABLE = auto()
     UNREVOKED = auto()
-    """It has partitions to give up and has not said yet that it did."""
+    """It has partitions to give up, and has not yet told the coordinator that it did."""
     UNRELEASED = auto()
-    """Some of its partitions still belong to others."""
+    """Some partitions of its target still belong to other members."""
 
 
 class Error(Enum):
-    """Why a request was refused."""
+    """The reason for which a request is refused, by Kafka's name."""
 
     UNKNOWN_MEMBER_ID = auto()
     FENCED_MEMBER_EPOCH = auto()
@@ -60,7 +60,7 @@ class Error(Enum):
 
 
 class Answer(NamedTuple):
-    """What a member is answered: its epoch, and all its partitions where they have changed."""
+    """The answer to a member: its epoch, and all its partitions if they changed; else None."""
 
     epoch: int
     partitions: frozenset[int] | None
@@ -68,7 +68,12 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class GroupMember:
-    """A member as the coordinator knows it."""
+    """A member as the coordinator knows it; partitions are flat indexes, times milliseconds.
+
+    `assigned` and `revoking` have no partition in common, and `ConsumerGroup.holder` names this member for
+    all partitions in them; only `ConsumerGroup` writes them. A member is at its target if its state is STABLE
+    and its epoch the target's.
+    """
 
     number: int
     topics: tuple[str, ...] | str  # names, or a regular expression
@@ -90,13 +95,20 @@ class GroupMember:
     replaces: GroupMember | None = None
 
     def move(self, epoch: int) -> None:
-        """It has reached this epoch."""
+        """Note that the member has reached this epoch; it may still speak by the one before."""
         self.previous_epoch, self.epoch = self.epoch, epoch
 
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """Epochs, targets and members; partitions and members are numbers, times milliseconds."""
+    """Epochs, targets and members of one group; partitions and members are numbers, times milliseconds.
+
+    The members' numbers are those of `Memberships`, partitions are flat indexes below `partitions`, and -1 is
+    no member. `target` and `targets` say the same by partition and by member. `holder` differs from `target`
+    while members give up and get partitions; a partition has at most one holder, so it is never given to two
+    members. `target_epoch` is at most `epoch`; if it is less, another target is due. The group draws nothing
+    and sets no timers: its answers depend on the requests and their times only.
+    """
 
     partitions: int  # how many there can ever be
     interval_ms: float  # `group.consumer.assignment.interval.ms`
@@ -133,7 +145,10 @@ class ConsumerGroup:
         self.holder = [-1] * self.partitions
 
     def begin(self, members: Iterable[GroupMember], target_ms: float) -> None:
-        """These are the members of a new group, and all have what the assignor gives them."""
+        """Make these the members of a new group, all with what the assignor gives them.
+
+        `target_ms` is the time at which the target counts as computed, at or before time 0.
+        """
         for member in members:
             self._add(member)
             self.order.put(member.number)
@@ -146,7 +161,10 @@ class ConsumerGroup:
         self.news.clear()
 
     def adopt(self, members: Iterable[GroupMember], generation: int) -> None:
-        """These were the members of a classic group, each with the partitions it has been assigned."""
+        """Make the members of a classic group those of this one, with the partitions they were assigned.
+
+        `generation` is that of the classic group; it becomes the epoch, as in Kafka's conversion.
+        """
         for member in members:
             self._add(member)
             self.order.put(member.number)
@@ -159,12 +177,20 @@ class ConsumerGroup:
         self.news.clear()
 
     def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:
-        """Return a member joins, or one that is known joins again: a heartbeat with epoch 0, or JoinGroup."""
+        """Let a member join, or join again if it is known; return the answer to its heartbeat 0 or JoinGroup.
+
+        Args:
+            member: the member as its request describes it.
+            now_ms: the time.
+            owned: the partitions that the request reports, by flat index.
+        """
         before = self.members.get(member.number)
         if before is not None and before.classic:
             member = before
         elif member.instance is not None and member.instance in self.static:
             before = self.members[self.static[member.instance]]
+            # A second process with a static member's instance id is refused while the first one is there; one
+            # that left for a while, and members of the classic protocol, are replaced.
             if not (before.classic or member.classic or before.epoch == AWAY):
                 return Error.UNRELEASED_INSTANCE_ID
             self._replace(before, member)
@@ -182,7 +208,14 @@ class ConsumerGroup:
     def heartbeat(
         self, number: int, epoch: int, owned: Collection[int] | None, now_ms: float
     ) -> Answer | Error:
-        """Take a heartbeat: the member is alive and, if it finished with an assignment, says what it has."""
+        """Answer a heartbeat of a member of the consumer protocol.
+
+        Args:
+            number: the member.
+            epoch: the epoch it has.
+            owned: its partitions, by flat index, if it has finished with an assignment; else None.
+            now_ms: the time.
+        """
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -196,7 +229,7 @@ class ConsumerGroup:
         return self._answer(member, now_ms, owned, full=False)
 
     def classic_heartbeat(self, number: int, generation: int, now_ms: float) -> Error | None:
-        """Return a member of the classic protocol asks whether it must join again."""
+        """Return the error that tells a member of the classic protocol to join again; None if it need not."""
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -211,7 +244,7 @@ class ConsumerGroup:
         return self._join_again(member, now_ms) if must else None
 
     def sync(self, number: int, generation: int, now_ms: float) -> frozenset[int] | Error:
-        """Return a member of the classic protocol that has joined asks for its partitions."""
+        """Return the partitions of a classic member that has joined, or the error that refuses them."""
         member = self.members.get(number)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -223,7 +256,7 @@ class ConsumerGroup:
         return member.assigned
 
     def leave(self, number: int) -> None:
-        """A member is gone, by its own word or because it was missed; see `only_classic`."""
+        """Remove a member that left or was missed, and free its partitions; see `only_classic`."""
         member = self.members.pop(number)
         self.order.remove(number)
         self._hold(member, NOTHING, NOTHING)
@@ -231,6 +264,7 @@ class ConsumerGroup:
             del self.static[member.instance]
         self.target[list(self.targets.pop(number))] = -1
         self._unsubscribe(member)
+        # The group is about to become a classic one, which rebalances by itself and needs no new target.
         if self.only_classic:
             return
         self._bump()
@@ -238,14 +272,14 @@ class ConsumerGroup:
             self.target_epoch, self.target_ms = self.epoch, -math.inf
 
     def leave_for_a_while(self, number: int) -> None:
-        """A static member is gone and means to be back before its session ends."""
+        """Keep a static member's place and partitions, as it means to be back before its session ends."""
         member = self.members[number]
         self._hold(member, member.assigned, NOTHING)
         member.epoch = AWAY
         member.deadline_ms = math.inf
 
     def topic_changed(self, topic: str, *, created: bool) -> None:
-        """A topic has new partitions or is new; the group learns of it at the next heartbeat."""
+        """Note that a topic has new partitions or was created; the next heartbeat raises the epoch for it."""
         if any(topic in self.topics_of(subscription) for subscription in self.subscriptions):
             self._stale.add(topic)
         self._new_topics |= created
@@ -262,7 +296,7 @@ class ConsumerGroup:
 
     @property
     def only_classic(self) -> bool:
-        """Whether the last member of the consumer protocol has left others behind, which ends the group."""
+        """True if the last member of the consumer protocol has left others behind, which ends this group."""
         return bool(self.members) and all(member.classic for member in self.members.values())
 
     def is_reconciled(self, member: GroupMember) -> bool:
@@ -270,20 +304,24 @@ class ConsumerGroup:
         return member.state is State.STABLE and member.epoch == self.target_epoch
 
     def due_ms(self) -> float:
-        """Return from when on a heartbeat of no matter whom moves the group."""
+        """Return the time from which any heartbeat, of whichever member, moves the group.
+
+        Infinite if none does.
+        """
         if self._stale:
             return -math.inf
         due_ms = self.target_ms + self.interval_ms if self.epoch > self.target_epoch else math.inf
         return min(due_ms, self._resolved_ms + REFRESH_MS) if self._must_resolve() else due_ms
 
     def _add(self, member: GroupMember) -> None:
+        """Add a member; the epoch rises if the assignor must know of it."""
         self.members[member.number] = member
         self.migrates |= member.classic
         self.targets[member.number] = NOTHING
         if member.instance is not None:
             self.static[member.instance] = member.number
         self._subscribe(member)
-        # One whose pattern nobody has looked up yet changes nothing until somebody has.
+                # A member whose pattern has not been looked up changes nothing until `_resolve` has done so.
         if isinstance(member.topics, tuple) or member.topics in self.resolved or self._names_first(member):
             self._bump()
 
@@ -292,7 +330,7 @@ class ConsumerGroup:
         return member.names and not any(other.names for other in self.members.values() if other is not member)
 
     def _replace(self, before: GroupMember, member: GroupMember) -> None:
-        """A static member is back under another member id and takes over what is its."""
+        """Give a static member's place, target and partitions to the member id under which it is back."""
         del self.members[before.number]
         self.order.remove(before.number)
         self.members[member.number] = member
@@ -311,12 +349,18 @@ class ConsumerGroup:
 
     @staticmethod
     def _join_again(member: GroupMember, now_ms: float) -> Error:
+        """Demand of a classic member that it joins again, within its rebalance timeout from the first demand.
+        """
         member.join_by_ms = min(member.join_by_ms, now_ms + member.rebalance_timeout_ms)
         return Error.REBALANCE_IN_PROGRESS
 
     def _answer(
         self, member: GroupMember, now_ms: float, owned: Collection[int] | None, *, full: bool
     ) -> Answer:
+        """Lead a member one step towards its target, computing a due target first; return the answer.
+
+        `owned` is as in `heartbeat`; if `full`, the answer has the partitions though they have not changed.
+        """
         if self._stale:
             self._bump()
         if self.epoch > self.target_epoch and now_ms >= self.target_ms + self.interval_ms:
@@ -330,11 +374,13 @@ class ConsumerGroup:
         return answer
 
     def _bump(self) -> None:
+        """Raise the epoch, which asks for another target; topics that changed count as noticed."""
         self.epoch += 1
         self.noticed |= self._stale
         self._stale.clear()
 
     def _compute(self, now_ms: float) -> None:
+        """Ask the assignor for the target of the present epoch, and note for which members it differs."""
         target = self.assign(self)
         self.changed.clear()
         lost: defaultdict[int, set[int]] = defaultdict(set)
@@ -352,9 +398,14 @@ class ConsumerGroup:
         self.target, self.target_epoch, self.target_ms = target, self.epoch, now_ms
 
     def _reconcile(self, member: GroupMember, owned: Collection[int] | None, now_ms: float) -> None:
-        """One step of a member towards its target."""
+        """Lead a member one step towards its target, as CurrentAssignmentBuilder does.
+
+        `owned` are the partitions it says it has; None if it says nothing about them.
+        """
         if member.state is State.UNREVOKED and (owned is None or not member.revoking.isdisjoint(owned)):
             return
+        # First it gives up what it must; only then does it reach the target's epoch, with the partitions that
+        # are free.
         target = self.targets[member.number]
         kept = member.assigned & target
         lost = member.assigned - target
@@ -374,6 +425,7 @@ class ConsumerGroup:
         self._hold(member, kept | free, NOTHING)
 
     def _hold(self, member: GroupMember, assigned: frozenset[int], revoking: frozenset[int]) -> None:
+        """Set a member's partitions, and those it must give up; any other partition it had is free now."""
         before = member.assigned | member.revoking
         after = assigned | revoking
         for partition in before - after:
@@ -384,12 +436,14 @@ class ConsumerGroup:
         member.assigned, member.revoking = assigned, revoking
 
     def _subscribe(self, member: GroupMember) -> None:
+        """Count a member's subscription."""
         self.changed.add(member.number)
         self.subscriptions[member.topics] += 1
         if isinstance(member.topics, str):
             self._patterns.add(member.topics)
 
     def _unsubscribe(self, member: GroupMember) -> None:
+        """Count a member's subscription no more; a regular expression without members is forgotten."""
         self.changed.add(member.number)
         self.subscriptions[member.topics] -= 1
         if not self.subscriptions[member.topics]:
@@ -401,10 +455,13 @@ class ConsumerGroup:
                 self._resolved_ms = -math.inf
 
     def _must_resolve(self) -> bool:
+        """Return whether topics of regular expressions are to be looked up, at the next heartbeat that may.
+        """
         return bool(self._patterns) and (self._new_topics or self._patterns != self.resolved.keys())
 
     def _resolve(self, now_ms: float) -> None:
-        """Look which topics match; the coordinator does it in the background, right after the heartbeat."""
+        """Look up which topics match; the coordinator does so in the background, right after the heartbeat.
+        """
         resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         before, self.resolved = self.resolved, resolved
         self._resolved_ms, self._new_topics = now_ms, False

@@ -23,6 +23,9 @@ class ConsumerProtocol:
 
     `downgrade` is called when the group becomes a classic one, with the group as it is, and the reason to
     rebalance, if any.
+
+    Consumers are numbers of `World.consumers`; `_clients` has the last process of each, members of the group
+    or not. This engine makes the timers and the coordinator, which shares them with all clients.
     """
 
     def __init__(
@@ -36,15 +39,16 @@ class ConsumerProtocol:
 
     @property
     def members(self) -> int:
-        """See `Engine`."""
+        """The number of members the coordinator counts; see `Engine`."""
         return len(self._coordinator.group.members)
 
     def start(self, consumer: int, now_ms: float) -> None:
-        """Its first heartbeat is its join."""
+        """Start a process, whose first heartbeat is its join; its client may be refused."""
         configured = self._world.consumers[consumer]
         classic = not speaks_consumer_protocol(configured, self._world)
         if not classic and PROFILES[configured.client].consumer_late_ms is None:
             self._world.refuse(consumer, _speaks_not(configured.client))
+        # An empty group becomes one of the kind that its first member speaks.
         elif classic and not self.members:
             self._hand_over_to_classic(None)
             self._world.engine.start(consumer, now_ms)
@@ -54,47 +58,54 @@ class ConsumerProtocol:
             self._clients[consumer].start(now_ms)
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """One that closes says so; a static one that it will be back."""
+        """End a process; if it closes cleanly it tells so, and a static member that it will be back."""
         client = self._clients.pop(consumer, None)
         if client is not None:
             client.stop(now_ms, cleanly=cleanly)
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """Its partitions wait, and so does what it is asked to give up; nobody else does."""
+        """Keep an application at work until `until_ms`; only what it is asked to give up waits for it."""
         if consumer in self._clients:
             self._clients[consumer].slow(now_ms, until_ms)
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """It says nothing; after more than its session it wakes up without knowing that it is out."""
+        """Stop a process until `until_ms`.
+
+        After more than its session it wakes up without knowing that it is out.
+        """
         if consumer in self._clients:
             self._clients[consumer].stall(now_ms, until_ms)
 
     def duplicate(self, consumer: int, now_ms: float) -> None:  # noqa: ARG002 - at once
-        """The second is refused, and ends; the first hears nothing of it."""
+        """Refuse a second process with the same instance id, which ends; the first hears nothing of it."""
         name = self._world.consumers[consumer].name
         self._world.note("refused", name, reason=Error.UNRELEASED_INSTANCE_ID.name)
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Sessions begin anew when another broker has loaded the group."""
+        """Let another broker load the group until `until_ms`; sessions begin anew then."""
         self._coordinator.failover(now_ms, until_ms)
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """The coordinator sees it at the next heartbeat."""
+        """Tell the coordinator of new partitions, which it sees at the next heartbeat."""
         self._coordinator.on_growth(topic, created=created)
 
     def next_ms(self) -> float:
-        """See `Engine`."""
+        """Return the time of the next timer; see `Engine`."""
         return self._timers.next_ms()
 
     def advance(self) -> None:
-        """See `Engine`."""
+        """Let the next timer's action happen; see `Engine`."""
         self._timers.run()
 
     def settle(self, now_ms: float) -> None:
-        """No call comes late."""
+        """Do nothing, as no call to the partitions comes late in this kind of group."""
 
     def begin(self) -> None:
-        """The consumers at time 0 are a stable group, each with a heartbeat timer of its own."""
+        """Make the consumers at time 0 a stable group, each with a heartbeat timer of its own.
+
+        Raises:
+            ScenarioError: a consumer's client does not speak the protocol.
+        """
         scenario, random = self._world.scenario, self._world.random
         for number, configured in enumerate(scenario.consumers):
             classic = not speaks_consumer_protocol(configured, self._world)
@@ -109,7 +120,7 @@ class ConsumerProtocol:
         self._coordinator.begin()
 
     def hand_over(self) -> Handover:
-        """Return what a classic group must know to go on."""
+        """Return the group as a classic group needs it to go on; this engine must not be used afterwards."""
         coordinator = self._coordinator
         coordinator.epochs.end()
         members = [coordinator.clients[member] for member in coordinator.group.members]
@@ -145,12 +156,15 @@ class ConsumerProtocol:
             self._timers.soon(at_ms, self._world.now_ms, partial(self.start, consumer, at_ms))
 
     def _hand_over_to_classic(self, reason: Reason | None) -> None:
+        """Become a classic group, which rebalances now if there is a reason."""
         self._downgrade(self.hand_over(), reason)
 
     def _client(self, consumer: int, member: int, *, classic: bool) -> Client:
+        """Return a client of the protocol that a consumer speaks."""
         kind = ClassicClient if classic else Client
         return kind(self._world, self._coordinator, self._timers, consumer, member)
 
 
 def _speaks_not(client: str) -> str:
+    """Return the message for a client without the consumer protocol."""
     return f"{client} does not speak the consumer protocol (KIP-848)"

@@ -1,4 +1,4 @@
-"""The coordinator of a consumer group (KIP-848) at work: requests, timers, and what they lead to."""
+"""Model the coordinator of a consumer group (KIP-848) at work: requests, timers, and their consequences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,14 @@ DEFAULT = "uniform"
 
 
 class GroupCoordinator:
-    """A consumer group on its broker."""
+    """A consumer group on its broker: it takes requests in turn, and keeps sessions and deadlines.
+
+    Members are numbers of `World.memberships`, times milliseconds. `group` holds the state that Kafka's
+    coordinator holds; this class calls it, tells `epochs` why it moved, and sets the timers that follow from
+    it. Between two requests: `_epoch` is the epoch up to which reasons are noted; a member is in `_sessions`
+    exactly if it is silent; `_watch` is the one heartbeat that is sent because it moves the group, no matter
+    whose it is.
+    """
 
     def __init__(
         self,
@@ -79,7 +86,8 @@ class GroupCoordinator:
     # Requests.
 
     def take(self, request: Callable[[], None]) -> None:
-        """A request arrives; the coordinator turns to it when it can."""
+        """Take a request that arrives now, when the coordinator is neither down nor busy with its assignor.
+        """
         free_ms = max(self.down_ms, self.busy_ms)
         if free_ms > self._world.now_ms:
             self._timers.at(free_ms, lambda: self.take(request))
@@ -87,7 +95,10 @@ class GroupCoordinator:
             request()
 
     def join(self, client: Client, owned: Collection[int]) -> Answer | Error:
-        """Return a member's first heartbeat, or JoinGroup."""
+        """Answer a member's first heartbeat, or its JoinGroup, with `owned` partitions.
+
+        Refuse it if it may not join.
+        """
         world, group, now_ms = self._world, self.group, self._world.now_ms
         others = (
             other.configured
@@ -119,7 +130,7 @@ class GroupCoordinator:
         return answer
 
     def sync(self, client: Client) -> Answer | Error:
-        """SyncGroup: what a member of the classic protocol may have; None: it must join again."""
+        """Answer SyncGroup of a member of the classic protocol; partitions None: it must join again."""
         member = self.group.members.get(client.member)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -128,6 +139,7 @@ class GroupCoordinator:
         return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
 
     def _member(self, client: Client) -> GroupMember:
+        """Return a client as the coordinator knows it."""
         consumer = client.configured
         return GroupMember(
             client.member,
@@ -139,9 +151,9 @@ class GroupCoordinator:
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
-        """Return a member is alive, or has reached its assignment.
+        """Answer a heartbeat; one with `owned` partitions says that its member has reached its assignment.
 
-        A classic one hears whether to join again.
+        A member of the classic protocol is told whether to join again.
         """
         group, number, now_ms = self.group, client.member, self._world.now_ms
         member = group.members.get(number)
@@ -156,7 +168,10 @@ class GroupCoordinator:
         return answer
 
     def leave(self, member: int, text: str, cause: int) -> None:
-        """A member has left, or is expelled; its partitions wait for others from now on."""
+        """Remove a member that has left, or is expelled; its partitions wait for other members from now on.
+
+        Nothing happens if it is no member any more. `text` and `cause` say why, in words and as a number.
+        """
         if member not in self.group.members:
             return
         self._forget_session(member)
@@ -173,15 +188,18 @@ class GroupCoordinator:
             self.epochs.on_empty()
 
     def leave_for_a_while(self, member: int) -> None:
-        """A static member says that it will be back."""
+        """Keep the place of a static member that says that it will be back."""
         if member in self.group.members:
             self.group.leave_for_a_while(member)
             self._follow("", None, member)
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """A member last heard of at `heard_ms` is silent, and is missed when its session is over.
+        """Note that a member is silent; the coordinator drops it when its session ends.
 
-        `absence` is the cause of what it does not read.
+        Args:
+            member: the member.
+            heard_ms: the time at which the coordinator last heard of it; its session runs from then.
+            absence: the cause of the pauses of its partitions.
         """
         self.beats.silence(member)
         self.epochs.on_reached(member)
@@ -189,14 +207,20 @@ class GroupCoordinator:
         self._look_ahead()
 
     def speaks(self, member: int) -> int | None:
-        """Return a silent member speaks again; gives the cause of what it did not read."""
+        """Let a silent member speak again.
+
+        Return the cause of its partitions' pauses, None if it was not silent.
+        """
         self.beats.speak(member)
         absence = self._forget_session(member)
         self._look_ahead()
         return absence
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """Nobody is answered until then; sessions begin anew when the group is loaded."""
+        """Answer no member until `until_ms`.
+
+        All sessions begin anew when another broker has loaded the group.
+        """
         self.down_ms = until_ms
         self.beats.postpone(now_ms, until_ms, self._world.random)
         for member, (timer, absence) in list(self._sessions.items()):
@@ -205,17 +229,17 @@ class GroupCoordinator:
         self._look_ahead()
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """A topic has more partitions, or is there at last."""
+        """Note that a topic has more partitions, or was created."""
         self.group.topic_changed(self._world.partitions.topics[topic], created=created)
         self._look_ahead()
 
     def enter(self, client: Client, beats_ms: float) -> None:
-        """One of the members at time 0; `begin` makes a group of them."""
+        """Add one of the members at time 0, with a heartbeat at `beats_ms`; `begin` makes a group of them."""
         self.clients[client.member] = client
         self.beats.add(client.member, beats_ms, client.every_ms, moves=not client.classic)
 
     def begin(self) -> None:
-        """The members there are, are the stable group at time 0."""
+        """Make the members that were entered the stable group at time 0."""
         if not self.clients:
             return
         world, group = self._world, self.group
@@ -229,7 +253,10 @@ class GroupCoordinator:
             client.owned = client.assigned = group.members[number].assigned
 
     def adopt(self, clients: Iterable[Client], generation: int) -> None:
-        """These were the members of a classic group, and are those of this one, which has none yet."""
+        """Make the members of a classic group those of this one, which has none yet.
+
+        `generation` is that of the classic group.
+        """
         group, partitions = self.group, self._world.partitions
         members = []
         for client in clients:
@@ -245,10 +272,14 @@ class GroupCoordinator:
     # What requests lead to.
 
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
-        """What happened to a member may have moved the group: note why, lead others on, set timers.
+        """Note why a request moved the group, lead members to a new target, and set timers.
 
-        `cause` is None if it has no number yet. `certain`: this raises the epoch; else only new partitions
-        noticed meanwhile may have raised the epoch.
+        Args:
+            text: the reason in words, empty if the request itself is none.
+            cause: the number of the reason; None if it has none yet.
+            member: the member that the request was about.
+            certain: True if the request raises the epoch; else only new partitions noticed meanwhile may
+                have.
         """
         group = self.group
         if group.epoch != self._epoch:
@@ -271,7 +302,10 @@ class GroupCoordinator:
         self._look_ahead()
 
     def _reasons(self, text: str, cause: int | None, *, certain: bool) -> list[tuple[str, int]]:
-        """Return why the epoch rose: the topics that were noticed, and whoever came or went."""
+        """Return the reasons for which the epoch rose, in words and by number.
+
+        They are the topics whose new partitions were noticed, and the member that came or went.
+        """
         partitions, now_ms = self._world.partitions, self._world.now_ms
         reasons = []
         noticed, self.group.noticed = sorted(self.group.noticed), set()
@@ -288,6 +322,8 @@ class GroupCoordinator:
         return reasons
 
     def _on_new_target(self) -> None:
+        """Begin the rebalance to a target that was just computed; partitions wait for the assignor meanwhile.
+        """
         world, partitions = self._world, self._world.partitions
         if self.group.migrates:  # a member of the classic protocol joins again for every target
             self.group.news |= {number for number, member in self.group.members.items() if member.classic}
@@ -299,11 +335,15 @@ class GroupCoordinator:
         self._timers.at(self.busy_ms, lambda: self._done_computing(waiting))
 
     def _done_computing(self, partitions: NDArray[np.int32]) -> None:
+        """End the assignor's work; partitions that waited for it wait for their next owner to hear now."""
         still = partitions[self._world.partitions.now.phase[partitions] == Phase.COMPUTING]
         self._world.partitions.stand(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
 
     def _look_ahead(self) -> None:
-        """Where any heartbeat would move the group, the next one of anybody must be sent."""
+        """Set the timer for the next heartbeat of any member, if it would move the group.
+
+        All other heartbeats need not be simulated.
+        """
         due_ms = self.group.due_ms()
         at_ms, member = math.inf, -1
         if due_ms < math.inf:
@@ -318,6 +358,8 @@ class GroupCoordinator:
     # The assignor.
 
     def _assign(self, group: ConsumerGroup) -> NDArray[np.int64]:
+        """Return the owner of each partition by the assignor, -1 for none, and be busy as long as that takes.
+        """
         began = time.perf_counter()
         owner = self._targets(group)
         self.busy_ms = self._world.now_ms + assignor_ms(self._world, began)
@@ -325,7 +367,7 @@ class GroupCoordinator:
         return owner
 
     def _strategy(self) -> str:
-        """Return the broker's own assignor that most of those members want who want a certain one."""
+        """Return the broker's assignor that most members name; the default one if no member names any."""
         if not self._world.varied:
             return self._world.scenario.assignor
         consumers = self._world.memberships.consumers
@@ -334,15 +376,18 @@ class GroupCoordinator:
         return max(wanted, key=lambda name: wanted[name]) if wanted else DEFAULT
 
     def _topics(self) -> list[Topic]:
+        """Return the topics that exist now."""
         return topics_with(self._world, self._world.partitions.counts)
 
     # Sessions.
 
     def _watch_session(self, member: int, heard_ms: float, absence: int) -> None:
+        """Let a member's session run from `heard_ms`."""
         ends_ms = max(heard_ms + self.clients[member].session_ms, self._world.now_ms)
         self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member, absence)), absence
 
     def _expire(self, member: int, absence: int) -> None:
+        """Drop a member whose session has ended."""
         name = self._world.memberships.consumers[member].name
         self._world.note("session-expired", name)
         self.clients[member].on_expelled()
@@ -353,16 +398,20 @@ class GroupCoordinator:
         return self._sessions[member][1] if member in self._sessions else None
 
     def _forget_session(self, member: int) -> int | None:
+        """End the silence of a member; return the cause of its partitions' pauses, None if it was not silent.
+        """
         timer, absence = self._sessions.pop(member, (DONE, None))
         timer.cancel()
         return absence
 
     def _watch_deadline(self, member: int, deadline_ms: float) -> None:
+        """Set the time at which a member is expelled unless it revokes or joins again; infinite: never."""
         self._deadlines.pop(member, DONE).cancel()
         if deadline_ms < math.inf:
             self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))
 
     def _expel(self, member: int) -> None:
+        """Expel a member that did not revoke or join again within its rebalance timeout."""
         name = self._world.memberships.consumers[member].name
         text = f"{name} did not give its partitions up in time"
         cause = self._world.partitions.cause(text)

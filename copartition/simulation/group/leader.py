@@ -1,4 +1,4 @@
-"""The leader of a classic group, what it knows and decides, and the generations that follow from it.
+"""Model the leader of a classic group: its knowledge, its decisions, and the generations made from them.
 
 Runs of one scenario differ in time, seldom in who joins and leaves between two rebalances. An assignor gives
 the same answer to the same history, so it is asked once and its decisions are kept for other runs.
@@ -34,7 +34,7 @@ from copartition.simulation.outcome.timeline import Phase
 from partitioning.topic_partition import TopicPartition
 
 LIMIT = 2**26
-"""Bytes of decisions kept at a time."""
+"""The most bytes of decisions that are kept at a time; if there would be more, all are forgotten."""
 
 _BYTES_PER_MEMBER = 600
 _BYTES_PER_PARTITION = 40
@@ -42,7 +42,11 @@ _BYTES_PER_PARTITION = 40
 
 @dataclass(slots=True, eq=False)
 class Decision:
-    """A rebalance and everything that led to it."""
+    """A rebalance and everything that led to it: a node of the tree that `Decisions` keeps.
+
+    `assignor` is the leader's as this decision left it, with its memory; a shared decision must not be
+    changed, so the next one works on a copy of it.
+    """
 
     group: Group | None = None  # the members and topics that the leader got; None before the first rebalance
     assignment: Assignment | None = None  # what it answered
@@ -70,8 +74,13 @@ class Decisions:
     ) -> Decision:
         """Return the decision after `before` by this strategy for the group that `group` makes.
 
-        `change` is everything in which the next group can differ from another one after the same history.
-        `new_leader`: its leader starts without a memory. `weighing` gives the assignor what it is to weigh.
+        Args:
+            before: the decision before; its `next` keeps this one if runs share decisions.
+            change: everything in which the next group can differ from another one after the same history.
+            name: the strategy.
+            group: makes the group; it is called only if the decision is not kept already.
+            new_leader: True if the leader starts without a memory, with a new assignor.
+            weighing: returns the assignor with the loads and capacities that it is to weigh.
         """
         key = (change, name, new_leader)
         earlier = before.next.get(key)
@@ -87,6 +96,8 @@ class Decisions:
             partitions = sum(topic.partitions for topic in new.topics)
             size = _BYTES_PER_MEMBER * len(new.members) + _BYTES_PER_PARTITION * partitions
             if self._kept + size > LIMIT:
+                # Without the root's children no run finds an old decision again; runs under way go on from
+                # their own.
                 self.start.next.clear()
                 self._kept = 0
             before.next[key] = decision
@@ -95,11 +106,11 @@ class Decisions:
 
 
 FORGETFUL = frozenset({"range", "roundrobin"})
-"""Strategies that do not look at what members had before, whose answers so do not depend on it."""
+"""Strategies whose answers do not depend on what members had before."""
 
 
 class Answer(NamedTuple):
-    """What a leader decided."""
+    """The decision of a leader, on its way to the members."""
 
     assignment: Assignment
     took_ms: float  # how long its assignor was at work
@@ -110,7 +121,13 @@ class Answer(NamedTuple):
 
 
 class Leader:
-    """The leader of a classic group: which member it is, what it knows and decides."""
+    """The leader of a classic group: its membership, its knowledge and its memory of the last decision.
+
+    Members are numbers of `World.memberships`. `_decision` is the last one that was applied; `decide`
+    computes the next one without changing it, and `apply` puts it in place when all members have it, so that
+    a rebalance which is given up leaves no trace. `gone` collects the ids of members lost since the last
+    decision.
+    """
 
     def __init__(
         self, world: World, decisions: Decisions, members: Members, notifier: RebalanceNotifier
@@ -133,7 +150,10 @@ class Leader:
         self._decision = decisions.start
 
     def elect(self) -> None:
-        """Somebody who has joined leads, the one from before if it has."""
+        """Choose the leader among the members that have joined.
+
+        The present one stays if it has, else the first in order leads.
+        """
         members, now_ms = self._members, self._world.now_ms
         if self.member is None or members.joins_ms[self.member] > now_ms:
             rows = members.rows
@@ -141,7 +161,12 @@ class Leader:
             self.new = True
 
     def adopt(self, owned: Sequence[Sequence[TopicPartition]], generation: int) -> None:
-        """The members there are come from another kind of group, with what they own."""
+        """Take over the members that exist, which come from another kind of group, with what they own.
+
+        Args:
+            owned: the partitions of each member, in the order of `Members.rows`.
+            generation: the generation of that group.
+        """
         memberships, counts = self._world.memberships, self._world.partitions.counts
         members = self._members.rows.tolist()
         ids = [memberships.ids[member] for member in members]
@@ -152,9 +177,9 @@ class Leader:
         self.strategy, self.counts, self.over = self.choose(self._members.rows), list(counts), False
 
     def decide(self, counts: list[int]) -> Answer:
-        """Return a new generation: what the leader computes, by its client's rule, as it knows these topics.
+        """Return a new generation, computed by the leader's client from the topics it knows.
 
-        `counts` are partitions of each topic.
+        `counts` are the partitions of each topic, by topic number.
         """
         members, memberships = self._members, self._world.memberships
         rows, ids = members.rows, memberships.ids
@@ -166,6 +191,8 @@ class Leader:
         fresh = self.new or strategy != self.strategy
         generation = self.generation
         self.generation += 1
+        # A worker of Connect may return soon: all members keep what they have, and newcomers get nothing
+        # (KIP-415).
         if self._holds(memberships.consumers[rows[0]], strategy, fresh=fresh):
             last = self._decision.assignment
             assert last is not None
@@ -206,10 +233,15 @@ class Leader:
         *,
         at_rest: bool = False,
     ) -> Rebalance:
-        """Everybody has the assignment: what is lost stops for this cause, what is won is opened.
+        """Give all members their assignment: what is lost stops for this cause, what is won is opened.
 
-        `absence` has the members that are silent, and the cause of what they do not read. `at_rest`:
-        everything was opened long ago.
+        Args:
+            answer: the leader's decision.
+            cause: the number of the cause of the pauses.
+            started_ms: the time at which the rebalance began.
+            causes: the causes of the rebalance in words, in order.
+            absence: silent member -> number of the cause of its partitions' pauses.
+            at_rest: True if everything was opened long ago, as in the group at time 0.
         """
         world, members, partitions = self._world, self._members, self._world.partitions
         now_ms, rows = world.now_ms, members.rows
@@ -240,12 +272,12 @@ class Leader:
         return world.note_rebalance(self.generation, started_ms, causes, moved, step)
 
     def open(self, members: NDArray[np.int32], cause: int) -> None:
-        """These open what they were given and do not read yet."""
+        """Let these members open the partitions that they were given and do not read yet."""
         now_ms = self._world.now_ms
         self._world.partitions.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
 
     def topics(self) -> frozenset[str]:
-        """Return topics that some member subscribes to."""
+        """Return the topics that at least one member subscribes to."""
         world, counts = self._world, self._world.partitions.counts
         kinds = world.subscriptions
         if len(kinds) > 1:
@@ -257,7 +289,8 @@ class Leader:
         return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))
 
     def choose(self, rows: NDArray[np.int32]) -> str:
-        """Return the strategy with most votes; a member votes for its first that all members have."""
+        """Return the strategy with the most votes: each member votes for its first one that all members have.
+        """
         if not self._world.varied:
             return self._world.scenario.assignor
         lists = Counter(
@@ -270,7 +303,10 @@ class Leader:
         return max(votes, key=lambda name: votes[name])
 
     def _count_pauses(self, living: NDArray[np.int32], owner: NDArray[np.int32]) -> None:
-        """Add what running members stood still; one without partitions waits on if more are to come."""
+        """Add the time for which running members stood still to the run's sum.
+
+        A member without partitions waits on if a follow-up rebalance is to bring some.
+        """
         members = self._members
         standing = living[~np.isnan(members.stands_ms[living])]
         if len(self.revoking):
@@ -279,9 +315,10 @@ class Leader:
         members.stands_ms[standing] = np.nan
 
     def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
-        """Return whether what lost members had is kept for them: workers of Connect may return soon.
+        """Return whether lost members' partitions are kept for them; workers of Connect may return soon.
 
-        A worker that comes meanwhile waits, too. To a leader that remembers nothing what is lost is new.
+        A worker that comes meanwhile waits, too. A new leader remembers no lost member, so it holds nothing
+        back.
         """
         now_ms = self._world.now_ms
         delay_ms = self._world.scenario.settings.scheduled_rebalance_max_delay_ms
@@ -302,6 +339,17 @@ class Leader:
         generation: int,
         bare: Collection[str],
     ) -> Group:
+        """Return the group that the assignor gets.
+
+        It follows from the last decision, and from members that came and went.
+
+        Args:
+            strategy: the strategy that will assign.
+            joining: members that do not have what the last assignment gave them.
+            counts: partitions of each topic, by topic number.
+            generation: the generation before the new one.
+            bare: ids of members that gave everything up, under a strategy that lets others keep it.
+        """
         names = self._world.partitions.topics
         topics = topics_with(self._world, counts)
         memberships = self._world.memberships
@@ -309,6 +357,7 @@ class Leader:
         group, assignment = self._decision.group, self._decision.assignment
         if self.over or group is None or assignment is None:
             return Group(topics, newcomers, generation=generation)
+        # Such a strategy does not look at owned partitions, so they are not handed on.
         if strategy in FORGETFUL:
             staying = [member for member in group.members if member.id not in self.gone]
             following = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
@@ -331,10 +380,12 @@ class Leader:
 
     @cached_property
     def _weights(self) -> Weights:
+        """The rates of the load as weights, made once."""
         return Weights(self._world.scenario.rates)
 
     def _weighing(self, assignor: Assignor) -> Assignor:
-        """Return an assignor that weighs, with the load's rates and the capacities; any other as it is."""
+        """Return an assignor that weighs, with the load's rates and capacities; any other assignor as it is.
+        """
         scenario, memberships = self._world.scenario, self._world.memberships
         if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
             return assignor
@@ -347,6 +398,7 @@ class Leader:
         return type(assignor)(weights=self._weights, capacities=capacities)
 
     def _newcomers(self, members: Sequence[int], counts: Sequence[int]) -> list[Member]:
+        """Return these members as the assignor gets them, with the topics they subscribe to."""
         memberships = self._world.memberships
         return [
             memberships.describe(member, subscription(memberships.consumers[member], self._world, counts))
@@ -355,18 +407,25 @@ class Leader:
 
 
 def assignor_ms(world: World, began: float) -> float:
-    """Return how long an assignor is at work that was asked when `time.perf_counter` was at `began`."""
+    """Return the time for which an assignor is at work, in milliseconds, as the scenario has it.
+
+    `began` is the value of `time.perf_counter` when it was asked; it matters only if the scenario measures.
+    """
     cost = world.scenario.costs.assignor_ms
     return (time.perf_counter() - began) * 1000 if cost == "measured" else cost
 
 
 def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
-    """Return whether a consumer's strategy is a broker's, so that it speaks the protocol of KIP-848."""
+    """Return whether a consumer's strategy is one of the broker's, so that it speaks the protocol of KIP-848.
+    """
     return not world.protocols(strategies_of(consumer, world)[0])
 
 
 def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
-    """Return the topics that exist where they have so many partitions; what has grown has no racks."""
+    """Return the topics that exist, with `counts` partitions each, by topic number.
+
+    A topic that has grown has no racks; a topic with 0 partitions does not exist yet.
+    """
     by_name = {topic.name: topic for topic in world.scenario.topics}
     topics = []
     for name, count in zip(world.partitions.topics, counts, strict=True):
@@ -392,16 +451,18 @@ def share_strategy(consumer: Consumer, others: Iterable[Consumer], world: World)
 
 
 def speaks_eager(consumer: Consumer, world: World) -> list[bool]:
-    """Of each of its strategies, whether it makes a client give everything up before it rejoins.
+    """Return for each strategy of a consumer whether it is eager, in the consumer's order.
 
-    A client does so where one of its strategies does (Java), or does not start with both kinds (librdkafka).
+    A client gives everything up before it rejoins if one of its strategies is eager (Java), or does not start
+    with both kinds (librdkafka).
     """
     names = strategies_of(consumer, world)
     return [RebalanceProtocol.COOPERATIVE not in world.protocols(name) for name in names]
 
 
 def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tuple[str, ...]:
-    """Return the topics a consumer subscribes to; a pattern's are those among the topics with partitions."""
+    """Return the topics that a consumer subscribes to; those of a pattern are matched among existing topics.
+    """
     if consumer.pattern is not None:
         return world.partitions.matching(consumer.pattern, counts)
     if consumer.topics is not None:

@@ -1,4 +1,4 @@
-"""The members of a classic group as columns, and how they take part in a rebalance."""
+"""Keep the members of a classic group as columns, and model how they take part in a rebalance."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,12 @@ _NONE = np.empty(0, np.int32)
 
 
 class Members:
-    """Memberships of a group; a consumer has at most one that lives."""
+    """The memberships of a classic group as columns, indexed by member; times are milliseconds.
+
+    Columns have room for more members than there are; only `rows` are in the group. A consumer has at most
+    one living member. `ClassicProtocol` owns the columns; `ClassicGroup` and `RebalanceNotifier` write
+    `joins_ms` and `stands_ms` during a rebalance.
+    """
 
     base_ms: NDArray[np.float64]  # heartbeats are at this time plus multiples of `every_ms`
     every_ms: NDArray[np.float64]  # the interval between a member's heartbeats, lateness included
@@ -49,7 +54,7 @@ class Members:
         return bool((self.rows == member).any())
 
     def make(self, member: int, late_ms: float, *, eager: bool, profile: Profile) -> None:
-        """Describe a member that is about to join; `late_ms` is how late its heartbeats are."""
+        """Describe a member that is about to join; `late_ms` is the lateness of its heartbeats."""
         if member >= len(self.alive):
             self._grow(2 * member)
         self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
@@ -62,46 +67,60 @@ class Members:
         self.carries[member] = False
 
     def enter(self, member: int, now_ms: float, started_ms: float) -> None:
-        """A member, whose process started at some time, joins the group and arrives at its barrier."""
+        """Add a member to the group; its process started at `started_ms`, and it arrives at the barrier now.
+        """
         self.wake(member, now_ms, started_ms)
         self.joins_ms[member] = now_ms
         self.stands_ms[member] = math.nan
         self.rows = np.append(self.rows, np.int32(member))
 
     def wake(self, member: int, now_ms: float, started_ms: float) -> None:
-        """A new process, that started at some time, is behind a member."""
+        """Put a new process, started at `started_ms`, behind a member."""
         self.base_ms[member] = self.assigned_ms[member] = now_ms
         self.metadata_ms[member] = self.commit_ms[member] = started_ms
         self.busy_ms[member] = -math.inf
         self.alive[member] = True
 
     def remove(self, member: int) -> None:
-        """A member is dropped."""
+        """Remove a member from the group; its row stays."""
         self.rows = self.rows[self.rows != member]
 
     def mask(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """By membership, whether it is among these; -1, nobody, is the last element."""
+        """Return for each membership whether it is among `members`; the last element, index -1, is no member.
+        """
         mask = np.zeros(len(self.alive) + 1, np.bool_)
         mask[members] = True
         return mask
 
     def living(self) -> NDArray[np.int32]:
-        """Return members whose processes run and are awake."""
+        """Return the members whose processes run and are awake, in order; not to be changed in place."""
         alive = self.alive[self.rows]
         return self.rows if np.count_nonzero(alive) == len(alive) else self.rows[alive]
 
     def stop_to_join(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return whether each of these reads nothing while it rejoins."""
+        """Return for each of these members whether it reads nothing while it rejoins."""
         return self.eager[members] | ~self.reads_on[members]
 
     def staying(self, old: NDArray[np.int32], owner: NDArray[np.int32], now_ms: float) -> NDArray[np.int32]:
-        """Return the partitions that stay with owners that stood still to rejoin and gave nothing up."""
+        """Return the partitions that stay with owners which stood still to rejoin, and revoked nothing.
+
+        Args:
+            old: owner of each partition before, shape (partitions,), -1 for none.
+            owner: owner of each partition now, of the same shape.
+            now_ms: the time.
+        """
         rows = self.rows
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
         return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE
 
     def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
-        """The barrier is open: these have their JoinGroup answered, and later their assignment."""
+        """Set the next heartbeats of these members, whose JoinGroup is answered as the barrier has opened.
+
+        Args:
+            members: the members that have joined.
+            answered_ms: the time at which they have the answer to JoinGroup.
+            assigned_ms: the time at which they have their assignment.
+        """
         self.assigned_ms[members] = assigned_ms
         anew_ms = assigned_ms + self.commit_late_ms[members]
         self.commit_ms[members] = np.where(np.isnan(anew_ms), self.commit_ms[members], anew_ms)
@@ -121,17 +140,15 @@ class Members:
         self.base_ms[members] = np.where(keeps_beating, kept_ms, answered_ms)
 
     def next_beats(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
-        """Return the first heartbeat of each after now."""
+        """Return the first heartbeat of each of these members after now, in milliseconds."""
         return first_after_each(self.base_ms[members], self.every_ms[members], now_ms)
 
     def next_beat(self, member: int, now_ms: float) -> float:
-        """Return the first heartbeat of one after now."""
+        """Return the first heartbeat of a member after now, in milliseconds."""
         return first_after(float(self.base_ms[member]), float(self.every_ms[member]), now_ms)
 
     def last_heard_ms(self, member: int, now_ms: float, *, reads: bool) -> float:
-        """Return when the coordinator last heard of a member.
-
-        A heartbeat, or a commit if it reads anything.
+        """Return the time at which the coordinator last heard of a member; commits count, too, if it `reads`.
         """
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
@@ -141,6 +158,7 @@ class Members:
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
     def _grow(self, size: int) -> None:
+        """Make room for `size` members; the columns' names and types are the annotations of the class."""
         for name, kind in Members.__annotations__.items():
             column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in str(kind) else np.float64)
             old = getattr(self, name, None)
@@ -150,7 +168,7 @@ class Members:
 
 
 class State(Enum):
-    """What a classic group is doing."""
+    """The state of a classic group, as `ClassicGroupState` of Kafka."""
 
     EMPTY = auto()
     STABLE = auto()
@@ -161,10 +179,10 @@ class State(Enum):
 
 
 class RebalanceNotifier:
-    """The clients' side of a rebalance.
+    """The clients' side of a rebalance: when each member hears of it, joins, and begins to read.
 
     `on_overdue` is called for a member whose batch turns out longer than `max.poll.interval.ms`, with the
-    member, the time of its last poll and that of its next.
+    member, the time of its last poll and that of its next. All state is in `Members`.
     """
 
     def __init__(
@@ -177,7 +195,7 @@ class RebalanceNotifier:
         self._max_poll_ms = world.scenario.settings.max_poll_interval_ms
 
     def broadcast(self, now_ms: float) -> None:
-        """The group rebalances: every member hears at its next heartbeat, and joins as soon as it can."""
+        """Let every member hear of the rebalance at its next heartbeat, and join as soon as it can."""
         members = self._members
         living = members.living()
         if len(living):
@@ -185,13 +203,13 @@ class RebalanceNotifier:
             self._respond(living, heard_ms)
 
     def notify(self, member: int, heard_ms: float) -> None:
-        """One member hears of the rebalance, at that time and not when it was thought to."""
+        """Let one member hear of the rebalance at `heard_ms`, and not when it was thought to."""
         if self._members.stands_ms[member] > heard_ms:
             self._members.stands_ms[member] = np.nan
         self._respond(np.array([member], np.int32), np.array([heard_ms]))
 
     def stop_all(self, now_ms: float, cause: int) -> None:
-        """Members that have stopped up to now, have."""
+        """Stop the partitions of members that have stood still to rejoin up to now, each at its time."""
         members = self._members
         living = members.living()
         stands_ms = members.stands_ms[living]
@@ -200,7 +218,7 @@ class RebalanceNotifier:
             self._world.partitions.stop_all(living[stopped], stands_ms[stopped], cause)
 
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
-        """Return when each of these begins to read what it has been given now; None: at once."""
+        """Return the time at which each of these members begins to read what it got now; None: at once."""
         costs, random = self._costs, self._world.random
         busy_ms = self._members.busy_ms[members]
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
@@ -209,12 +227,17 @@ class RebalanceNotifier:
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
     def after_revoking(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
-        """Return when the JoinGroup of each of these arrives, once it has given up what it had to."""
+        """Return the time at which the JoinGroup of each of these arrives, once it has revoked what it must.
+        """
         free_ms = np.maximum(self._members.busy_ms[members], now_ms)
         revoke_ms = draw_many(self._costs.revoke_ms, self._world.random, len(members))
         return free_ms + revoke_ms + self._costs.network_ms / 2
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
+        """Set when these members stop and join, given when each hears of the rebalance, in milliseconds.
+
+        A client that rejoins inside `poll` does so when its batch is done; others at once.
+        """
         members, costs, random = self._members, self._costs, self._world.random
         eager, busy_ms = members.eager[living], members.busy_ms[living]
         inside = ~members.background[living]

@@ -1,4 +1,4 @@
-"""Every membership of a run, and what a group of one kind tells another about the members it hands over."""
+"""Keep every membership of a run, and the form in which one kind of group hands its members to another."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,11 @@ from copartition.simulation.inputs.events import Consumer
 
 
 class Memberships:
-    """Memberships by number; a consumer that is back with a new member id has a new one."""
+    """Memberships by number, from 0 in the order of joins; a number is never given twice.
+
+    A consumer that comes back with a new member id has a new membership. `ids`, `consumers` and `consumer`
+    have one element for each.
+    """
 
     def __init__(self) -> None:
         self.ids: list[str] = []
@@ -27,11 +31,15 @@ class Memberships:
 
     @property
     def consumer(self) -> NDArray[np.int32]:
-        """The number of the consumer behind each membership."""
+        """The number of the consumer behind each membership, shape (memberships,); a view that grows stale.
+        """
         return self._number[: len(self.ids)]
 
     def add(self, number: int, consumer: Consumer) -> int:
-        """Return a new membership of the consumer of this number."""
+        """Return the number of a new membership of consumer `number`.
+
+        Its id is the name and how often it joined.
+        """
         serial = len(self.ids)
         if serial == len(self._number):
             self._number = np.resize(self._number, 2 * serial)
@@ -44,7 +52,7 @@ class Memberships:
         return serial
 
     def describe(self, member: int, topics: Sequence[str] = ()) -> Member:
-        """Return a member as assignors get it, with what it subscribes to."""
+        """Return a member as assignors get it, with the topics it subscribes to."""
         consumer = self.consumers[member]
         instance_id = consumer.name if consumer.static else None
         return Member(self.ids[member], topics, instance_id=instance_id, rack=consumer.rack)
@@ -67,7 +75,7 @@ class Process:
 
 
 class Reason(NamedTuple):
-    """Why a group rebalances."""
+    """The reason for which a group rebalances."""
 
     text: str  # in words, as in `Rebalance.causes`
     cause: int  # the number of the cause

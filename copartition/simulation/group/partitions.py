@@ -1,4 +1,4 @@
-"""Every partition of a scenario: whether it exists, who was given it, and what happens to it."""
+"""Keep every partition of a scenario: whether it exists, its owner, and everything that happens to it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from partitioning.kit.columns import bounds, ranges, ranks
 from partitioning.topic_partition import TopicPartition
 
 JOINING = (Phase.PAUSED, Phase.COMPUTING)
-"""What a partition goes through while its reader rejoins."""
+"""The phases that a partition goes through while its reader rejoins."""
 
 
 class Change(NamedTuple):
-    """What one assignment changed: the partitions, the member that has each now, its place in its list.
+    """The difference that one assignment makes, as columns of equal length.
 
-    A run keeps all of these, so they take two bytes a number where they can.
+    `partitions` are flat indexes, ascending; `owner` is the member that has each now, -1 for none; `position`
+    is the place of each in the owner's list, from 0. A run keeps all changes, so they take two bytes a number
+    if the numbers fit.
     """
 
     partitions: NDArray[np.integer]
@@ -42,28 +44,34 @@ class Change(NamedTuple):
         owner: NDArray[np.int32],
         position: NDArray[np.int32],
     ) -> Change:
-        """Return what differs between what all partitions had and have now."""
+        """Return the difference between the assignment of all partitions before and now.
+
+        All four columns have an element for each partition, by flat index.
+        """
         rows = ((owner != old_owner) | (position != old_position)).nonzero()[0]
+        # `position` is less than the number of partitions, so it fits if these do.
         fits = max(len(owner), int(owner.max(initial=0))) < 1 << 15
         kind = np.int16 if fits else np.int32
         return cls(rows.astype(kind), owner[rows].astype(kind), position[rows].astype(kind))
 
 
 def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Return the partitions of a mask, as they are written down."""
+    """Return the flat indexes of a mask's partitions, ascending, as int32."""
     return mask.nonzero()[0].astype(np.int32)
 
 
 def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
-    """Return a set of partitions, as they are written down."""
+    """Return a set of flat indexes as a column, ascending, as int32."""
     return np.array(sorted(partitions), np.int32)
 
 
 class Partitions:
     """The partitions by flat index, `first[topic] + number`; members are numbers of `Memberships`.
 
-    Everything that happens to them is written down, so that a timeline can be made from it when one is asked
-    for, and summed up at once.
+    Every call is written to a log, from which a timeline is made if one is asked for. `Phases`, the present
+    state, is brought up to the log's end when it is looked at: many calls together are faster. So the log
+    must be in order of time for each partition, and `now` and `flow` are the only ways to the state. `counts`
+    says which partitions exist now; topics keep room for all they will ever get.
     """
 
     def __init__(self, scenario: Scenario, memberships: Memberships) -> None:
@@ -94,27 +102,30 @@ class Partitions:
 
     @property
     def now(self) -> Phases:
-        """What every partition is doing by now."""
+        """The state of every partition, after all calls made so far."""
         self._catch_up()
         return self._phases
 
     @property
     def flow(self) -> Flow | None:
-        """The records by now; None without a load."""
+        """The records, after all calls made so far; None without a load."""
         self._catch_up()
         return self._flow
 
     def topic(self, name: str) -> int:
-        """Return a topic's number."""
+        """Return the number of a topic, by its name."""
         return self._number[name]
 
     def name(self, partition: int) -> TopicPartition:
-        """Return a partition's topic and number there."""
+        """Return the topic and number of a partition, by its flat index."""
         topic = int(np.searchsorted(self.first, partition, side="right")) - 1
         return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
 
     def matching(self, pattern: str, counts: Sequence[int]) -> tuple[str, ...]:
-        """Return the topics that a pattern matches, which are there if `counts` has partitions of them."""
+        """Return the existing topics that a pattern matches as a whole.
+
+        A topic exists if `counts` is not 0 for it.
+        """
         return tuple(
             name
             for name, count in zip(self.topics, counts, strict=True)
@@ -122,26 +133,24 @@ class Partitions:
         )
 
     def cause(self, text: str) -> int:
-        """Return a number for one more thing that keeps partitions from being read."""
+        """Return the number of a new cause for which partitions are not read.
+
+        `causes[number]` may be reworded later.
+        """
         self.causes.append(text)
         return len(self.causes) - 1
 
     def growth(self, topics: Iterable[int]) -> int:
-        """Return the group has noticed that these topics have more partitions.
-
-        Gives the number of that cause.
-        """
+        """Return the number of a new cause: the group has noticed that these topics have more partitions."""
         counts = (f"{self.topics[topic]} to {self.counts[topic]}" for topic in topics)
         return self.cause(f"partitions added ({', '.join(counts)})")
 
     def owned(self, member: int) -> NDArray[np.int32]:
-        """Return what the member was given."""
+        """Return the partitions that a member was given last, ascending; they may not be read yet."""
         return rows_where(self.now.owner == member)
 
     def grow(self, topic: str, count: int, now_ms: float) -> int:
-        """Return a topic is created or gets more partitions, which nobody has noticed.
-
-        Gives the topic's number.
+        """Create a topic, or give it more partitions, which the group has not noticed yet; return its number.
         """
         number = self._number[topic]
         start = int(self.first[number])
@@ -153,7 +162,16 @@ class Partitions:
     def stop(
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
     ) -> NDArray[np.int32]:
-        """Return what the member reads, it no longer does; gives what that is."""
+        """Stop a member's partitions, and return those that it read, or would if it did not stand still.
+
+        Args:
+            member: the member.
+            at_ms: the time.
+            phase: what they are doing from then on.
+            cause: the number of the cause.
+            committed: True if it could commit before; False if it could not; None if it stands still and may
+                go on.
+        """
         had = self.owned(member)
         read = had[self.now.read_by_owner(had, at_ms)]
         self._do(Phases.stop, had, at_ms, phase, cause, committed)
@@ -162,29 +180,35 @@ class Partitions:
     def halt(
         self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> None:
-        """Nobody reads these any more, or opens them, or may go on where it was."""
+        """Stop these partitions, also those that are being opened; a reader that stands still may not go on.
+
+        The arguments are as in `stop`.
+        """
         if len(partitions):
             self._log.append(Mergeable(Phases.halt, partitions, at_ms, (phase, cause, committed)))
 
     def stand(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
-        """These stand still, and now for another reason; None keeps the cause of each."""
+        """Move partitions that stand still into another phase; `cause` None keeps the cause of each."""
         if len(partitions):
             self._log.append(Mergeable(Phases.wait, partitions, at_ms, (phase, cause)))
 
     def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
-        """A member opens these unread ones, by number; it begins to read then, None: at once."""
+        """Let a member open these unread partitions, in the order of their numbers.
+
+        It begins to read at `begins_ms`; None: at once.
+        """
         self._log.append(Mergeable(Phases.hand, partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
     def go_on(
         self, rows: NDArray[np.int32], at_ms: float, phases: Sequence[Phase] = (Phase.UNNOTICED,)
     ) -> None:
-        """Those of these that stand still in one of these phases are read by their readers again."""
+        """Let the owners of these partitions read them again, if they stand still in one of these phases."""
         again = rows[np.isin(self.now.phase[rows], phases)] if len(rows) else rows
         if len(again):
             self._do(Phases.resume, again, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
-        """Members stop for a rebalance, each at its time."""
+        """Stop the partitions of members that rejoin, those of each member at its time."""
         self._do(Phases.stop_all, members, at_ms, Phase.PAUSED, cause)
 
     def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> NDArray[np.int32]:
@@ -199,26 +223,26 @@ class Partitions:
         return partitions
 
     def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
-        """The group learns that what this member had, or nobody where it is -1, is not read."""
+        """Let the group learn that the unread partitions of a member (-1: of no member) are not read."""
         partitions = self.wait(member, Phase.UNNOTICED, at_ms, Phase.PAUSED, cause)
         if self.flow is not None:
             self.flow.stops(partitions, at_ms, committed=committed)
 
     def start(self, now_ms: float) -> None:
-        """Whoever has partitions has opened them long ago."""
+        """Let all owners read their partitions, which they opened long before time 0."""
         rows = rows_where(self.now.owner >= 0)
         self._do(Phases.resume, rows, now_ms)
         if self.flow is not None:
             self.flow.readers.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
-        """Everything that stands still in one phase does so in another from now on."""
+        """Move everything that stands still in one phase into another phase, for another cause."""
         self._do(Phases.turn, old, at_ms, phase, cause)
 
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
-        """Members read what they were given; see `Phases.open_all`."""
+        """Let members open the partitions that they were given; see `Phases.open_all`."""
         self._do(Phases.open_all, members, at_ms, begins_ms, cause)
 
     def zombie(
@@ -239,13 +263,13 @@ class Partitions:
         self._zombies.append(zombie)
 
     def end_process(self, consumer: int, at_ms: float) -> None:
-        """The consumer's process has ended: what it read on, it no longer does."""
+        """End a consumer's process; what it reads on without owning it, it no longer does."""
         for zombie in self._zombies:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
 
     def settle(self, now_ms: float) -> None:
-        """Let handovers that are over be over, and the records know."""
+        """Complete the handovers that are over by now, and bring the records up to now."""
         self._do(Phases.settle, now_ms)
         if self.flow is not None:
             self.flow.advance(now_ms)
@@ -255,7 +279,7 @@ class Partitions:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the member of each partition, -1 for none, and the partition's place in that member's list.
 
-        It lists `members`, most often in this order.
+        Both have shape (partitions,). `members` are those of the assignment, most often in its order.
         """
         ids, topics, member, topic, partition = assignment.to_arrays()
         owner = np.full(self._total, -1, np.int32)
@@ -272,17 +296,23 @@ class Partitions:
     def give(
         self, owner: NDArray[np.int32], position: NDArray[np.int32], at_ms: float, cause: int
     ) -> tuple[Change, int]:
-        """Return from now on partitions belong to these members; who loses one it reads, stops.
+        """Give partitions to these members; return the difference, and how many partitions changed consumers.
 
-        `owner` is -1 for nobody, `position` the place in the owner's list. Returns what differs, and how many
-        partitions went from one consumer to another.
+        Args:
+            owner: the member of each partition, -1 for none.
+            position: the place of each in its owner's list.
+            at_ms: the time; a partition that its owner loses stops then.
+            cause: the number of the cause.
         """
         change = Change.between(self.now.owner, self.now.position, owner, position)
         self._do(Phases.own, *change, at_ms, cause)
         return change, self.count_moves(change)
 
     def count_moves(self, change: Change) -> int:
-        """Return how many partitions go from one consumer to another by this, the last before it in mind."""
+        """Return how many of a change's partitions go from one consumer to another.
+
+        A partition that had no owner for a while counts from the last consumer that had it.
+        """
         owned = change.owner >= 0
         partitions = change.partitions[owned]
         consumer = self._memberships.consumer[change.owner[owned]]
@@ -291,7 +321,7 @@ class Partitions:
         return int(np.count_nonzero((last >= 0) & (last != consumer)))
 
     def finish(self, now_ms: float) -> float:
-        """Return the run ends; gives how long partitions had two readers, in milliseconds, summed."""
+        """End the run; return the time for which partitions had two readers, in milliseconds, summed."""
         self._do(Phases.finish, now_ms)
         if not self._zombies:
             return 0.0
@@ -304,9 +334,9 @@ class Partitions:
         return twice
 
     def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
-        """Return everything that happened, once more, to the end of the run.
+        """Return the life of every partition up to the end of the run, from the log.
 
-        `consumers` are names by number.
+        `consumers` are the names by number.
         """
         rows: Rows = []
         do_all(self._log, Phases(self._total, self._memberships, self._partition_ms, rows=rows), None)
@@ -335,6 +365,7 @@ class Partitions:
         return Timeline(self.topics, self.first, consumers, *columns, causes, cause, zombies)
 
     def _second_readers(self, until_ms: float) -> Zombies:
+        """Return the stretches in which consumers read partitions that were not theirs."""
         reading = [zomby for zomby in self._zombies if zomby.start_ms < min(zomby.end_ms, until_ms)]
         sizes = np.array([len(partition.partitions) for partition in reading], np.intp)
         return Zombies(
@@ -351,6 +382,7 @@ class Partitions:
         self._log.append((method, arguments))
 
     def _catch_up(self) -> None:
+        """Make the calls that were queued since the state was looked at last."""
         if self._done < len(self._log):
             waiting, self._done = self._log[self._done :], len(self._log)
             do_all(waiting, self._phases, self._flow)

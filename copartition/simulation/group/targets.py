@@ -23,11 +23,16 @@ from partitioning.kit.columns import bounds
 
 
 class Targets:
-    """Asks the assignor, and keeps what it answered as the coordinator's records have it.
+    """The assignor of a consumer group, and its last answer as the coordinator's records have it.
 
-    `strategy` gives the assignor's name, `topics` the topics the cluster has now, `describe` a member's id,
-    instance id and rack by its number. `first` has the number of each topic's first partition, in the order
-    of `names`, and the number of all.
+    `strategy` returns the assignor's name, `topics` the topics the cluster has now, `describe` a member's id,
+    instance id and rack by its number. `first` has the flat index of each topic's first partition, in the
+    order of `names`, and the number of all.
+
+    `position` has the place of each partition in its owner's target, shape (partitions,). A member's target
+    is written anew only if it is another set of partitions, so an unchanged one keeps its order. Rows of
+    `_members`, `_subscriptions` and `_hashes` are members; `_sizes` is the number of partitions in each
+    target.
     """
 
     def __init__(
@@ -55,7 +60,8 @@ class Targets:
         self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
-        """A member comes from another kind of group, with these partitions at these places of its list."""
+        """Take over a member from another kind of group, with these partitions at these places of its list.
+        """
         self._make_room(number)
         self._members[number] = self._meet(number)
         self._sizes[number] = len(rows)
@@ -63,7 +69,7 @@ class Targets:
         self._decision = Decision()  # nobody else comes to this point
 
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
-        """Return the owner of every partition, -1 for nobody."""
+        """Return the owner of every partition by the assignor, shape (partitions,), -1 for none."""
         change = self._update(group)
         numbers = np.array(group.members_in_order, np.int64)
         topics = self._topics()
@@ -78,7 +84,7 @@ class Targets:
         return self._write(self._decision.assignment, numbers, group.target)
 
     def _carry(self, numbers: NDArray[np.int64], owner: NDArray[np.int64]) -> Carried:
-        """Return these members, in this order, with the targets that they have by the records."""
+        """Return these members, in this order, with the targets that the coordinator's records have."""
         row = np.full(int(numbers.max(initial=-1)) + 2, -1, np.int64)  # nobody, -1, is the last element
         row[numbers] = np.arange(len(numbers))
         member = row[owner]
@@ -94,7 +100,7 @@ class Targets:
         return Carried(members, len(members), None, sizes, columns, hashes, {"topics": topics})
 
     def _make_room(self, number: int) -> None:
-        """Make room for members up to this one."""
+        """Make room for members up to this number."""
         if number >= len(self._hashes):
             more = np.full(number + 1, None)
             self._members = np.append(self._members, more)
@@ -102,14 +108,15 @@ class Targets:
             self._hashes = np.append(self._hashes, np.zeros(number + 1, np.int32))
 
     def _meet(self, number: int) -> Member:
-        """Return a member that is new, so far without topics."""
+        """Return a member that is new, so far without topics, and note its hash code."""
         about = self._describe(number)
         self._hashes[number] = string_hash(about.id)
         self._subscriptions[number] = about.topics
         return about
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
-        """Look again at the members that are not what they were; gives all that is new about them."""
+        """Bring the members up to the group's changes; return everything that is new, as a key of decisions.
+        """
         left: dict[int, Member] = {}
         self._make_room(max(group.changed, default=-1))
         for number in sorted(group.changed):
@@ -143,7 +150,13 @@ class Targets:
     def _write(
         self, assignment: Assignment, numbers: NDArray[np.int64], before: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Write the new targets down; one that is the same set as before is not written again."""
+        """Write the new targets down, and return the owner of every partition.
+
+        Args:
+            assignment: the assignor's answer.
+            numbers: the members in the order in which the assignor got them.
+            before: the owner of every partition before.
+        """
         ids, names, member, topic, partition = assignment.to_arrays()
         assert self._decision.assignor is not None
         if not is_built_in(self._decision.assignor):  # it may list the members in its own order
@@ -166,7 +179,13 @@ class Targets:
 
 
 class Epochs:
-    """Rebalances, each from what first asked for its target until all members reached it or another came."""
+    """The rebalances of a consumer group, each from the first request of its target until all reached it.
+
+    A rebalance also ends if another target comes before. `_causes` are the requests since the last target;
+    `_rebalance` is the one under way, None if there is none. Only members in `_waits_for` are watched, as the
+    target changes something for them; for all others one heartbeat after the target suffices, the last of
+    which is at `_others_ms`. A silent member is not waited for.
+    """
 
     def __init__(self, world: World, group: ConsumerGroup, beats: Beats, timers: Timers) -> None:
         self.cause = 0  # the number of what the present target is for
@@ -186,22 +205,22 @@ class Epochs:
         self._completion = DONE
 
     def request(self, text: str, cause: int) -> None:
-        """Something asks for another target."""
+        """Note a reason for another target; the first one begins a rebalance."""
         if not self._causes:
             self._started_ms = self._world.now_ms
             self._world.note("rebalance", cause=text)
         self._causes.append((text, cause))
 
     def begin(self, position: NDArray[np.int32]) -> None:
-        """The group at time 0 is at its target."""
+        """Make the target of the group at time 0 its assignment, complete from the start."""
         text = "the group at the start"
         self._causes = [(text, self._world.partitions.cause(text))]
         self._world.history.start, _ = self._new_target(position)
 
     def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
-        """Return the group has another target, which changes something for these members.
+        """Begin the rebalance to a new target, which ends the one before; return the difference between them.
 
-        The last is history.
+        `touched` are the members for which the new target changes something.
         """
         self.retire_target()
         self._rebalance, change = self._new_target(position)
@@ -212,13 +231,16 @@ class Epochs:
         return change
 
     def on_reached(self, member: int) -> None:
-        """A member has reached the target, or is not waited for any more: it is gone, or says nothing."""
+        """Wait no longer for a member: it has reached the target, is gone, or says nothing."""
         if member in self._waits_for:
             self._waits_for.remove(member)
             self._look()
 
     def retire_target(self) -> None:
-        """There is another target, or nobody is left: the present one has had its time."""
+        """Complete the rebalance under way.
+
+        All members reached its target, another one came, or none are left.
+        """
         if self._rebalance is not None:
             complete = replace(self._rebalance, completed_ms=self._world.now_ms)
             self._world.history.rebalances.append(complete)
@@ -226,18 +248,20 @@ class Epochs:
         self._completion.cancel()
 
     def on_empty(self) -> None:
-        """Nobody is left who could ask for anything."""
+        """End the rebalance as the group has no members; reasons noted so far lead to no target."""
         self.retire_target()
         self._causes.clear()
         self._world.note("empty")
 
     def end(self) -> None:
-        """The group goes on as a classic one, which begins with who has what, not with a target."""
+        """End the rebalance as the group goes on as a classic one, which begins with what each member has."""
         self.retire_target()
         now = self._world.partitions.now
         self._world.history.goes_on(Change.between(self._owner, self._position, now.owner, now.position))
 
     def _new_target(self, position: NDArray[np.int32]) -> tuple[Rebalance, Change]:
+        """Note a new target in the run's history; return its rebalance, and the difference to the one before.
+        """
         group, partitions = self._group, self._world.partitions
         owner = group.target.astype(np.int32)
         change = Change.between(self._owner, self._position, owner, position)
@@ -255,6 +279,7 @@ class Epochs:
         return self._world.note_rebalance(group.target_epoch, self._started_ms, texts, moved, step), change
 
     def _look(self) -> None:
+        """Plan the end of the rebalance if no watched member is left to wait for."""
         if self._rebalance is not None and not self._waits_for and self._completion.is_done:
             at_ms = max(self._others_ms, self._world.now_ms)
             self._completion = self._timers.at(at_ms, self.retire_target)

@@ -1,4 +1,4 @@
-"""When things happen: timers, times that recur, and the heartbeats of a consumer group (KIP-848).
+"""Keep timers, times that recur, and the heartbeats of a consumer group (KIP-848).
 
 A recurring time is `phase_ms + k * every_ms` for a whole k, computed in one way and then compared, so the
 first one after some time is also the last one up to itself. Remainders of floats do not agree on that.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 
 class Timer:
-    """Something that will be done, unless it is cancelled."""
+    """An action at a time; `action` is None once it is done or cancelled."""
 
     __slots__ = ("action", "at_ms")
 
@@ -25,48 +25,49 @@ class Timer:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is to be done any more."""
+        """True if nothing is left to do, as the action is done or cancelled."""
         return self.action is None
 
     def cancel(self) -> None:
-        """Leave it undone; nothing happens where it is done already."""
+        """Leave the action undone; nothing happens if it is done already."""
         self.action = None
 
 
 DONE = Timer(-math.inf, lambda: None)
-"""Stands for a timer where none is set."""
+"""A timer that stands for none."""
 DONE.cancel()
 
 
 class Timers:
-    """Timers in the order of time, those of one time in the order they were set."""
+    """Timers in the order of time; those of one time in the order in which they were set."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
         self._turns = itertools.count()
 
     def at(self, at_ms: float, action: Callable[[], None]) -> Timer:
-        """Do this at that time."""
+        """Return a new timer that does this at `at_ms`."""
         timer = Timer(at_ms, action)
         heapq.heappush(self._heap, (at_ms, next(self._turns), timer))
         return timer
 
     def soon(self, at_ms: float, now_ms: float, action: Callable[[], None]) -> Timer:
-        """Do this at that time, or now where it is."""
+        """Return a new timer that does this at `at_ms`; do it now and return `DONE` if that time is past."""
         if at_ms > now_ms:
             return self.at(at_ms, action)
         action()
         return DONE
 
     def next_ms(self) -> float:
-        """Return when the next one is due; infinite where there is none."""
+        """Return the time of the next timer; infinite if there is none."""
         heap = self._heap
+        # Cancelled timers stay in the heap until they come first.
         while heap and heap[0][2].action is None:
             heapq.heappop(heap)
         return heap[0][0] if heap else math.inf
 
     def run(self) -> None:
-        """Do the next one."""
+        """Do the next timer's action; `next_ms` must be finite."""
         _, _, timer = heapq.heappop(self._heap)
         action, timer.action = timer.action, None
         if action is not None:
@@ -86,7 +87,7 @@ def first_after(phase_ms: float, every_ms: float, at_ms: float) -> float:
 def first_after_each(
     phase_ms: NDArray[np.float64], every_ms: NDArray[np.float64], at_ms: float | NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the same for many at once."""
+    """Return `first_after` of each element; the arguments are columns that broadcast."""
     turn = np.floor((at_ms - phase_ms) / every_ms)  # or one beside it, as the quotient is rounded
     turn -= phase_ms + turn * every_ms > at_ms
     turn += phase_ms + (turn + 1) * every_ms <= at_ms
@@ -104,11 +105,16 @@ def _turn(phase_ms: float, every_ms: float, at_ms: float) -> int:
 
 
 RETRY_MS = 100
-"""How often clients ask again after a failure (`retry.backoff.ms`)."""
+"""Interval at which clients ask again after a failure (`retry.backoff.ms`), in milliseconds."""
 
 
 class Beats:
-    """The members as columns, by the number of their membership."""
+    """The heartbeats of a consumer group's members, as columns by the number of their membership.
+
+    A member's heartbeats are at `_base_ms + k * _every_ms`. `_speaks` is False for a silent member, `_moves`
+    for one whose heartbeats only tell that it lives. `rows` are the members of the group, in the order they
+    joined; other rows have no meaning.
+    """
 
     def __init__(self) -> None:
         self.rows: NDArray[np.int64] = np.empty(0, np.int64)  # the members of the group
@@ -118,9 +124,9 @@ class Beats:
         self._moves = np.zeros(64, np.bool_)
 
     def add(self, member: int, base_ms: float, every_ms: float, *, moves: bool) -> None:
-        """A member joins with a heartbeat at `base_ms`, and sends one every `every_ms`.
+        """Add a member with a heartbeat at `base_ms` and one every `every_ms`.
 
-        `moves`: the coordinator does more than to answer it, as for the consumer protocol.
+        `moves`: True if the coordinator does more than answer it, as for the consumer protocol.
         """
         while member >= len(self._base_ms):
             for column in ("_base_ms", "_every_ms", "_speaks", "_moves"):
@@ -132,20 +138,20 @@ class Beats:
         self.restart(member, base_ms)
 
     def remove(self, member: int) -> None:
-        """A member is gone."""
+        """Remove a member."""
         self.rows = self.rows[self.rows != member]
 
     def restart(self, member: int, at_ms: float) -> None:
-        """A member sends one at this time, and the next a whole interval later."""
+        """Let a member send a heartbeat at `at_ms`, and the next one a whole interval later."""
         self._base_ms[member] = at_ms
         self._speaks[member] = True
 
     def silence(self, member: int) -> None:
-        """A member sends no more."""
+        """Let a member send no more heartbeats."""
         self._speaks[member] = False
 
     def speak(self, member: int) -> None:
-        """A silent member goes on where it was."""
+        """Let a silent member go on at the times it had before."""
         self._speaks[member] = True
 
     def speaks(self, member: int) -> bool:
@@ -153,17 +159,17 @@ class Beats:
         return bool(self._speaks[member])
 
     def next_ms(self, member: int, after_ms: float) -> float:
-        """Return a member's first one after some time."""
+        """Return a member's first heartbeat after `after_ms`."""
         return first_after(float(self._base_ms[member]), float(self._every_ms[member]), after_ms)
 
     def last_ms(self, member: int, until_ms: float) -> float:
-        """Return a member's last one up to some time."""
+        """Return a member's last heartbeat up to `until_ms`."""
         return last_until(float(self._base_ms[member]), float(self._every_ms[member]), until_ms)
 
     def first_of_all(self, after_ms: float) -> tuple[float, int]:
-        """Return the first one after some time that moves the group, and whose it is.
+        """Return the first heartbeat after `after_ms` that moves the group, and its member.
 
-        Infinite where none does.
+        Infinite and -1 if there is none.
         """
         rows = self.rows[self._speaks[self.rows] & self._moves[self.rows]]
         if len(rows) == 0:
@@ -173,7 +179,7 @@ class Beats:
         return float(times[place]), int(rows[place])
 
     def last_of_all(self, after_ms: float, besides: Collection[int]) -> float:
-        """Return when everybody who sends any, but these, has sent one after some time."""
+        """Return when all members that speak, except `besides`, have sent a heartbeat since `after_ms`."""
         looked_at = self._speaks.copy()
         looked_at[list(besides)] = False
         rows = self.rows[looked_at[self.rows]]
@@ -181,7 +187,7 @@ class Beats:
         return float(times.max(initial=after_ms))
 
     def postpone(self, from_ms: float, until_ms: float, random: Generator) -> None:
-        """Whatever is due in between is sent after it, as soon as each has asked again."""
+        """Move heartbeats due in between to the end, within `RETRY_MS` of it, as each member asks again."""
         rows = self.rows
         late = rows[first_after_each(self._base_ms[rows], self._every_ms[rows], from_ms) < until_ms]
         self._base_ms[late] = until_ms + random.uniform(0, RETRY_MS, len(late)) - self._every_ms[late]

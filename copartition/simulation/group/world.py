@@ -1,4 +1,4 @@
-"""What everybody in a simulation knows: the time, the processes, the partitions, what has happened.
+"""Keep the state that all parts of a simulation share: time, processes, partitions, history.
 
 The main loop (`copartition.simulation.run`) tells an engine what happens to processes and topics; the engine,
 a group coordinator with its members, decides who reads what and tells the partitions.
@@ -28,45 +28,51 @@ class Engine(Protocol):
     """
 
     def begin(self) -> None:
-        """The consumers at time 0 are a stable group."""
+        """Make the consumers at time 0 a stable group."""
 
     @property
     def members(self) -> int:
-        """Members the coordinator counts, dead ones it has not missed yet included."""
+        """The number of members the coordinator counts, with dead ones that it has not missed yet."""
 
     def start(self, consumer: int, now_ms: float) -> None:
-        """A process starts and asks to join."""
+        """Start a process, which asks to join."""
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
-        """A process closes, or vanishes."""
+        """End a process, which closes if `cleanly`, else vanishes."""
 
     def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """The application does not call `poll` until then; heartbeats go on."""
+        """Keep an application from calling `poll` until `until_ms`; its heartbeats go on."""
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
-        """The process stands still until then."""
+        """Let a process stand still until `until_ms`."""
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
-        """A second process starts with the consumer's `group.instance.id`; from now on it is the consumer."""
+        """Start a second process with the consumer's `group.instance.id`, which is the consumer from now on.
+        """
 
     def failover(self, now_ms: float, until_ms: float) -> None:
-        """The coordinator answers nobody until then."""
+        """Let the coordinator answer no member until `until_ms`."""
 
     def on_growth(self, topic: int, *, created: bool) -> None:
-        """A topic has got more partitions, or was created; `World.partitions` knows already."""
+        """Note that a topic has more partitions, or was created; `World.partitions` knows already."""
 
     def next_ms(self) -> float:
-        """Return when something happens next by itself; infinite where nothing does."""
+        """Return the time of the next step that happens by itself; infinite if there is none."""
 
     def advance(self) -> None:
-        """Let happen what `next_ms` announced; it is that time."""
+        """Make the step that `next_ms` announced; `World.now_ms` is that time."""
 
     def settle(self, now_ms: float) -> None:
         """Tell the partitions of everything up to now; otherwise they may learn late who stops."""
 
 
 class World:
-    """A scenario at a moment in time."""
+    """A scenario at a moment in time.
+
+    Consumers have a number in `consumers`, in the order of their first start; a restart keeps the number.
+    `now_ms` is set by the main loop, and never goes back. Engines draw from `random` only, events never, so
+    that the same event takes as long under every assignor.
+    """
 
     engine: Engine  # the group; set by whoever makes it
 
@@ -95,7 +101,7 @@ class World:
             self.start_process(consumer)
 
     def start_process(self, consumer: Consumer) -> int:
-        """Return a process of this consumer runs from now on; gives its number."""
+        """Note that a process of this consumer runs from now on; return the consumer's number."""
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
@@ -106,7 +112,10 @@ class World:
         return number
 
     def commits_ms(self, consumer: int) -> float:
-        """Return when a consumer that is there at time 0 first commits its offsets; it has done so before."""
+        """Return the first commit after time 0 of a consumer that is there then, in milliseconds.
+
+        The commit before that, one interval earlier, is told to the records.
+        """
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
         if self.partitions.flow is not None:
@@ -114,16 +123,16 @@ class World:
         return first_ms
 
     def end_process(self, consumer: int) -> None:
-        """The consumer's process is gone; nothing happens where it is gone already."""
+        """Note that a consumer's process is gone; nothing happens if it was gone already."""
         self._running.pop(consumer, None)
 
     def refuse(self, consumer: int, reason: str) -> None:
-        """The coordinator does not let a consumer join, whose process ends."""
+        """Let a consumer's process end, as the coordinator does not let it join."""
         self.note("refused", self.consumers[consumer].name, reason=reason)
         self.end_process(consumer)
 
     def protocols(self, strategy: str) -> frozenset[RebalanceProtocol]:
-        """Return the rebalance protocols of a strategy; none where it is the broker's (KIP-848)."""
+        """Return the rebalance protocols of a strategy; none if it is the broker's (KIP-848)."""
         if strategy not in self._protocols:
             self._protocols[strategy] = get_assignor(strategy).protocols
         return self._protocols[strategy]
@@ -133,17 +142,25 @@ class World:
         return self._number[name]
 
     def is_running(self, name: str) -> bool:
-        """Return whether there is a process of the consumer of this name."""
+        """Return whether a process of the consumer with this name runs."""
         return self._number.get(name) in self._running
 
     def note(self, what: str, subject: str | None = None, **detail: Any) -> None:
-        """Log something."""
+        """Write a line to the event log, at the present time."""
         self.log.append(LogEntry(self.now_ms, what, subject, detail))
 
     def note_rebalance(
         self, generation: int, started_ms: float, causes: tuple[str, ...], moved: int, step: Step
     ) -> Rebalance:
-        """Log that the group has a generation, or an epoch with a target, by a rebalance that is complete."""
+        """Write a completed generation, or an epoch with a target, to log and history; return its rebalance.
+
+        Args:
+            generation: the number of the generation or of the epoch.
+            started_ms: the time of its first cause.
+            causes: its causes in words, in order.
+            moved: how many partitions go from one consumer to another.
+            step: the assignment.
+        """
         self.note(
             "generation", number=generation, members=len(step.members), moved=moved, causes=list(causes)
         )
@@ -152,39 +169,42 @@ class World:
 
     @property
     def running(self) -> Sequence[Consumer]:
-        """Consumers whose processes run, in the order they started."""
+        """The consumers whose processes run, in the order in which they started."""
         return [self.consumers[number] for number in self._running]
 
     @property
     def members(self) -> int:
-        """Members of the group."""
+        """The number of members of the group, with dead ones that are not missed yet."""
         return self.engine.members
 
     @property
     def unread(self) -> int:
-        """Partitions that exist and nobody reads now."""
+        """The number of partitions that exist and are not read now."""
         self._settle()
         return self.partitions.now.unread
 
     def lag(self) -> float:
-        """Return records behind, over all partitions; NaN without a load."""
+        """Return the records behind, over all partitions; NaN without a load."""
         flow = self._settle()
         return math.nan if flow is None else flow.lag()
 
     def partition_lag(self) -> float:
-        """Return records behind in the partition that is most behind; NaN without a load."""
+        """Return the records behind of the partition that is most behind; NaN without a load."""
         flow = self._settle()
         return math.nan if flow is None else flow.partition_lag()
 
     def at_rest_ms(self) -> float:
-        """Return when the last partition is open and has caught up, if nothing else happens."""
+        """Return the time at which the last partition is open and has caught up, if nothing else happens.
+
+        An open transaction is waited for, too; a partition that never catches up is not.
+        """
         self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
         flow = self._settle()
         caught_up_ms = math.inf if flow is None else flow.caught_up_ms()
         return caught_up_ms if caught_up_ms < math.inf else self.now_ms
 
     def _settle(self) -> Flow | None:
-        """Everybody knows of everything up to now; gives the records then."""
+        """Bring partitions and records up to now; return the records, None without a load."""
         self.engine.settle(self.now_ms)
         self.partitions.settle(self.now_ms)
         return self.partitions.flow
