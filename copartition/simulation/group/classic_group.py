@@ -419,7 +419,7 @@ class ClassicGroup:
                 self._notifier.notify(member, now_ms)
 
     def _rejoin_first(self) -> None:
-        """Begin the follow-up rebalance: the first member that revoked is back, so its partitions are free."""
+        """Begin the follow-up rebalance, as the first member that revoked is back, its partitions free."""
         if self._world.now_ms < self.down_ms:
             self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
             return
@@ -440,7 +440,10 @@ class ClassicGroup:
         self.drop(member, f"session of {name} timed out", self._absence[member])
 
     def _forget_session(self, member: int) -> int | None:
-        """End the silence of a member; return the cause of its partitions' pauses, None if it was not silent."""
+        """End the silence of a member.
+
+        Return the cause of its partitions' pauses, None if it was not silent.
+        """
         self._sessions.pop(member, DONE).cancel()
         return self._absence.pop(member, None)
 

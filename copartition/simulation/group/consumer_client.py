@@ -71,7 +71,7 @@ class Client:
         self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
-        """Return the interval of heartbeats, with this member's lateness, and of a session, in milliseconds."""
+        """Return the intervals of this member's heartbeats, lateness included, and of its session, in ms."""
         late_ms = self._profile.consumer_late_ms
         # The engine refuses clients that do not speak the protocol before they are made.
         assert late_ms is not None
@@ -158,7 +158,10 @@ class Client:
             )
 
     def expects_news(self) -> None:
-        """Simulate the next heartbeat, as its answer may tell the client something; others are not simulated."""
+        """Simulate the next heartbeat, as its answer may tell the client something.
+
+        Others are not simulated.
+        """
         coordinator = self._coordinator
         if self._beat.is_done and coordinator.beats.speaks(self.member):
             beats_ms = coordinator.beats.next_ms(self.member, self._world.now_ms)
@@ -528,7 +531,7 @@ class ClassicClient(Client):
             super()._hear_error(error)
 
     def _join_again(self) -> None:
-        """Join again: at once if the client does so in the background, else in the application's next poll."""
+        """Join again, at once if the client does so in the background, else in the application's poll."""
         if not self._reconciling:
             self._reconciling = True
             self._do_at(self._world.now_ms if self._in_background else self._polls_ms(), self._prepare)
@@ -572,7 +575,7 @@ class ClassicClient(Client):
             self._reconcile()
 
     def _catch_up(self) -> None:
-        """Begin to work off the last assignment, unless the client is joining or working off an earlier one."""
+        """Begin to work off the last assignment, unless the client is joining or at work on another."""
         if self.assigned != self.owned and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)

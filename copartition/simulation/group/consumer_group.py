@@ -349,7 +349,7 @@ class ConsumerGroup:
 
     @staticmethod
     def _join_again(member: GroupMember, now_ms: float) -> Error:
-        """Demand of a classic member that it joins again, within its rebalance timeout from the first demand."""
+        """Demand that a classic member joins again, within its rebalance timeout from the first demand."""
         member.join_by_ms = min(member.join_by_ms, now_ms + member.rebalance_timeout_ms)
         return Error.REBALANCE_IN_PROGRESS
 
@@ -454,11 +454,14 @@ class ConsumerGroup:
                 self._resolved_ms = -math.inf
 
     def _must_resolve(self) -> bool:
-        """Return whether topics of regular expressions are to be looked up, at the next heartbeat that may."""
+        """Return whether the next heartbeat that may is to look up topics of regular expressions."""
         return bool(self._patterns) and (self._new_topics or self._patterns != self.resolved.keys())
 
     def _resolve(self, now_ms: float) -> None:
-        """Look up which topics match; the coordinator does so in the background, right after the heartbeat."""
+        """Look up which topics match.
+
+        The coordinator does so in the background, right after the heartbeat.
+        """
         resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         before, self.resolved = self.resolved, resolved
         self._resolved_ms, self._new_topics = now_ms, False

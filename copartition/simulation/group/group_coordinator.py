@@ -86,7 +86,7 @@ class GroupCoordinator:
     # Requests.
 
     def take(self, request: Callable[[], None]) -> None:
-        """Take a request that arrives now, when the coordinator is neither down nor busy with its assignor."""
+        """Take a request that arrives now, as soon as the coordinator is neither down nor busy."""
         free_ms = max(self.down_ms, self.busy_ms)
         if free_ms > self._world.now_ms:
             self._timers.at(free_ms, lambda: self.take(request))
@@ -321,7 +321,10 @@ class GroupCoordinator:
         return reasons
 
     def _on_new_target(self) -> None:
-        """Begin the rebalance to a target that was just computed; partitions wait for the assignor meanwhile."""
+        """Begin the rebalance to a target that was just computed.
+
+        Partitions wait for the assignor meanwhile.
+        """
         world, partitions = self._world, self._world.partitions
         if self.group.migrates:  # a member of the classic protocol joins again for every target
             self.group.news |= {number for number, member in self.group.members.items() if member.classic}
@@ -356,7 +359,10 @@ class GroupCoordinator:
     # The assignor.
 
     def _assign(self, group: ConsumerGroup) -> NDArray[np.int64]:
-        """Return the owner of each partition by the assignor, -1 for none, and be busy as long as that takes."""
+        """Return the owner of each partition by the assignor, -1 for none.
+
+        Be busy for as long as that takes.
+        """
         began = time.perf_counter()
         owner = self._targets(group)
         self.busy_ms = self._world.now_ms + assignor_ms(self._world, began)
@@ -395,7 +401,10 @@ class GroupCoordinator:
         return self._sessions[member][1] if member in self._sessions else None
 
     def _forget_session(self, member: int) -> int | None:
-        """End the silence of a member; return the cause of its partitions' pauses, None if it was not silent."""
+        """End the silence of a member.
+
+        Return the cause of its partitions' pauses, None if it was not silent.
+        """
         timer, absence = self._sessions.pop(member, (DONE, None))
         timer.cancel()
         return absence

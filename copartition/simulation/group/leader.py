@@ -289,7 +289,10 @@ class Leader:
         return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))
 
     def choose(self, rows: NDArray[np.int32]) -> str:
-        """Return the strategy with the most votes: each member votes for its first one that all members have."""
+        """Return the strategy with the most votes.
+
+        Each member votes for the first of its own that all members have.
+        """
         if not self._world.varied:
             return self._world.scenario.assignor
         lists = Counter(
@@ -383,7 +386,10 @@ class Leader:
         return Weights(self._world.scenario.rates)
 
     def _weighing(self, assignor: Assignor) -> Assignor:
-        """Return an assignor that weighs, with the load's rates and capacities; any other assignor as it is."""
+        """Return an assignor that weighs, with the load's rates and capacities.
+
+        Any other assignor as it is.
+        """
         scenario, memberships = self._world.scenario, self._world.memberships
         if scenario.load is None or not isinstance(assignor, WeightedAssignor | CooperativeWeightedAssignor):
             return assignor
@@ -414,7 +420,7 @@ def assignor_ms(world: World, began: float) -> float:
 
 
 def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
-    """Return whether a consumer's strategy is one of the broker's, so that it speaks the protocol of KIP-848."""
+    """Return whether a consumer's strategy is one of the broker's, so that it speaks KIP-848."""
     return not world.protocols(strategies_of(consumer, world)[0])
 
 
@@ -458,7 +464,10 @@ def speaks_eager(consumer: Consumer, world: World) -> list[bool]:
 
 
 def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tuple[str, ...]:
-    """Return the topics that a consumer subscribes to; those of a pattern are matched among existing topics."""
+    """Return the topics that a consumer subscribes to.
+
+    Those of a pattern are matched among existing topics.
+    """
     if consumer.pattern is not None:
         return world.partitions.matching(consumer.pattern, counts)
     if consumer.topics is not None:

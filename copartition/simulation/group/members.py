@@ -67,7 +67,10 @@ class Members:
         self.carries[member] = False
 
     def enter(self, member: int, now_ms: float, started_ms: float) -> None:
-        """Add a member to the group; its process started at `started_ms`, and it arrives at the barrier now."""
+        """Add a member to the group.
+
+        Its process started at `started_ms`, and it arrives at the barrier now.
+        """
         self.wake(member, now_ms, started_ms)
         self.joins_ms[member] = now_ms
         self.stands_ms[member] = math.nan
@@ -85,7 +88,10 @@ class Members:
         self.rows = self.rows[self.rows != member]
 
     def mask(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return for each membership whether it is among `members`; the last element, index -1, is no member."""
+        """Return for each membership whether it is among `members`.
+
+        The last element, index -1, is no member.
+        """
         mask = np.zeros(len(self.alive) + 1, np.bool_)
         mask[members] = True
         return mask
@@ -146,7 +152,10 @@ class Members:
         return first_after(float(self.base_ms[member]), float(self.every_ms[member]), now_ms)
 
     def last_heard_ms(self, member: int, now_ms: float, *, reads: bool) -> float:
-        """Return the time at which the coordinator last heard of a member; commits count, too, if it `reads`."""
+        """Return the time at which the coordinator last heard of a member.
+
+        Commits count, too, if it `reads`.
+        """
         base_ms = float(self.base_ms[member])
         beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
         if not reads or not self.commits[member]:
@@ -224,7 +233,7 @@ class RebalanceNotifier:
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
     def after_revoking(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
-        """Return the time at which the JoinGroup of each of these arrives, once it has revoked what it must."""
+        """Return the arrival of JoinGroup from each of these members, once it has revoked what it must."""
         free_ms = np.maximum(self._members.busy_ms[members], now_ms)
         revoke_ms = draw_many(self._costs.revoke_ms, self._world.random, len(members))
         return free_ms + revoke_ms + self._costs.network_ms / 2

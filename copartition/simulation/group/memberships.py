@@ -31,7 +31,10 @@ class Memberships:
 
     @property
     def consumer(self) -> NDArray[np.int32]:
-        """The number of the consumer behind each membership, shape (memberships,); a view that grows stale."""
+        """The number of the consumer behind each membership, shape (memberships,).
+
+        A view that grows stale.
+        """
         return self._number[: len(self.ids)]
 
     def add(self, number: int, consumer: Consumer) -> int:

@@ -150,7 +150,10 @@ class Partitions:
         return rows_where(self.now.owner == member)
 
     def grow(self, topic: str, count: int, now_ms: float) -> int:
-        """Create a topic, or give it more partitions, which the group has not noticed yet; return its number."""
+        """Create a topic, or give it more partitions, which the group has not noticed yet.
+
+        Return its number.
+        """
         number = self._number[topic]
         start = int(self.first[number])
         new = np.arange(start + self.counts[number], start + count, dtype=np.int32)

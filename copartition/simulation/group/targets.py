@@ -60,7 +60,7 @@ class Targets:
         self._hashes = np.zeros(64, np.int32)  # the hash code of each member's id
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
-        """Take over a member from another kind of group, with these partitions at these places of its list."""
+        """Take over a member from another kind of group, with these partitions at these list positions."""
         self._make_room(number)
         self._members[number] = self._meet(number)
         self._sizes[number] = len(rows)
@@ -114,7 +114,10 @@ class Targets:
         return about
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
-        """Bring the members up to the group's changes; return everything that is new, as a key of decisions."""
+        """Bring the members up to the group's changes.
+
+        Return everything that is new, as a key of decisions.
+        """
         left: dict[int, Member] = {}
         self._make_room(max(group.changed, default=-1))
         for number in sorted(group.changed):
@@ -258,7 +261,10 @@ class Epochs:
         self._world.history.goes_on(Change.between(self._owner, self._position, now.owner, now.position))
 
     def _new_target(self, position: NDArray[np.int32]) -> tuple[Rebalance, Change]:
-        """Note a new target in the run's history; return its rebalance, and the difference to the one before."""
+        """Note a new target in the run's history.
+
+        Return its rebalance, and the difference to the one before.
+        """
         group, partitions = self._group, self._world.partitions
         owner = group.target.astype(np.int32)
         change = Change.between(self._owner, self._position, owner, position)

@@ -47,7 +47,7 @@ class Engine(Protocol):
         """Let a process stand still until `until_ms`."""
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
-        """Start a second process with the consumer's `group.instance.id`, which is the consumer from now on."""
+        """Start a second process with the consumer's `group.instance.id`, which takes its place."""
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Let the coordinator answer no member until `until_ms`."""

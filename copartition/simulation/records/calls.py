@@ -1,4 +1,4 @@
-"""Calls to a flow in the order of their times, and how far behind partitions get during an outage."""
+"""Put calls to a flow in the order of their times, and measure how far behind partitions get in an outage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ HAUNTED: Final = 4
 
 
 class Round(NamedTuple):
-    """The same thing happens to these partitions, and each consumer in it has one time."""
+    """One event that happens to these partitions at the same step; each consumer in it has one time.
+
+    `partition`, `consumer` and `at` are columns of equal length, times in milliseconds; `kind` is one of the
+    numbers above.
+    """
 
     partition: NDArray[np.intp]
     consumer: NDArray[np.intp]
@@ -34,7 +38,7 @@ class Round(NamedTuple):
     kind: int
 
     def take(self, which: NDArray[np.bool_]) -> Round:
-        """Return some of the partitions."""
+        """Return the part of the round that a mask chooses."""
         return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
 
 
@@ -43,11 +47,15 @@ _Rows = tuple[Slots, Slots, Floats, int | Slots]
 
 
 class Calls:
-    """What has happened and nobody has looked at yet.
+    """The calls that were made since the records were looked at last.
 
     Consumers affect each other only through partitions that one gives up and another reads. So calls about
     different consumers can happen together, stops before reads, and in the order in which they came if that
-    is in the order of time for each consumer. Only who wakes up without its partitions is alone.
+    is in the order of time for each consumer. Only a call for a consumer that wakes up without its partitions
+    happens alone.
+
+    `_sorted` is True as long as all waiting calls are rounds in the order of time for each consumer; then
+    they need no sorting. The columns by consumer serve that check, and are kept from one look to the next.
     """
 
     def __init__(self) -> None:
@@ -69,9 +77,15 @@ class Calls:
         kind: int,
         turn: NDArray[np.intp] | None = None,
     ) -> None:
-        """Note that this happens to these partitions, each of which is named once.
+        """Note that `kind` happens to these partitions, each of which is named once.
 
-        With a turn for each, `put_in_turn` is to follow before any call without one.
+        Args:
+            partition: flat indexes.
+            consumer: the consumer of each partition, or one for all.
+            at: the time of each in milliseconds, or one for all.
+            kind: the event, a number above.
+            turn: the turn of each partition's call, if calls are made out of turn; `put_in_turn` is to follow
+                before any call without one.
         """
         if not len(partition):
             return
@@ -84,7 +98,7 @@ class Calls:
         self._sorted = self._sorted and self._follows(consumers, times)
 
     def put_in_turn(self) -> None:
-        """All calls with turns have been made; put them in order."""
+        """Put the calls that were made with turns in the order of these."""
         if not self._out_of_turn:
             return
         *calls, turn = map(np.concatenate, zip(*self._out_of_turn, strict=True))
@@ -96,7 +110,7 @@ class Calls:
         self._sorted = False
 
     def take(self) -> Iterator[Round]:
-        """Yield all of it, in rounds."""
+        """Yield all calls, in rounds, and forget them."""
         calls, self._waiting = self._waiting, []
         if self._sorted:
             yield from self._together(cast("list[Round]", calls))
@@ -105,7 +119,7 @@ class Calls:
         self._sorted = True
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
-        """Return whether consumers have one time here, and none that is earlier than one they had before."""
+        """Return whether each consumer has one time here, not before one that it had in an earlier call."""
         last = int(consumer.max())
         if last >= len(self._latest):
             self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))
@@ -116,9 +130,9 @@ class Calls:
         return not np.count_nonzero((before > at) | (self._latest[consumer] != at))
 
     def _together(self, calls: list[Round]) -> Iterator[Round]:
-        """Calls in the order of time, in rounds as long as no consumer comes to a second time.
+        """Yield calls that are in the order of time, as rounds in which no consumer has a second time.
 
-        At one time a consumer may give up and then read: that is their order within a round.
+        At one time a consumer may give up and then read; that is their order within a round.
         """
         parts: dict[int, list[Round]] = {}
         for call in calls:
@@ -136,18 +150,19 @@ class Calls:
         yield from _merge(parts)
 
     def _fits(self, call: Round) -> bool:
-        """Return whether all of this can happen in the present round, after what is in it already."""
+        """Return whether all of a call can happen in the present round, after the calls in it so far."""
         consumer = call.consumer
         apart = (self._at[consumer] != call.at) | (self._kind[consumer] >= call.kind)
         return not np.count_nonzero(apart & (self._round[consumer] == self._rounds))
 
 
 def _column(value: Any, size: int, kind: type[np.generic]) -> NDArray[Any]:
-    """Return a value for each row, or the values where they are as many already."""
+    """Return one value as a column of `size` elements; values that are a column already as they are."""
     return np.asarray(value, kind) if isinstance(value, np.ndarray) else np.full(size, value, kind)
 
 
 def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
+    """Yield the calls of a round, those of one kind as one."""
     for kind, rounds in sorted(parts.items()):
         if len(rounds) == 1:
             yield rounds[0]
@@ -159,7 +174,7 @@ def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
 
 
 def _sort(calls: list[_Rows]) -> Iterator[Round]:
-    """Rounds in the order of time, as long as no consumer comes to a second time."""
+    """Yield rounds in the order of time, in which no consumer has a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*calls, strict=True))[:3])
     kind = np.concatenate([np.broadcast_to(kind, at.shape) for _, _, at, kind in calls])
     order = np.argsort(times, kind="stable")
@@ -169,6 +184,8 @@ def _sort(calls: list[_Rows]) -> Iterator[Round]:
     earlier, later = rows[:-1], rows[1:]
     apart = (times[earlier] != times[later]) | (kind[earlier] > kind[later])
     apart &= consumer[earlier] == consumer[later]
+    # Each row must be in a later round than the row it waits for: its consumer's row before, if the times
+    # differ.
     waits[later[apart]] = earlier[apart]
     alone = np.flatnonzero(kind >= HAUNTED)
     waits[alone] = alone - 1
@@ -185,7 +202,10 @@ def _sort(calls: list[_Rows]) -> Iterator[Round]:
 
 
 class CatchUps(NamedTuple):
-    """Stretches in which a partition was read but further behind than before its outage, as columns."""
+    """Stretches in which a partition was read but further behind than before its outage, as columns.
+
+    Partitions are flat indexes; `start` is before `end`, both in milliseconds.
+    """
 
     partition: NDArray[np.int32]
     start: Floats
@@ -193,10 +213,11 @@ class CatchUps(NamedTuple):
 
 
 class Outages:
-    """The outage every partition is in, until it is no further behind than before it.
+    """The outage that each partition is in, until it is no further behind than before it.
 
     An outage begins when a partition is no longer read. If it stops again before it has caught up, that is
-    still the same outage.
+    still the same outage. Columns have an element for each partition; amounts are thousandths of records,
+    times milliseconds. `before` and `_since` have a meaning only while `open` is True.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -210,7 +231,7 @@ class Outages:
         self._since = np.zeros(partitions)
 
     def begin(self, slots: Slots, behind: Floats, at: Floats) -> None:
-        """These partitions are no longer read."""
+        """Begin the outages of these partitions, unless they are in one already."""
         new = ~self.open[slots]
         slots = slots[new]
         self.open[slots] = True
@@ -218,7 +239,7 @@ class Outages:
         self._since[slots] = at[new]
 
     def note_level(self, slots: Slots, behind: Floats, at: Floats) -> None:
-        """So far behind are these partitions at a time; peaks are among the times told."""
+        """Note how far behind these partitions are at `at`; the times told must include every peak."""
         higher = behind > self.peak[slots]
         if np.count_nonzero(higher):
             slots = slots[higher]
@@ -226,7 +247,10 @@ class Outages:
             self.peak_ms[slots] = at[higher]
 
     def read(self, slots: Slots, since: Floats, until: Floats, back: Floats) -> None:
-        """These were read; `back` is when each would be no further behind than before its outage."""
+        """Note that these were read from `since` to `until`, and end the outages that ended meanwhile.
+
+        `back` is the time at which each would be no further behind than before its outage; infinite: never.
+        """
         affected = self.open[slots].nonzero()[0]
         if not len(affected):
             return

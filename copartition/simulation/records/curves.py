@@ -1,12 +1,13 @@
-"""Lag over time, of the group and of single partitions, where consumers share what they can process.
+"""Compute lag over time, of the group and of single partitions, if consumers share their capacity.
 
 Sharing is max-min fair, in closed form. A partition that is `behind` by b records, to which `rate` r come, is
 drained at time t if it was given b + r t records by then. All partitions of a consumer that are not drained
-have been given the same s(t), so that sum(min(s(t), b + r t)) = capacity x t; s is convex, since what a
-drained partition leaves over goes to the others. So only the order in which partitions are drained matters,
+have been given the same s(t), so that sum(min(s(t), b + r t)) = capacity x t; s is convex, since a drained
+partition leaves a part of its share to the others. So only the order in which partitions are drained matters,
 and no steps in time are needed. Arrays have an element for each partition; `group` holds the consumer that
-reads it, `capacity` has an element for each consumer. Times count from when the partitions were `behind` by
-so much, in milliseconds.
+reads it, `capacity` has an element for each consumer. Times count from the moment at which the partitions
+were `behind` by b, in milliseconds; amounts are thousandths of records, so that a rate of records a second
+needs no factor.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ Integers = NDArray[np.integer]
 
 
 _TIE = 1e-9
-"""Relative differences below this are rounding."""
+"""Relative differences below this count as rounding."""
 
 
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats) -> Floats:
-    """Return when each partition is drained.
+    """Return the time at which each partition is drained, in milliseconds.
 
-    0 for one that never falls behind, infinite for one that stays so.
+    0 for a partition that never falls behind, infinite for one that stays behind.
     """
     times = np.zeros(len(behind))
+    # A group that is never behind needs none of the sorting below.
     busy = np.count_nonzero(behind) or np.count_nonzero(np.bincount(group, rate, len(capacity)) > capacity)
     if not busy or not np.count_nonzero(capacity < np.inf):
         return times
@@ -66,7 +68,7 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: Floats)
 def behind_at(
     elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> Floats:
-    """Return how far behind the partitions are after `elapsed`, which is the same for all of a group."""
+    """Return how far behind the partitions are after `elapsed`, which must be equal for all of a group."""
     wait = drained > elapsed
     if not np.count_nonzero(wait):
         return np.zeros(len(behind))
@@ -78,7 +80,7 @@ def behind_at(
 
 
 def speed_at(elapsed: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats) -> Floats:
-    """Return how fast each partition is processed after `elapsed`."""
+    """Return the rate at which each partition is processed after `elapsed`, in records a second."""
     wait = drained > elapsed
     flowing = np.bincount(group, np.where(wait, 0.0, rate))[group]
     sharers = np.maximum(np.bincount(group, wait), 1.0)[group]
@@ -94,9 +96,10 @@ def fall_times(
     drained: Floats,
     capacity: Floats,
 ) -> Floats:
-    """Return when these rows, further behind than `target` to begin with, are so no longer.
+    """Return the time at which each of these rows is no longer further behind than `target`.
 
-    They must get there.
+    They are further behind at time 0, and must get there: a target that is never reached gives no meaningful
+    time.
     """
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
 
@@ -117,7 +120,7 @@ def fall_times(
 def peaks(
     behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return rows that fall further behind before they catch up, when they turn, and their lag then."""
+    """Return the rows that fall further behind before they catch up, when they turn, and their lag then."""
     start = np.zeros(len(behind))
     rows = np.flatnonzero(
         (rate > speed_at(start, rate, group, drained, capacity) * (1 + _TIE)) & (drained > 0)
@@ -126,7 +129,7 @@ def peaks(
         return rows, start[rows], start[rows]
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
     low, high = fill.bounds(group[rows])
-    # What the speed would be if one that is never drained were, is of no meaning.
+    # Partitions that are never drained come last; a speed after their drain time has no meaning.
     finite = np.bincount(group, np.isfinite(drained)).astype(np.intp)
     high = np.minimum(high, low + finite[group[rows]] + 1)
     turn = _first(lambda place: fill.free[place] >= fill.sharers[place] * rate[rows], low, high) - 1
@@ -137,7 +140,12 @@ def peaks(
 
 
 class _Filling:
-    """Partitions by group and, within it, in an order in which they may be drained."""
+    """Partitions by group and, within it, in an order in which they may be drained.
+
+    All columns are in that order; `order` leads from it back to the arguments, and `place` counts from 0 in
+    each group. `spent` and `free` sum up the partitions drained before each: their backlog, and the capacity
+    that their rates leave.
+    """
 
     def __init__(
         self,
@@ -178,38 +186,38 @@ class _Filling:
     def drained_at(
         cls, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: Floats
     ) -> _Filling:
-        """Return the order of these times, which are right."""
+        """Return the partitions in the order of these drain times, which must be right."""
         fill = cls(behind, rate, group, capacity, np.zeros(len(capacity)), capacity, drained)
         fill.times = drained[fill.order]
         return fill
 
     def disorder(self) -> NDArray[np.intp]:
-        """Return those drained before the one they come after."""
+        """Return the places of partitions that would be drained before the one they come after."""
         early = (self.times[1:] < self.times[:-1] * (1 - _TIE)) & (self.place[1:] > 0)
         return early.nonzero()[0] + 1
 
     def bounds(self, group: Integers) -> tuple[Integers, Integers]:
-        """Return the first place of these groups and the one behind their last."""
+        """Return the first place of each of these groups, and the place behind its last."""
         return self._start[group], self._start[group] + self._size[group]
 
 
 def _before(values: Floats, first: Integers) -> Floats:
-    """Return the sum of the values from the first of the group up to each, itself excluded."""
+    """Return for each element the sum of the values before it in its group, which starts at `first`."""
     sums = values.cumsum() - values
     return sums - sums[first]
 
 
 def quotient(need: NDArray[Any], surplus: NDArray[Any], rounding: float | Floats) -> Floats:
-    """`need / surplus`, infinite where the surplus is no more than rounding."""
+    """Return `need / surplus`; infinite if the surplus is no more than rounding."""
     times = np.full(len(need), np.inf)
     np.divide(need, surplus, out=times, where=surplus > rounding)
     return times
 
 
 def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: Integers) -> Integers:
-    """Return the first place from `low` up to `high` at which it holds, by bisection.
+    """Return the first place from `low` up to `high` at which `holds` is true, by bisection.
 
-    `high` where nowhere.
+    `high` if it is true nowhere. It must stay true from the first such place on.
     """
     end = high
     while (low < high).any():
@@ -221,30 +229,34 @@ def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: 
 
 
 MOST_STRETCHES = 2_000_000
-"""More stretches than these are not kept: 100 MB, far beyond what anybody looks at."""
+"""The most stretches that a run keeps: 100 MB, far beyond what anybody looks at."""
 
 
 class GroupCurve:
-    """The sum of what is behind, by how its slope changes and where it jumps."""
+    """The lag of the whole group, stored as changes of its slope and jumps, in any order.
+
+    Times are milliseconds, amounts thousandths of records, slopes records a second.
+    """
 
     def __init__(self) -> None:
         self._bends = [(np.empty(0), np.empty(0))]
         self._jumps = [(np.empty(0), np.empty(0))]
 
     def bends(self, at: Floats, slope: Floats) -> None:
-        """From then on it grows faster by so much."""
+        """Let the lag grow faster by `slope` from `at` on."""
+        # Bends at one time are stored as one.
         if len(at) > 1 and at[0] == at[-1] and not np.count_nonzero(at != at[0]):
             at, slope = at[:1], slope.sum(keepdims=True)
         self._bends.append((at, slope))
 
     def jumps(self, at: Floats, by: Floats) -> None:
-        """It jumps."""
+        """Let the lag jump by `by` at `at`."""
         self._jumps.append((at, by))
 
     def until(self, end: float) -> tuple[Floats, Floats]:
-        """Return times and values from 0 to the end.
+        """Return times from 0 to `end`, increasing, and the lag at each, as columns of equal length.
 
-        It is linear between them, and a jump is one time twice.
+        The lag is linear between two times; a jump is one time twice.
         """
         bent, slope = (np.concatenate(column) for column in zip(*self._bends, strict=True))
         jumped, jump = (np.concatenate(column) for column in zip(*self._jumps, strict=True))
@@ -263,9 +275,10 @@ class GroupCurve:
 
 
 class _Stretches(NamedTuple):
-    """What a consumer, -1 for nobody, did with a partition that was `behind` to begin with.
+    """The time between two changes of each partition, as columns.
 
-    It would be `drained` so much later if nothing changed.
+    `consumer` is -1 if no consumer read it. `behind` is the lag at `since`; the partition would be drained
+    `drained` later if nothing changed.
     """
 
     partition: Integers
@@ -278,7 +291,11 @@ class _Stretches(NamedTuple):
 
 
 class PartitionCurves:
-    """Lag over time of each partition, drawn when asked for, from the calls between two changes."""
+    """The lag of each partition over time, computed on demand from the stretches between two changes.
+
+    `capacity`, by consumer, is set when the run is over. If there are more than `MOST_STRETCHES`, all are
+    forgotten, and asking raises.
+    """
 
     def __init__(self) -> None:
         self.capacity = np.empty(0)  # of each consumer, when the run is over
@@ -286,7 +303,7 @@ class PartitionCurves:
         self._count = 0
 
     def add(self, *stretches: NDArray[Any]) -> None:
-        """Columns as in `_Stretches`."""
+        """Add stretches, as columns in the order of `_Stretches`."""
         self._count += len(stretches[0])
         if self._count > MOST_STRETCHES:
             self._rows = None
@@ -294,9 +311,12 @@ class PartitionCurves:
             self._rows.append(stretches)
 
     def of(self, partition: int) -> tuple[Floats, Floats]:
-        """Return times and records behind; the lag is linear between them, and a jump is one time twice.
+        """Return times in milliseconds and the lag of a partition at each, in records.
 
-        Raises `ScenarioError` where the run was too long to keep every partition's stretches.
+        The lag is linear between two times, and a jump is one time twice.
+
+        Raises:
+            ScenarioError: the run was too long to keep every partition's stretches.
         """
         rows = np.flatnonzero(self._stretches.partition == partition)
         points = [self._points(row) for row in rows.tolist()]
@@ -329,6 +349,7 @@ class PartitionCurves:
 
     @cached_property
     def _stretches(self) -> _Stretches:
+        """The stretches of the run as columns."""
         if self._rows is None:
             raise ScenarioError(
                 f"no partition has a lag curve: a run keeps {MOST_STRETCHES:,} stretches of single "
@@ -338,14 +359,17 @@ class PartitionCurves:
 
     @cached_property
     def _neighbours(self) -> tuple[Integers, Integers]:
-        """Stretches, with what one consumer read together side by side, and a number for each such group."""
+        """The order that brings stretches read together by one consumer together, and each one's group."""
         reading = self._stretches.until, self._stretches.since, self._stretches.consumer
         order = np.lexsort(reading)
         begins = np.any([np.diff(column[order], prepend=np.nan) != 0 for column in reading], axis=0)
         return order, np.cumsum(begins)
 
     def _points(self, row: int) -> Floats:
-        """Return a stretch's ends, and the times at which its slope changes as a partition is drained."""
+        """Return a stretch's ends, and the times at which its slope changes as a partition is drained.
+
+        The result has shape (2, points): times and amounts behind.
+        """
         stretches = self._stretches
         since, until = stretches.since[row], stretches.until[row]
         if stretches.consumer[row] < 0:
@@ -362,4 +386,5 @@ class PartitionCurves:
 
     @cached_property
     def _place(self) -> Integers:
+        """The place of each stretch in the order of `_neighbours`."""
         return inverse(self._neighbours[0])

@@ -1,4 +1,4 @@
-"""How far behind every partition is, as a flow of records."""
+"""Model how far behind every partition is, as a flow of records."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -60,12 +60,14 @@ class RecordsResult:
 
 
 class Flow:
-    """The records of a group: from who reads what, how much is behind, read twice and lost.
+    """The records of a group: from who reads what, how many are behind, read twice and lost.
 
-    Calls are about partitions by index; each partition is named once in a call, and is named in calls in the
-    order of time. `at` is one time or one for each partition. Calls about different partitions may come in
-    any order, as long as no call is for a time before the last `advance`, or after the next one; calls for
-    the same time happen in the order in which they were made.
+    Calls are about partitions by flat index; each partition is named once in a call, and is named in calls in
+    the order of time. `at` is one time or one for each partition, in milliseconds. Calls about different
+    partitions may come in any order, as long as no call is for a time before the last `advance`, or after the
+    next one; calls for the same time happen in the order in which they were made.
+
+    `_reader` and `_stands` are ahead of `readers`: they include the calls that wait for the next `advance`.
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
@@ -91,9 +93,9 @@ class Flow:
 
     @contextmanager
     def out_of_turn(self) -> Iterator[NDArray[np.intp]]:
-        """Calls inside happen as if they had been made in the order of turns.
+        """Let calls inside happen as if they had been made in the order of turns.
 
-        Gives a column with the turn of the next call about each partition, to be written to.
+        Yield a column with the turn of the next call about each partition, to be written to before that call.
         """
         self._turns = np.zeros(len(self._reader), np.intp)
         yield self._turns
@@ -101,15 +103,19 @@ class Flow:
         self._calls.put_in_turn()
 
     def born(self, partitions: Integers, at: float | Floats) -> None:
-        """These partitions exist from now on; records wait in them or come, and nobody reads them."""
+        """Let these partitions exist from now on.
+
+        Records wait in them or come, and no consumer reads them.
+        """
         slots = np.asarray(partitions, np.intp)
         self.readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
 
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
-        """A consumer reads them from now on, which nobody else does.
+        """Let a consumer read partitions from now on, which no other consumer reads.
 
         It begins at the committed offset, or goes on where it was if it has stalled and has them still. It
-        commits what it has read of others, as clients do when they rejoin, and its commit interval begins.
+        commits its progress in other partitions, as clients do when they rejoin, and its commit interval
+        begins.
         """
         slots = np.asarray(partitions, np.intp)
         reader = self._reader[slots]
@@ -120,13 +126,13 @@ class Flow:
         self._call(slots, consumer, at, READ)
 
     def stops(self, partitions: Integers, at: float | Floats, *, committed: bool) -> None:
-        """Whoever reads them does not any more, and will not go on where it was.
+        """Stop the reader of each of these partitions, which will not go on where it was.
 
         Args:
-            partitions: which; one that nobody reads stays as it is.
-            at: when.
-            committed: whether it was asked to give them up, or has closed, and could commit before; whether
-                it does is for the load to say.
+            partitions: flat indexes; a partition without a reader stays as it is.
+            at: the time.
+            committed: True if the reader was asked to give them up, or has closed, and could commit before;
+                the load says whether it does.
         """
         if not len(partitions):
             return
@@ -135,40 +141,43 @@ class Flow:
         self._stands[partitions] = False
 
     def stalls(self, partitions: Integers, at: float | Floats) -> None:
-        """Whoever reads them stands still, and goes on where it was if it is the next that reads them."""
+        """Let the reader of each partition stand still.
+
+        It goes on where it was if it is the next to read it.
+        """
         self._stop(partitions, at, STALLED)
         self._stands[partitions] = True
 
     def zombie(self, zombie: Zombie) -> None:
-        """A consumer that has stalled or was dropped reads on where it was, though it has lost partitions.
+        """Let a consumer that has stalled or was dropped read on where it was, though it has lost partitions.
 
-        What it commits is refused. If the consumer reads them now, that is a second process of its name,
-        which takes them over when the first becomes a zombie.
+        Its commits are refused. If the consumer reads them now, that is a second process of its name, which
+        takes them over when the first becomes a zombie.
         """
         slots = np.asarray(zombie.partitions, np.intp)
         self._calls.add(slots, zombie.consumer, zombie.start_ms, self.readers.haunt(zombie))
 
     def advance(self, at: float) -> None:
-        """Everything up to this time has been told."""
+        """Make all calls up to `at`, which must be all there are."""
         self._now = at
         for call in self._calls.take():
             assert not np.count_nonzero(call.at > at), "no call is made before its time"
             self.readers.happen(call)
 
     def lag(self) -> float:
-        """Return records behind at the time of the last `advance`, over all partitions."""
+        """Return the records behind at the time of the last `advance`, over all partitions."""
         return float(self.readers.levels(self._now).sum()) / 1000
 
     def partition_lag(self) -> float:
-        """Return records behind at the time of the last `advance` in the partition that is most behind."""
+        """Return the records behind at the last `advance` in the partition that is most behind."""
         return float(self.readers.levels(self._now).max(initial=0.0)) / 1000
 
     def caught_up_ms(self) -> float:
-        """Return when the last partition catches up and the last transaction times out, without calls."""
+        """Return the time at which the last partition has caught up and the last transaction ended."""
         return max(self._now, self.readers.caught_up_ms(), self.readers.transactions.ends_ms())
 
     def result(self, at: float) -> RecordsResult:
-        """Return what has happened up to this time."""
+        """Return the records up to `at`; the run ends there."""
         self.advance(at)
         readers = self.readers
         arrived, processed, again, lost = readers.balance(at)
@@ -195,6 +204,7 @@ class Flow:
         )
 
     def _stop(self, partitions: Integers, at: float | Floats, kind: int) -> None:
+        """Call a stop of the partitions that have a reader."""
         slots = np.asarray(partitions, np.intp)
         reader = self._reader[slots]
         read = reader >= 0
@@ -204,4 +214,5 @@ class Flow:
         self._call(slots, reader, at, kind)
 
     def _call(self, slots: NDArray[np.intp], consumer: int | Integers, at: float | Floats, kind: int) -> None:
+        """Note a call, with the turn of each partition if calls are made out of turn."""
         self._calls.add(slots, consumer, at, kind, None if self._turns is None else self._turns[slots])

@@ -1,4 +1,4 @@
-"""Who reads each partition, how far behind it is, what is committed of it, and open transactions."""
+"""Keep who reads each partition, how far behind it is, its committed offset, and open transactions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,12 @@ _Sharing = tuple[Floats, Floats, Slots, Floats, Floats]
 
 
 class Consumers:
-    """Every consumer as columns, with one more row for nobody, consumer -1, whom no change concerns."""
+    """Every consumer as columns, with one more row for none, consumer -1, which no change concerns.
+
+    A round begins with `enter` and ends with `leave`; between them `touched` marks its consumers, listed in
+    `_who`. Outside of rounds `touched`, `commits` and `busy` are False, and `_bend` is 0. Times are
+    milliseconds, capacities and slopes records a second.
+    """
 
     def __init__(self, capacity: float) -> None:
         self.capacity = np.full(1, capacity)  # records a second it can process: for all infinite, or for none
@@ -41,35 +46,35 @@ class Consumers:
         self._make_room(31)  # at once for as many as most groups have
 
     def enter(self, consumer: Slots, at: Floats) -> None:
-        """A round begins that concerns these."""
+        """Begin a round that concerns these consumers at these times."""
         self._make_room(int(consumer.max(initial=-1)))
         self.touched[consumer] = True
         self.now[consumer] = at
         self._who = self.touched.nonzero()[0]
 
     def has_committed(self, consumer: int, at: float) -> None:
-        """At this time, before time 0, it began the commit interval it is in at time 0."""
+        """Note that a consumer began the commit interval it is in at time 0 at this time, before 0."""
         self._make_room(consumer)
         self.clock[consumer] = self.since[consumer] = at
 
     def has_capacity(self, consumer: int, capacity: float) -> None:
-        """So many records a second it can process, other than by default."""
+        """Note a consumer's own capacity in records a second, instead of the default."""
         self._make_room(consumer)
         self.capacity[consumer] = capacity
 
     def leave(self) -> None:
-        """The round is over; what commits in it begins its interval."""
+        """End the round; consumers that commit in it begin a new commit interval."""
         if np.count_nonzero(self.commits):
             begins = self.now[self.commits]
             self.clock[self.commits] = np.where(begins > 0, begins, self.since[self.commits])
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
 
     def last_tick(self, interval: float) -> Floats:
-        """Return when each has committed last, or begun its interval."""
+        """Return for each consumer the time of its last commit, or of its interval's begin, up to `now`."""
         return self.clock + np.floor((self.now - self.clock) / interval) * interval
 
     def settle(self, readers: Slots, curve: GroupCurve) -> None:
-        """These have been reading up to now, and that is known."""
+        """Note that these consumers have been reading up to now, and end the slopes from their reading."""
         self.busy[readers] = True
         moved = self._who[self._drift[self._who] != 0]
         if len(moved):
@@ -77,21 +82,31 @@ class Consumers:
             self._drift[moved] = 0.0
 
     def bend(self, consumer: Slots, slope: Floats) -> None:
-        """Partitions of these consumers are no longer read, or now are: the lag grows faster by so much."""
+        """Let the group's lag grow faster by `slope`.
+
+        Partitions of these consumers are read no longer, or again.
+        """
         self._bend += np.bincount(consumer, slope, len(self._bend))
 
     def jump(self, consumer: Slots, by: Floats, curve: GroupCurve) -> None:
-        """What these consumers are behind jumps."""
+        """Let the lag of these consumers' partitions jump by `by`."""
         sums = np.bincount(consumer, by, len(self.now)).astype(np.float64)
         curve.jumps(self.now[self._who], sums[self._who])
 
     def rest(self, curve: GroupCurve) -> None:
-        """From now on they read nothing."""
+        """Note that the round's consumers read nothing from now on."""
         curve.bends(self.now[self._who], self._bend[self._who])
         self._bend[self._who] = 0.0
 
     def begin(self, curve: GroupCurve, reader: Slots, behind: Floats, rate: Floats) -> None:
-        """From now on they read these partitions."""
+        """Note that the round's consumers read these partitions from now on; the group's lag changes by that.
+
+        Args:
+            curve: the lag of the group.
+            reader: the consumer of each partition.
+            behind: the backlog of each, in thousandths of records.
+            rate: the records a second that come to each.
+        """
         who = self._who
         bend = self._bend[who]
         self._bend[who] = 0.0
@@ -106,6 +121,7 @@ class Consumers:
         curve.bends(self.now[who], bend)
 
     def _make_room(self, last: int) -> None:
+        """Make room for consumers up to this number."""
         if last < len(self.now) - 1:
             return
         size = 2 * last + 2
@@ -116,12 +132,15 @@ class Consumers:
 
 
 class OpenTransactions:
-    """Read-process-write as clients do it since KIP-447: a transactional id for each process.
+    """The transactions that consumers left open, read-process-write as clients do it since KIP-447.
 
-    What a process left open holds the last stable offset of what it wrote until its `transaction.timeout.ms`
-    is over, or until the process is back: `initTransactions` aborts what its transactional id had open. A
-    process that wakes up and has lost its partitions aborts by itself, since the offsets it sends with its
-    group metadata are refused.
+    Each process has one transactional id. A transaction that a process left open holds the last stable offset
+    of its output until its `transaction.timeout.ms` is over, or until the process is back: `initTransactions`
+    aborts the open transaction of its transactional id. A process that wakes up and has lost its partitions
+    aborts by itself, since the offsets it sends with its group metadata are refused.
+
+    A row of `_rows` has one consumer's partitions with begin and end of each; `_of` has the rows of a
+    consumer that may still end earlier.
     """
 
     def __init__(self) -> None:
@@ -135,28 +154,31 @@ class OpenTransactions:
         at: NDArray[np.float64],
         until: NDArray[np.float64],
     ) -> None:
-        """These consumers stop and leave a transaction open over these partitions that lasts until then."""
+        """Note that these consumers stop.
+
+        Each leaves a transaction open over its partitions from `at` to `until`.
+        """
         for consumer in np.unique(consumers).tolist():
             its = consumers == consumer
             self._of.setdefault(consumer, []).append(len(self._rows))
             self._rows.append((partitions[its], at[its], until[its]))
 
     def end(self, consumer: int, at: float) -> None:
-        """What this consumer had left open ends at that time, if it has not before."""
+        """End the transactions that a consumer left open at `at`, if they have not ended before."""
         for number in self._of.pop(consumer, ()):
             _, since, until = self._rows[number]
             np.minimum(until, np.maximum(at, since), out=until)
 
     def of(self, consumers: NDArray[np.intp]) -> list[int]:
-        """Return those of the consumers that left something open."""
+        """Return the consumers among these that left a transaction open."""
         return [consumer for consumer in np.unique(consumers).tolist() if consumer in self._of]
 
     def ends_ms(self) -> float:
-        """Return when the last of them ends if nothing happens; 0 if there is none."""
+        """Return the end of the last transaction if nothing happens; 0 if there is none."""
         return max((float(until.max(initial=0.0)) for _, _, until in self._rows), default=0.0)
 
     def waits_ms(self, partitions: int, at: float) -> NDArray[np.float64]:
-        """Return how long each partition has been under at least one of them, up to `at`."""
+        """Return the milliseconds for which each partition was under an open transaction, up to `at`."""
         if not self._rows:
             return np.zeros(partitions)
         where, since, until = map(np.concatenate, zip(*self._rows, strict=True))
@@ -170,7 +192,7 @@ class OpenTransactions:
 
 
 class Zombie:
-    """A consumer that reads on what is no longer its own."""
+    """A consumer that reads on though it has lost partitions, from `start_ms` to `end_ms`."""
 
     def __init__(self, partitions: NDArray[np.int32], consumer: int, start_ms: float, end_ms: float) -> None:
         self.partitions = partitions
@@ -180,11 +202,11 @@ class Zombie:
         self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
 
     def wakes(self, slots: Slots, behind: Floats, rate: Floats, position: Floats) -> None:
-        """It goes on with these, too, from this position."""
+        """Note that it goes on with these partitions, too, from this position."""
         self._rows.append((slots, behind, rate, position))
 
     def work(self, at: float, capacity: Floats) -> tuple[Slots, Floats, Floats]:
-        """Return the partitions it has read up to then, how much of each, and up to where."""
+        """Return the partitions it has read up to `at`, the amount of each, and its position at the end."""
         slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         span = np.full(len(slots), max(min(self.end_ms, at) - self.start_ms, 0.0))
         group = np.full(len(slots), self.consumer)
@@ -197,9 +219,14 @@ class Zombie:
 class Readers:
     """The state of every partition at its last change, `since`, and of every consumer.
 
-    Between two changes a consumer needs no computing: what it has left to do, and when each partition is
-    drained, follows from the last change (`records.curves`). Amounts are thousandths of records, rates
-    records a second and times milliseconds, so that whole numbers stay whole.
+    Between two changes a consumer needs no computing: its backlog, and the time at which each partition is
+    drained, follow from the last change (`records.curves`). Amounts are thousandths of records, rates records
+    a second and times milliseconds, so that whole numbers stay whole.
+
+    A partition that is read has its consumer in `_reader`, -1 is none; one whose reader stands still and may
+    go on has that one in `_standing`. The position of a partition is all that arrived, less `_behind`; the
+    committed position is that less `_uncommitted`. `_reached` is the furthest position that any reader had,
+    by which records read again are told from new ones.
     """
 
     def __init__(self, scenario: Scenario, rate: Floats, waiting: Floats) -> None:
@@ -242,7 +269,7 @@ class Readers:
         self.curves = PartitionCurves()
 
     def born(self, slots: Slots, at: Floats) -> None:
-        """Records wait or come, and nobody reads them."""
+        """Let partitions exist from `at` on; records wait in them or come, and no consumer reads them."""
         self._born[slots] = self._since[slots] = at
         waiting = self._behind[slots] = self._waiting[slots]
         self.outages.begin(slots, waiting, at)
@@ -252,7 +279,7 @@ class Readers:
             self.group_curve.jumps(at, waiting)
 
     def _arrived(self, slots: Slots, at: Floats) -> Floats:
-        """Return records that have come to these partitions by then, with what waited when they were born."""
+        """Return the records that have come to these partitions by `at`, with the backlog at their birth."""
         came: Floats = self._rate[slots] * np.maximum(at - self._born[slots], 0.0)
         return self._waiting[slots] + came
 
@@ -266,12 +293,12 @@ class Readers:
             self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
 
     def haunt(self, zombie: Zombie) -> int:
-        """It will read from its start to its end; gives the kind of the call that says so."""
+        """Note a zombie, and return the kind of the call that lets it wake up."""
         self._zombies.append(zombie)
         return HAUNTED + len(self._zombies) - 1
 
     def levels(self, at: float) -> Floats:
-        """Return how far behind each partition is."""
+        """Return how far behind each partition is at `at`, in thousandths of records."""
         elapsed = np.maximum(at - self._since, 0.0)
         levels = self._behind + self._rate * elapsed
         reading = (self._reader >= 0).nonzero()[0]
@@ -279,12 +306,12 @@ class Readers:
         return levels
 
     def caught_up_ms(self) -> float:
-        """Return when the last partition that will be drained if nothing happens is so."""
+        """Return the time at which the last partition is drained; those that never will be are left out."""
         times = (self._since + self._drained)[self._reader >= 0]
         return float(times[np.isfinite(times)].max(initial=0.0))
 
     def happen(self, now: Round) -> None:
-        """Let a round happen."""
+        """Let a round happen: settle its consumers, change who reads what, and share capacities anew."""
         consumers = self.consumers
         consumers.enter(now.consumer, now.at)
         if self._commits_on_revoke and now.kind == GIVEN_UP:
@@ -302,11 +329,10 @@ class Readers:
         consumers.leave()
 
     def balance(self, at: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the records of each partition.
+        """Return each partition's records at `at`: arrived, processed or lost, processed again, and lost.
 
-        Arrived, processed by somebody or lost, processed again, and lost.
-
-        It is their state then, which counts as a change of everything.
+        All are thousandths of records, shape (partitions,). The state is brought to `at`, as by a change of
+        everything.
         """
         consumers = self.consumers
         everybody = np.arange(len(consumers.now) - 1)
@@ -333,6 +359,7 @@ class Readers:
         return arrived, processed, again - (processed - position), lost
 
     def _sharing(self, slots: Slots) -> _Sharing:
+        """Return the columns that the functions of `records.curves` take, for these partitions."""
         return (
             self._behind[slots],
             self._rate[slots],
@@ -342,7 +369,7 @@ class Readers:
         )
 
     def _settle(self) -> None:
-        """Bring what the consumers concerned read up to their time."""
+        """Bring the partitions of the round's consumers up to the round's times."""
         consumers = self.consumers
         slots = consumers.touched[self._reader].nonzero()[0]
         if not len(slots):
@@ -371,7 +398,7 @@ class Readers:
         elapsed: Floats,
         after: Floats,
     ) -> Floats:
-        """Return what is processed and not committed of these partitions, as `_uncommitted`."""
+        """Return the amount of these partitions that is processed and not committed, as `_uncommitted`."""
         behind, rate, reader, drained, capacity = sharing
         consumers = self.consumers
         commits = consumers.commits[reader]
@@ -398,7 +425,7 @@ class Readers:
         now: Floats,
         after: Floats,
     ) -> None:
-        """See which of these partitions, read up to now, came back to where they were before their outage."""
+        """Find which of these partitions came back to their lag before the outage, and tell `outages`."""
         behind, _, _, drained, _ = sharing
         target = self.outages.before[slots]
         back = np.where(behind <= target, 0.0, drained)
@@ -411,7 +438,7 @@ class Readers:
         self.outages.read(slots, since, now, since + back)
 
     def _stop(self, now: Round) -> None:
-        """They are not read any more; what they were read up to now is settled."""
+        """Stop the readers of a round's partitions; their reading up to now is settled."""
         slots, consumer, at, kind = now
         stood = self._reader[slots] < 0
         if np.count_nonzero(stood):
@@ -437,13 +464,15 @@ class Readers:
             self._lose(now)
 
     def _leave_open(self, now: Round) -> None:
+        """Leave open the transactions of consumers that stop with something processed and not committed."""
+        # A transaction begins when the one before is committed, so its timeout runs from the last commit.
         until = self.consumers.last_tick(self._interval)[now.consumer] + self._timeout
         self._deadline[now.partition] = until
         begun = self._uncommitted[now.partition] > 0
         self.transactions.leave_open(now.partition[begun], now.consumer[begun], now.at[begun], until[begun])
 
     def _lose(self, now: Round) -> None:
-        """The consumers have lost these partitions, which the next reader begins where they are committed."""
+        """Let consumers lose these partitions; the next reader begins at the committed position."""
         slots, consumer, at, _ = now
         position = self._arrived(slots, at) - self._behind[slots]
         uncommitted = self._uncommitted[slots]
@@ -461,7 +490,7 @@ class Readers:
         self.group_curve.jumps(at, uncommitted)
 
     def _read(self, now: Round) -> None:
-        """They are read from now on."""
+        """Let consumers read these partitions from now on."""
         slots, consumer, at, _ = now
         consumers = self.consumers
         fresh = self._reader[slots] < 0
@@ -488,13 +517,13 @@ class Readers:
                 self.transactions.end(transaction, consumers.now[transaction])
 
     def _goes_on(self, now: Round) -> NDArray[np.bool_]:
-        """Return which of these partitions their consumer had stood still with, and still has."""
+        """Return for each of these partitions whether its consumer stood still with it, and still has it."""
         stood: NDArray[np.bool_] = self._standing[now.partition] == now.consumer
         # A coordinator aborts a transaction that takes too long, and its producer finds out when it commits.
         return stood & (now.at <= self._deadline[now.partition])
 
     def _wake(self, now: Round) -> None:
-        """A consumer reads on what it does not own any more."""
+        """Let a consumer read on though it does not own the partitions any more."""
         replaced = self._reader[now.partition] == now.consumer
         if np.count_nonzero(replaced):
             # Another process of its name has taken over, and begins where partitions are committed.
@@ -508,7 +537,7 @@ class Readers:
             self._lose(now.take(stands))
         keys = zip(now.partition.tolist(), now.consumer.tolist(), strict=True)
         left = np.array([self._left.get(key, (np.nan, np.nan)) for key in keys])
-        # What it has given up it does not read on.
+        # Partitions that it has given up have no entry, and are not read on.
         has_lost = ~np.isnan(left[:, 0])
         position, uncommitted = left[has_lost].T
         slots, _, at, kind = now.take(has_lost)
@@ -520,6 +549,7 @@ class Readers:
             self.transactions.end(zombie.consumer, zombie.end_ms)
 
     def _wait(self, slots: Slots, at: Floats) -> None:
+        """Bring partitions that no consumer reads up to `at`."""
         since, behind, rate = self._since[slots], self._behind[slots], self._rate[slots]
         nobody = np.full(len(slots), -1)
         self.curves.add(slots, nobody, since, at, behind, rate, np.full(len(slots), np.inf))
@@ -529,7 +559,7 @@ class Readers:
         self.outages.note_level(slots, behind, at)
 
     def _begin(self) -> None:
-        """Let the consumers concerned share their capacity among what they read now."""
+        """Let the round's consumers share their capacity among the partitions that they read now."""
         slots = self.consumers.touched[self._reader].nonzero()[0]
         if not len(slots):
             self.consumers.rest(self.group_curve)
