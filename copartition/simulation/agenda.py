@@ -1,7 +1,7 @@
-"""What will happen to a group, in order: each event of a scenario as the single steps that it consists of.
+"""Plan what happens to a group, in order: each event of a scenario as the single steps it consists of.
 
 The functions that unfold an event do not look at the group or draw at random: `length` gives each duration
-its length.
+its length. Times are milliseconds of the run.
 """
 
 import math
@@ -63,35 +63,35 @@ Length = Callable[[Duration], float]
 _NUMBERED = re.compile("(.*)-[0-9]+(-r[0-9]+)?", re.DOTALL)
 _REVISED = re.compile("(.*)-r([0-9]{1,9})", re.DOTALL)
 TOLERANCE = 0.1
-"""How far lag may be from what the consumers stand for before Kubernetes' autoscaler does anything."""
+"""Kubernetes' autoscaler does nothing if the lag is within this share of what the consumers stand for."""
 
 
 class Step(NamedTuple):
-    """A single event that another one comes down to."""
+    """A single event that another one is unfolded into."""
 
     at_ms: float
     event: Join | Leave | Crash
 
     @property
     def name(self) -> str:
-        """The consumer's."""
+        """The name of the consumer that the event is about."""
         return self.event.consumer.name if isinstance(self.event, Join) else self.event.consumer
 
 
 def starts(at_ms: float, consumer: Consumer, assignors: tuple[str, ...] | None = None) -> Step:
-    """Return a consumer starts, with these strategies if they are given."""
+    """Return the step in which a consumer starts, with these strategies if they are given."""
     return Step(at_ms, Join(at_ms, replace(consumer, assignors=assignors) if assignors else consumer))
 
 
 def closes(at_ms: float, name: str) -> Step:
-    """Return a consumer closes."""
+    """Return the step in which a consumer closes."""
     return Step(at_ms, Leave(at_ms, name))
 
 
 def restart(
     event: Restart | RollingRestart | StatefulSetRoll, at_ms: float, consumer: Consumer, length: Length
 ) -> list[Step]:
-    """Return one consumer closes and comes back."""
+    """Return the steps in which one consumer closes and comes back, the second one at its return."""
     back_ms = at_ms + length(event.down_ms)
     return [closes(at_ms, consumer.name), starts(back_ms, consumer, event.assignors)]
 
@@ -99,7 +99,7 @@ def restart(
 def rolling_restart(
     event: RollingRestart, at_ms: float, running: Sequence[Consumer], length: Length
 ) -> list[Step]:
-    """Return each consumer closes and comes back, at fixed times."""
+    """Return the steps in which each consumer closes and comes back, `every_ms` after the one before it."""
     return [
         step
         for turn, consumer in enumerate(running)
@@ -110,7 +110,10 @@ def rolling_restart(
 def stateful_set_roll(
     event: StatefulSetRoll, at_ms: float, running: Sequence[Consumer], length: Length
 ) -> list[Step]:
-    """Return the last consumer closes and comes back; when it is ready, so does the one before it."""
+    """Return the steps in which each consumer is restarted, the last one first.
+
+    Each waits until the one before is ready.
+    """
     steps: list[Step] = []
     for consumer in reversed(running):
         steps += restart(event, at_ms, consumer, length)
@@ -125,10 +128,18 @@ def deployment(
     names_in_use: Collection[str],
     length: Length,
 ) -> list[Step]:
-    """Replace consumers by new ones, as many at a time as may run beyond their number or be missing.
+    """Return the steps in which all consumers are replaced by new ones, as a Kubernetes Deployment rolls.
 
-    As in Kubernetes, an old one closes as soon as enough others are available, and a new one is created as
-    soon as there is room; a consumer that closes is gone at once.
+    An old consumer closes as soon as enough others are available, and a new one is created as soon as there
+    is room: `event.surge` may run beyond their number, `event.unavailable` may be missing from it. A consumer
+    that closes is gone at once.
+
+    Args:
+        event: the deployment.
+        at_ms: when it begins.
+        running: the consumers to replace, the oldest first.
+        names_in_use: names that no new consumer gets.
+        length: gives each duration its length.
     """
     steps: list[Step] = []
     names = set(names_in_use)
@@ -153,7 +164,10 @@ def deployment(
 
 
 def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Length) -> list[Step]:
-    """Return a consumer crashes and comes back, each time later; not so much later after it ran for long."""
+    """Return the steps in which a consumer crashes and comes back, each time later than the time before.
+
+    As in Kubernetes, a consumer that ran for twice the longest delay begins again with the shortest one.
+    """
     steps: list[Step] = []
     away_ms = min(event.backoff_ms, event.most_ms)
     for _ in range(event.times):
@@ -168,9 +182,12 @@ def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Lengt
 def newcomers(
     number: int, like: Consumer, present: Collection[str], all_so_far: Mapping[str, Consumer]
 ) -> list[Consumer]:
-    """So many more consumers like this one, with the first numbers that nobody present has.
+    """Return `number` more consumers like this one, with the first free numbers in their names.
 
-    A consumer of `all_so_far` comes back as it was, but for its strategies.
+    A consumer of `all_so_far` comes back as it was, but for its strategies, which are those of `like`.
+
+    >>> [consumer.name for consumer in newcomers(2, Consumer("worker-1"), {"worker-0", "worker-1"}, {})]
+    ['worker-2', 'worker-3']
     """
     named = _NUMBERED.fullmatch(like.name)
     stem, end = (named[1], named[2] or "") if named else (like.name, "")
@@ -182,7 +199,11 @@ def newcomers(
 
 
 class Scaler:
-    """An autoscaler, and what it found right lately."""
+    """An autoscaler, with the numbers of consumers that it found right within its cool-down.
+
+    `_recent` has pairs (time, number), times ascending and numbers descending: its first number is the
+    highest within the cool-down, so each look takes constant time on average.
+    """
 
     def __init__(self, event: Autoscaler) -> None:
         self._event = event
@@ -190,7 +211,14 @@ class Scaler:
         self._recent: deque[tuple[float, int]] = deque()
 
     def wanted_number(self, now_ms: float, lag: float, present: int, partitions: int) -> int:
-        """Return how many consumers it wants now that there are so many."""
+        """Return how many consumers the autoscaler wants at a look, between `fewest` and `most` of its event.
+
+        Args:
+            now_ms: the time; it must not go back.
+            lag: the records behind, over all partitions.
+            present: the number of consumers that run, or will when what is planned is done.
+            partitions: the number of partitions, the most consumers if the event has no `most`.
+        """
         event, recent = self._event, self._recent
         most = partitions if event.most is None else event.most
         wanted = lag / event.lag_per_consumer
@@ -203,13 +231,15 @@ class Scaler:
         recent.append((now_ms, number))
         while recent[0][0] < now_ms - event.cooldown_ms:
             recent.popleft()
+        # Kubernetes scales down to the highest number of the cool-down only, and up at once, at most to
+        # `allowed`.
         held = min(recent[0][1], present)
         allowed = max(2 * present, present + 4)
         return min(max(min(max(number, held), allowed), event.fewest), most)
 
 
 def _next_revision(name: str, names: set[str]) -> str:
-    """Return the name of what takes a consumer's place; it is taken from then on."""
+    """Return the name of the consumer that takes another one's place, and add it to `names`."""
     named = _REVISED.fullmatch(name)
     stem, revision = (named[1], int(named[2])) if named else (name, 1)
     new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in names)
@@ -218,7 +248,7 @@ def _next_revision(name: str, names: set[str]) -> str:
 
 
 class _Entry(NamedTuple):
-    """Something in the future; the first entry sorts first."""
+    """An event or step in the future; entries sort in the order in which they happen."""
 
     at_ms: float
     rank: float  # order at one time: the place of the event in the scenario, or behind all
@@ -228,7 +258,10 @@ class _Entry(NamedTuple):
 
 
 class _Watch:
-    """An event that waits for its condition."""
+    """An event that waits for its condition.
+
+    `_since_ms` is when its figure went beyond the limit, or infinite.
+    """
 
     def __init__(self, number: int, event: Event, condition: Condition) -> None:
         self.number = number
@@ -237,7 +270,7 @@ class _Watch:
         self._since_ms = math.inf
 
     def holds(self, now_ms: float, world: World) -> bool:
-        """Return whether the figure has been beyond the limit for long enough."""
+        """Return whether the figure has been beyond the limit for `for_ms`, as seen by the looks so far."""
         condition = self.condition
         value = getattr(world, condition.figure)
         figure = value() if callable(value) else value
@@ -247,11 +280,15 @@ class _Watch:
 
 
 class Agenda:
-    """The events of a scenario as what the simulated cluster knows.
+    """The events of a scenario as single steps in the order of time, which the simulated cluster knows.
 
-    Events that come down to others are unfolded when they begin, among the consumers that run then. Steps
-    that have become impossible by then, since somebody else stopped the consumer, are left out; what the
-    scenario says itself and cannot be is refused.
+    Events that consist of others are unfolded when they begin, among the consumers that run then. Steps that
+    have become impossible by then, as another event stopped the consumer, are left out; an event that the
+    scenario itself says and that is impossible is refused.
+
+    Between two calls: `_planned` counts the steps of each consumer in `_queue`. An event with a condition is
+    in `_watches`, or in `_on_refusal` if it waits for a refused commit, and in `_unmet` until the condition
+    held.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -281,18 +318,19 @@ class Agenda:
 
     @property
     def unmet(self) -> list[str]:
-        """Events whose condition has not held so far."""
+        """The events whose condition has not held so far, in words."""
         return list(map(occurrence, self._unmet.values()))
 
     def next_ms(self) -> float:
-        """Return when something happens or is looked at next; infinite where nothing is left."""
+        """Return the time of the next step or look at a condition; infinite if nothing is left."""
         look_ms = self._look_ms if self._watches else math.inf
         return min(look_ms, self._queue[0].at_ms) if self._queue else look_ms
 
     def due(self, now_ms: float, world: World) -> Iterator[Primitive]:
-        """Yield what happens up to now; each is to be done before the next is asked for.
+        """Yield the steps due by now; each must be made before the next is asked for.
 
-        An event that cannot happen as things are raises `ScenarioError`.
+        Raises:
+            ScenarioError: an event cannot happen as things are.
         """
         if self._watches and self._look_ms <= now_ms:
             self._look(now_ms, world)
@@ -304,9 +342,9 @@ class Agenda:
                 yield from self._begin(entry.what, entry.at_ms, entry.number, world)
 
     def reactions(self, world: World) -> Iterator[Primitive]:
-        """Yield what refused commits lead to now, before their consumers do anything else.
+        """Yield the steps that refused commits lead to now, before their consumers do anything else.
 
-        As `due` gives it.
+        Each must be made before the next is asked for.
         """
         if not self._on_refusal:
             return
@@ -320,10 +358,12 @@ class Agenda:
                     yield from self.due(now_ms, world)
 
     def _add(self, at_ms: float, number: int, what: Event | Step, *, last: bool = False) -> None:
+        """Put an event or step into the queue; `last` puts it behind all others of its time."""
         rank = math.inf if last else number
         heappush(self._queue, _Entry(float(at_ms), rank, next(self._turns), number, what))
 
     def _look(self, now_ms: float, world: World) -> None:
+        """Begin the events whose condition holds now, and set the time of the next look."""
         waiting = []
         for watch in self._watches:
             if watch.holds(now_ms, world):
@@ -335,15 +375,16 @@ class Agenda:
         self._look_ms = (now_ms // LOOK_MS + 1) * LOOK_MS
 
     def _lengths(self, number: int) -> Length:
-        """Gives durations of this event their lengths."""
+        """Return the function that gives the durations of an event their lengths."""
         return lambda duration: (
             draw(duration, self._stream(number)) if isinstance(duration, Distribution) else float(duration)
         )
 
     def _stream(self, number: int) -> np.random.Generator:
-        """Return the event's own random numbers.
+        """Return the random numbers of one event.
 
-        It takes as long under every assignor, whatever came before it.
+        They depend on the seed and the event only, so it takes as long under every assignor, whatever came
+        before it.
         """
         if number not in self._random:
             philox = np.random.Philox(key=np.array([self._seed, 1], np.uint64), counter=[0, 0, 0, number])
@@ -351,6 +392,7 @@ class Agenda:
         return self._random[number]
 
     def _begin(self, event: Event, now_ms: float, number: int, world: World) -> Iterator[Primitive]:
+        """Begin an event: yield it if it is a single step, else plan the steps that it consists of."""
         if isinstance(event, Autoscaler):
             self._scale_by_lag(event, now_ms, number, world)
         elif isinstance(event, GroupWide):
@@ -384,6 +426,7 @@ class Agenda:
         return event
 
     def _running(self, event: ByName, number: int, world: World) -> Consumer:
+        """Return the consumer of an event, which must run; else raise `ScenarioError`."""
         if event.consumer not in self._consumers:
             raise no_consumer(event, number, self._consumers)
         if not world.is_running(event.consumer):
@@ -393,16 +436,18 @@ class Agenda:
         return consumer
 
     def _starts(self, consumer: Consumer, number: int) -> None:
+        """Note a consumer that starts; raise `ScenarioError` if the run has too many then."""
         self._consumers[consumer.name] = consumer
         check_members(len(self._consumers), partial(ScenarioError, path=f"$.events[{number}]"), "the run")
 
     def _plan(self, steps: Iterable[Step], number: int) -> None:
+        """Put steps of an event into the queue."""
         for step in steps:
             self._planned[step.name] += 1
             self._add(step.at_ms, number, step)
 
     def _step(self, step: Step, number: int, world: World) -> Iterator[Primitive]:
-        """Yield a step of an event is due; one that others have made impossible is left out."""
+        """Yield a step that is due, unless others have made it impossible."""
         self._planned[step.name] -= 1
         if not self._planned[step.name]:
             del self._planned[step.name]
@@ -412,6 +457,7 @@ class Agenda:
             yield step.event
 
     def _forget(self, name: str) -> None:
+        """Drop the planned steps of a consumer."""
         if self._planned.pop(name, 0):
             self._queue = [
                 entry
@@ -421,7 +467,7 @@ class Agenda:
             heapify(self._queue)
 
     def _roll_out(self, event: Rollout, now_ms: float, number: int, world: World) -> None:
-        """Change the whole group; one change waits until the one before has ended."""
+        """Plan a change of the whole group, or wait with it until the one before has ended."""
         if now_ms < self._ends_ms:
             self._add(self._ends_ms, number, event, last=True)
             return
@@ -440,6 +486,7 @@ class Agenda:
         self._ends_ms = max((step.at_ms for step in steps), default=now_ms)
 
     def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, world: World) -> None:
+        """Plan what an autoscaler decides now, and its next look."""
         self._add(now_ms + event.polling_ms, number, event)
         present, partitions = len(self._future(world)), sum(self._cluster.counts.values())
         scaler = self._scalers.setdefault(number, Scaler(event))
@@ -449,6 +496,7 @@ class Agenda:
     def _scale(
         self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, world: World
     ) -> list[Step]:
+        """Return the steps that bring the group to `wanted` consumers, those of the future counted."""
         future = self._future(world)
         if wanted < len(future):
             leaving = list(future)[wanted:]
@@ -466,7 +514,7 @@ class Agenda:
         ]
 
     def _future(self, world: World) -> dict[str, Consumer]:
-        """Return who will run when everything that is planned is done, in the order they start."""
+        """Return the consumers that will run after all planned steps, by name, in the order they start."""
         future = {consumer.name: consumer for consumer in world.running}
         for entry in sorted(self._queue) if self._planned else ():
             if isinstance(entry.what, Step):

@@ -1,4 +1,4 @@
-"""The names that the package has for everybody."""
+"""Name everything that the package offers to its users."""
 
 from copartition.simulation.inputs.durations import Duration as Duration
 from copartition.simulation.inputs.durations import Exponential as Exponential

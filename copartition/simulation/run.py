@@ -32,7 +32,11 @@ from partitioning.errors import ScenarioError
 
 
 def _begin(world: World, decisions: Decisions) -> None:
-    """The group is stable at time 0; one member of the consumer protocol makes it a consumer group."""
+    """Make the engine of a group that is stable at time 0.
+
+    One member of the consumer protocol makes it a consumer group; without members, the scenario's assignor
+    decides.
+    """
 
     def upgrade(handover: Handover, consumer: int, since_ms: float) -> None:
         world.note("upgrade", generation=handover.generation)
@@ -113,7 +117,7 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """Return one run, without garbage collection: a rebalance makes thousands of objects, none in cycles."""
+    """Return one run, without garbage collection; a rebalance makes thousands of objects, none in cycles."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -124,6 +128,11 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
 
 
 def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
+    """Return one run, made step by step: of the events of the scenario, and of the group by itself.
+
+    Raises:
+        ScenarioError: the group does not come to rest.
+    """
     world = World(scenario)
     _begin(world, decisions)
     agenda = Agenda(scenario)
@@ -133,6 +142,8 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
         until_ms, most = scenario.until_ms, MOST_STEPS
     steps = 0
     while True:
+        # Events that wait for a refused commit come first, as they may end the process before it does
+        # anything else.
         for event in agenda.reactions(world):
             _happen(event, world)
         event_ms, own_ms = agenda.next_ms(), world.engine.next_ms()
@@ -153,6 +164,7 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
 
 
 def _happen(event: Primitive, world: World) -> None:
+    """Let an event happen at the present time: write it to the log, and tell the engine."""
     now_ms, engine = world.now_ms, world.engine
     match event:
         case Join(consumer=consumer):
@@ -182,6 +194,7 @@ def _happen(event: Primitive, world: World) -> None:
 
 
 def _restless(world: World, steps: int) -> ScenarioError:
+    """Return the error for a group that is not at rest after so many steps of its own."""
     done = world.history.rebalances
     last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""
     return ScenarioError(

@@ -12,7 +12,7 @@ LATEST_MS = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Which numbers a field may have, both ends included."""
+    """The bounds of a field's numbers, both included; `what` names such a number in messages."""
 
     low: float
     high: float
@@ -23,7 +23,7 @@ Milliseconds = Annotated[float, Between(0, LATEST_MS, "number of milliseconds")]
 Interval = Annotated[float, Between(1, LATEST_MS, "number of milliseconds")]
 
 _P95 = 1.6448536269514722
-"""How many standard deviations the 95th percentile of a normal distribution lies above its median."""
+"""The distance of the 95th percentile of a normal distribution from its median, in standard deviations."""
 LARGEST_EXPONENT = 700
 """`exp` refuses much more; what comes of it is cut to `LATEST_MS` anyway."""
 
@@ -36,7 +36,7 @@ class Uniform:
     high: Milliseconds
 
     def draw(self, random: Generator) -> float:
-        """Return one length."""
+        """Return one length in milliseconds."""
         return float(random.uniform(self.low, self.high))
 
 
@@ -47,7 +47,7 @@ class Exponential:
     mean: Milliseconds
 
     def draw(self, random: Generator) -> float:
-        """Return one length."""
+        """Return one length in milliseconds."""
         return float(random.exponential(self.mean))
 
 
@@ -64,7 +64,7 @@ class LogNormal:
         return (math.log(self.p95) - math.log(self.median)) / _P95
 
     def draw(self, random: Generator) -> float:
-        """Return one length."""
+        """Return one length in milliseconds."""
         length = math.log(self.median) + random.standard_normal() * self.sigma
         return math.exp(min(length, LARGEST_EXPONENT))
 
@@ -75,5 +75,10 @@ Duration = Milliseconds | Distribution
 
 
 def draw(duration: Duration, random: Generator) -> float:
-    """Return one length of this duration."""
+    """Return one length of this duration in milliseconds, at most `LATEST_MS`; a fixed one draws nothing.
+
+    >>> import numpy as np
+    >>> draw(1_500, np.random.default_rng(0)), draw(Uniform(2, 2), np.random.default_rng(0))
+    (1500.0, 2.0)
+    """
     return min(duration.draw(random), LATEST_MS) if isinstance(duration, Distribution) else float(duration)

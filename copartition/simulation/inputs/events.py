@@ -1,4 +1,4 @@
-"""What happens to a group, and when.
+"""The events of a scenario: what may happen to a group, and when.
 
 Every event begins at a time in milliseconds, or as soon as a condition holds. The first group of classes is
 what the simulated cluster knows; the second is what people do, which comes down to the first
@@ -55,7 +55,7 @@ ANYONE = "*"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What an event waits for: a figure of the group beyond a limit for some time, looked at once a second.
+    """A condition that an event waits for: a figure of the group beyond a limit, looked at once a second.
 
     Attributes:
         figure: "lag": records behind, over all partitions; "partition_lag": of the partition most behind;
@@ -289,19 +289,19 @@ class CrashLoop:
 
 
 Primitive = Join | Leave | Crash | Grow | Create | SlowPoll | Stall | Failover | DuplicateInstance
-"""What the simulated cluster knows."""
+"""The events that the simulated cluster knows."""
 
 ByName = Leave | Crash | SlowPoll | Stall | DuplicateInstance | Restart | CrashLoop
-"""What happens to one consumer that runs."""
+"""The events that happen to one consumer that runs."""
 
 Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
-"""What changes the whole group, once; one waits until the one before has ended."""
+"""The events that change the whole group, once; one waits until the one before has ended."""
 
 GroupWide = Rollout | Autoscaler
-"""What concerns whoever runs when it begins."""
+"""The events that concern all consumers that run when it begins."""
 
 Event = Primitive | ByName | GroupWide
-"""What a scenario may say."""
+"""Every event that a scenario may have."""
 
 EVENTS: dict[str, type[Event]] = {
     "join": Join,
@@ -326,4 +326,4 @@ EVENTS: dict[str, type[Event]] = {
 EVENT_NAMES: dict[type[Event], str] = {kind: name for name, kind in EVENTS.items()}
 
 PRIMITIVE_NAMES = frozenset(EVENT_NAMES[kind] for kind in get_args(Primitive))
-"""What a log calls the events that the simulated cluster knows."""
+"""The names of the events that the simulated cluster knows, as a log has them."""

@@ -1,4 +1,4 @@
-"""Scenarios as the values of a file: written, changed, ready to run, and described by a JSON Schema."""
+"""Write scenarios as the values of a file, change them, list ready ones, and describe files by a schema."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -42,8 +42,13 @@ from partitioning.kit.limits import MAX_TOPIC_NAME
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     """Return the scenario with other settings, costs and load; all else is as it was.
 
-    `changes` are settings by Kafka's names, or fields as `costs.assign_ms` and `load.rate`, and their values
-    as JSON or text; a name that is neither and an impossible value raise `ScenarioError`.
+    Args:
+        scenario: the scenario.
+        changes: settings by Kafka's names, or fields as `costs.assign_ms` and `load.rate`, to their values as
+            JSON or text.
+
+    Raises:
+        ScenarioError: a name is neither, or a value is impossible.
     """
     if not changes:
         return scenario
@@ -57,7 +62,10 @@ def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
 
 
 def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
-    """Return the scenario as the values of a file, from which `Scenario.from_dict` makes an equal one."""
+    """Return the scenario as the values of a file, from which `Scenario.from_dict` makes an equal one.
+
+    Fields that have their default are left out.
+    """
     values = {
         "name": scenario.name,
         "topics": {topic.name: _topic_value(topic) for topic in scenario.topics},
@@ -78,7 +86,10 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
 
 
 def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the fields of a dataclass that are not as they are by default."""
+    """Return the fields of a dataclass that differ from their defaults, as a file has them.
+
+    Without `skip`.
+    """
     kinds = kinds_of(type(value))
     return {
         field.name: kinds[field.name].write(own)
@@ -88,6 +99,7 @@ def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def _topic_value(topic: Topic) -> int | dict[str, Any]:
+    """Return a topic as a file has it: its number of partitions, or an object if it has racks or an id."""
     if topic.racks is None and topic.id is None:
         return int(topic.partitions)
     written: dict[str, Any] = {"partitions": int(topic.partitions)}
@@ -101,11 +113,13 @@ def _topic_value(topic: Topic) -> int | dict[str, Any]:
 
 
 def _consumer_value(consumer: Consumer) -> str | dict[str, Any]:
+    """Return a consumer as a file has it: its name, or an object if it has more than a name."""
     written = _changed_fields(consumer)
     return consumer.name if len(written) == 1 else written
 
 
 def _event_value(event: Event) -> dict[str, Any]:
+    """Return an event as a file has it."""
     written: dict[str, Any] = {"event": EVENT_NAMES[type(event)]}
     if isinstance(event.at_ms, Condition):
         written["when"] = write_condition(event.at_ms)
@@ -137,7 +151,7 @@ class ReadyScenario(NamedTuple):
 
 
 def ready_scenarios() -> dict[str, ReadyScenario]:
-    """Scenarios for what people ask, by name, in order of names."""
+    """Return the scenarios that come with the package by name, in order of names."""
     files = sorted((Path(__file__).parents[1] / "ready").glob("*.yaml"), key=lambda file: file.stem)
     lines = (file.read_text(encoding="utf-8").partition("\n")[0].rstrip().lstrip("# ") for file in files)
     return {file.stem: ReadyScenario(file.stem, line, file) for file, line in zip(files, lines, strict=True)}
@@ -192,6 +206,7 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def _object(type_: type[Any]) -> dict[str, Any]:
+    """Return the schema of a dataclass in files, with the descriptions of its "Attributes" section."""
     descriptions = described(type_)
     properties, required = {}, []
     for field in fields(type_):
@@ -210,6 +225,7 @@ def _object(type_: type[Any]) -> dict[str, Any]:
 
 
 def _event_schema(name: str) -> dict[str, Any]:
+    """Return the schema of an event, which begins at a time or when a condition holds."""
     schema = _object(EVENTS[name])
     own = {
         "event": {"const": name},

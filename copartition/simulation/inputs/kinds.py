@@ -1,4 +1,4 @@
-"""What each field of a scenario may be: one account of it for Python, for files and for their schema.
+"""Define the values that each field of a scenario may have: once, for Python, files and their schema.
 
 The types of the dataclasses say it. msgspec reads such types too, but it is an optional package, and its
 messages neither list the names that are valid nor propose a near one.
@@ -41,6 +41,8 @@ LISTED = 20
 
 
 class _PythonRepr(Repr):
+    """Values as Python writes them, cut at 60 characters."""
+
     def __init__(self) -> None:
         super().__init__()
         self.maxstring = self.maxother = self.maxlong = 60
@@ -58,12 +60,12 @@ class _YamlRepr(_PythonRepr):
 
 _REPRS = {True: _YamlRepr(), False: _PythonRepr()}
 _NAMES: dict[str, Any] = {**vars(durations), **vars(events), "Mapping": Mapping, "Topic": Topic}
-"""What the modules of the dataclasses import for type checkers only."""
+"""Names that the modules of the dataclasses import for type checkers only."""
 _KINDS: dict[type[Any], dict[str, Kind]] = {}
 
 
 def excerpt(value: object, *, file: bool = True) -> str:
-    """Return a value for a message, cut where it is long; as a file has it, or Python."""
+    """Return a value for a message, cut if it is long, as a file or else Python writes it."""
     try:
         return _REPRS[file].repr(value)
     except ValueError:
@@ -71,14 +73,19 @@ def excerpt(value: object, *, file: bool = True) -> str:
 
 
 def plain(number: float) -> str:
-    """Return a number without a point where it is whole."""
+    """Return a number without a point if it is whole.
+
+    >>> plain(6000.0), plain(0.5)
+    ('6000', '0.5')
+    """
     return str(int(number)) if float(number).is_integer() else str(float(number))
 
 
 def near(value: object, candidates: Iterable[str]) -> str:
-    """Return what to say of a name that is none of the candidates.
+    """Return the advice for a name that is none of the candidates: the nearest one, and the first of all.
 
-    Which it may stand for, and which there are.
+    >>> near("lags", ["lag", "members"])
+    "did you mean 'lag'? (there are lag, members)"
     """
     names = list(candidates)
     close = get_close_matches(value, names[: 50 * LISTED], n=1) if isinstance(value, str) else []
@@ -88,40 +95,48 @@ def near(value: object, candidates: Iterable[str]) -> str:
 
 
 def milliseconds(text: str) -> float:
-    """Return the milliseconds of "30 s"; the text is one that `TIME` matches."""
+    """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match it.
+
+    >>> milliseconds("1.5 min")
+    90000.0
+    """
     unit = re.split("[^a-z]", text)[-1]
     return float(text.removesuffix(unit)) * UNITS[unit]
 
 
 class Words(NamedTuple):
-    """What may be given instead, in Python and in a file, which has other forms for the same."""
+    """A valid value in words, as the advice for a wrong one, for Python and for files."""
 
     python: str
     file: str
 
 
 class Kind(ABC):
-    """What a value may be: in words, for messages, and as JSON Schema of the value in a file."""
+    """The values that a field may have: in words, for messages, and as JSON Schema of the value in a file.
+
+    A kind has no state: one serves all values of its field. `read` turns a file's value into Python's,
+    `write` does the reverse, and `fits` judges Python's.
+    """
 
     expected: Words
     schema: dict[str, Any]
 
     @abstractmethod
     def fits(self, value: Any) -> bool:
-        """Return whether it may be this one."""
+        """Return whether a field of this kind may have this value."""
 
     def advice(self, value: Any, *, file: bool) -> str:
-        """Return what to do instead of this value."""
+        """Return the text that says which value to give instead of this one."""
         del value
         return f"give {self.expected.file if file else self.expected.python}"
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
-        """Return what the value consists of, each with its place in it and what it may be."""
+        """Yield the parts of a value, each with its place in it, such as "[0]", and its kind."""
         del value
         return ()
 
     def read(self, value: Any) -> Any:
-        """Return the value that a file's value stands for; that itself where it stands for none."""
+        """Return the value that a file's value stands for; the same value if it stands for none."""
         return value
 
     def write(self, value: Any) -> Any:
@@ -130,6 +145,8 @@ class Kind(ABC):
 
 
 class _Number(Kind):
+    """A number between two bounds; a number of milliseconds may be text with a unit in a file."""
+
     def __init__(self, type_: type, between: Between) -> None:
         low, high = self._low, self._high = between.low, between.high
         self._type = Integral if type_ is int else Real
@@ -165,6 +182,8 @@ class _Number(Kind):
 
 
 class _Simple(Kind):
+    """A value that a function judges."""
+
     def __init__(self, expected: str, schema: dict[str, Any], fits: Callable[[Any], bool]) -> None:
         self.expected = Words(expected, expected)
         self.schema = schema
@@ -186,6 +205,8 @@ _SIMPLE = {
 
 
 class _Choice(Kind):
+    """One of several names."""
+
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
         self.expected = Words(*[" or ".join(map(repr, names))] * 2)
@@ -200,6 +221,8 @@ class _Choice(Kind):
 
 
 class _Many(Kind):
+    """A tuple of values of one kind, which is a list in a file."""
+
     def __init__(self, item: Kind) -> None:
         self._item = item
         each = ", each item of it "
@@ -221,6 +244,8 @@ class _Many(Kind):
 
 
 class _Named(Kind):
+    """A mapping from names to values of one kind."""
+
     def __init__(self, item: Kind) -> None:
         self._item = item
         self.expected = Words(*(f"a mapping of names, each to {words}" for words in item.expected))
@@ -244,6 +269,8 @@ class _Named(Kind):
 
 
 class _Instance(Kind):
+    """A value of one class, which other code reads from files."""
+
     def __init__(self, type_: type) -> None:
         self._type = type_
         self.expected = Words(type_.__name__, "")
@@ -254,6 +281,8 @@ class _Instance(Kind):
 
 
 class _Either(Kind):
+    """A value of one of several kinds; in a file, the first kind that fits what it reads."""
+
     def __init__(self, kinds: list[Kind]) -> None:
         self._kinds = kinds
         words = zip(*(kind.expected for kind in kinds), strict=True)
@@ -284,6 +313,8 @@ def object_of(properties: dict[str, Any], required: Iterable[str]) -> dict[str, 
 
 
 class _Duration(Kind):
+    """A length of time: a number of milliseconds, or a distribution."""
+
     def __init__(self, length: Kind) -> None:
         self._length = length
         self.expected = Words(
@@ -336,7 +367,7 @@ class _Duration(Kind):
 
 
 def kind_of(hint: Any) -> Kind:
-    """Return the kind that a type of a field means."""
+    """Return the kind that the type of a field means, with the bounds of its `Between`."""
     origin, args = get_origin(hint), get_args(hint)
     if hint == Duration:
         kind: Kind = DURATION
@@ -362,7 +393,7 @@ RACKS = kind_of(tuple[tuple[str, ...], ...] | None)
 
 
 def kinds_of(type_: type[Any]) -> dict[str, Kind]:
-    """Return the kind of each field of a dataclass."""
+    """Return the kind of each field of a dataclass, by name; computed once for each class."""
     if type_ not in _KINDS:
         hints = get_type_hints(type_, None, _NAMES, include_extras=True)
         _KINDS[type_] = {field.name: kind_of(hints[field.name]) for field in fields(type_)}
@@ -370,9 +401,12 @@ def kinds_of(type_: type[Any]) -> dict[str, Kind]:
 
 
 def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> None:
-    """Refuse a dataclass with a value in it that its field cannot have.
+    """Raise `ScenarioError` if a field of a dataclass has a value that it cannot have.
 
-    `path` is where in the scenario it is, `name` gives a field's name in files. Raises `ScenarioError`.
+    Args:
+        value: the dataclass.
+        path: its place in the scenario, such as "$.settings".
+        name: gives a field's name in files.
     """
     for field, kind in kinds_of(type(value)).items():
         content = getattr(value, field)
@@ -381,11 +415,16 @@ def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> 
 
 
 def read_field(name: str, value: Any, kind: Kind, path: str) -> Any:
-    """Return what a value of a file stands for.
+    """Return the value that a value of a file stands for.
 
-    A `ScenarioError` in the words of files where its field has no such.
+    Args:
+        name: the field's name in the file.
+        value: the file's value.
+        kind: the kind of the field.
+        path: the place of the object that has the field.
 
-    `path` is where that is whose field it is.
+    Raises:
+        ScenarioError: the field cannot have it; the message uses the words of files.
     """
     read = kind.read(value)
     if not kind.fits(read):
@@ -394,7 +433,10 @@ def read_field(name: str, value: Any, kind: Kind, path: str) -> Any:
 
 
 def refusal(name: str, value: Any, kind: Kind, path: str, *, file: bool = False) -> ScenarioError:
-    """Return the error for a field whose value is of another kind, or for the part of it that is."""
+    """Return the error for a field whose value is of another kind, or for the part of it that is.
+
+    `path` is the place of the object that has the field; `file` chooses the words of files.
+    """
     for place, part, of in kind.parts(value):
         if not of.fits(of.read(part) if file else part):
             return refusal(name + place, part, of, path, file=file)
@@ -413,7 +455,14 @@ SCHEMA = {
 
 
 def read_condition(text: object) -> Condition:
-    """Return the condition that a text says; the message of a `ValueError` shows what to write."""
+    """Return the condition that a text describes.
+
+    >>> read_condition("lag > 5000 for 30 s")
+    Condition(figure='lag', above=5000.0, below=None, for_ms=30000.0)
+
+    Raises:
+        ValueError: the text is no condition; the message shows what to write.
+    """
     if text == REFUSED:
         return Condition(REFUSED)
     match = _TEXT.fullmatch(text) if isinstance(text, str) else None
@@ -431,7 +480,11 @@ def read_condition(text: object) -> Condition:
 
 
 def write_condition(condition: Condition) -> str:
-    """Return the text of a condition, as `read_condition` reads it."""
+    """Return the text of a condition, as `read_condition` reads it.
+
+    >>> write_condition(Condition("members", below=3))
+    'members < 3'
+    """
     if condition.figure == REFUSED:
         return REFUSED
     sign, limit = ("<", condition.below) if condition.above is None else (">", condition.above)

@@ -1,7 +1,8 @@
-"""A scenario: a group, what happens to it, and whether that can happen in this order.
+"""Describe a scenario: a group, its events, and whether they can happen in this order.
 
-What is certain before the run is refused then; what depends on conditions, on drawn durations or on events
-that concern whoever runs is refused when it occurs (`copartition.simulation.agenda`), in the same words.
+Faults that are certain before the run are refused then. Faults that depend on conditions, on drawn durations
+or on events that concern all running consumers are refused when they occur (`copartition.simulation.agenda`),
+in the same words.
 """
 
 import math
@@ -64,7 +65,7 @@ from partitioning.kit.limits import (
 )
 
 PURPOSES = ("question", "source", "conclusion")
-"""Attributes of a scenario that say what it is for."""
+"""Attributes of a scenario that describe its purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class Scenario:
 
     @property
     def membership(self) -> str:
-        """Whether the consumers at the start are "static", "dynamic" or "mixed"."""
+        """The kind of the consumers at the start: "static", "dynamic" or "mixed"."""
         kinds = {"static" if consumer.static else "dynamic" for consumer in self.consumers}
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
@@ -133,7 +134,7 @@ class Scenario:
 
     @property
     def rates(self) -> dict[str, NDArray[np.float64]]:
-        """Records a second that come to each partition of every topic, with those it gets later."""
+        """Records a second by topic, one for each partition, also for the partitions that it gets later."""
         load = self.load or Load(0)
         later = [event for event in self.events if isinstance(event, Create)]
         first = {event.topic: event.partitions for event in reversed(later)}
@@ -146,7 +147,7 @@ class Scenario:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is possible and hardly meant."""
+        """Warnings about settings and events that are possible but unlikely to be meant."""
         return find_warnings(self)
 
     @classmethod
@@ -190,7 +191,10 @@ class Scenario:
 
 
 class CapturedScenario(NamedTuple):
-    """A scenario, and in `assumed` what the group that it is made of does not show; nothing for a file's."""
+    """A scenario made of a group, and in `assumed` everything that the group does not show.
+
+    `assumed` is empty for a scenario of a file.
+    """
 
     scenario: Scenario
     assumed: tuple[str, ...] = ()
@@ -202,11 +206,11 @@ _TOPIC = {"name": kind_of(str), "partitions": kind_of(Count)}
 BROKER_SESSIONS_MS = (6_000, 1_800_000)
 """Defaults of `group.min.session.timeout.ms` and `group.max.session.timeout.ms` of the broker."""
 LOOK_MS = 1_000
-"""How often conditions are looked at."""
+"""The interval between two looks at conditions, in milliseconds."""
 
 
 def check(scenario: Scenario) -> None:
-    """Refuse a scenario that cannot be; the message of the `ScenarioError` says where and what to do."""
+    """Raise `ScenarioError` if a scenario cannot be; the message says where the fault is and what to do."""
     check_fields(scenario, "$")
     for number, event in enumerate(scenario.events):
         check_fields(event, f"$.events[{number}]")
@@ -233,7 +237,10 @@ def check(scenario: Scenario) -> None:
 
 
 def topic_counts(scenario: Scenario) -> dict[str, int]:
-    """Return the most partitions of every topic, with what is created later."""
+    """Return the most partitions that every topic will have, by name.
+
+    Topics created later come at the end.
+    """
     counts: dict[str, int] = {}
     for topic in scenario.topics:
         for name, kind in _TOPIC.items():
@@ -259,6 +266,7 @@ def topic_counts(scenario: Scenario) -> dict[str, int]:
 
 
 def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[Consumer]) -> None:
+    """Refuse rates, backlogs and capacities that do not fit the topics and consumers."""
     load = scenario.load
     rates = load.rate if load and isinstance(load.rate, Mapping) else {}
     for topic, rate in rates.items():
@@ -288,11 +296,13 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
 
 
 def _check_topic(name: str, topics: Collection[str], path: str) -> None:
+    """Refuse the name of a topic that the scenario does not have."""
     if name not in topics:
         raise ScenarioError(f"no topic {name!r}; {near(name, topics)}", path=path)
 
 
 def _check_consumer(consumer: Consumer, topics: Collection[str], path: str) -> None:
+    """Refuse a consumer whose fields do not fit each other or the topics."""
     check_fields(consumer, path)
     for number, topic in enumerate(consumer.topics or ()):
         _check_topic(topic, topics, f"{path}.topics[{number}]")
@@ -320,7 +330,7 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
 
 
 def _check_registered(scenario: Scenario) -> None:
-    """Refuse strategies that there are not; in a scenario made in Python, one may be registered later."""
+    """Refuse strategies that do not exist; in a scenario made in Python, one may be registered later."""
     named = {scenario.assignor: "$.assignor"}
     for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
         for number, event in enumerate(consumers_or_events):
@@ -335,6 +345,7 @@ def _check_registered(scenario: Scenario) -> None:
 
 
 def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path: str) -> None:
+    """Refuse an event whose fields do not fit each other or the scenario."""
     if isinstance(event.at_ms, Condition):
         _check_condition(event.at_ms, event, scenario, f"{path}.when")
     match event:
@@ -354,6 +365,7 @@ def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path
 
 
 def _check_condition(when: Condition, event: Event, scenario: Scenario, path: str) -> None:
+    """Refuse a condition without exactly one limit, or of a figure that is unknown in the scenario."""
     check_fields(when, path)
     fault = None
     if when.figure == REFUSED:
@@ -368,6 +380,7 @@ def _check_condition(when: Condition, event: Event, scenario: Scenario, path: st
 
 
 def _check_autoscaler(event: Autoscaler, scenario: Scenario, path: str) -> None:
+    """Refuse an autoscaler with impossible bounds, or without a load to look at."""
     for name, limit in (("fewest", event.fewest), ("most", event.most or 0)):
         if limit > MAX_GROUP_MEMBERS:
             raise ScenarioError(
@@ -415,7 +428,7 @@ def _check_length(scenario: Scenario, people: int) -> None:
 
 
 def find_warnings(scenario: Scenario) -> tuple[str, ...]:
-    """Return what is possible and hardly meant."""
+    """Return warnings about settings and events that are possible but unlikely to be meant."""
     settings = scenario.settings
     pairs = (
         ("heartbeat_interval_ms", "session_timeout_ms"),
@@ -456,49 +469,53 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
 
 
 def occurrence(event: Event) -> str:
-    """Return what messages call an event: "leave at 6000 ms", "crash when lag > 5000"."""
+    """Return the words of messages for an event: "leave at 6000 ms", "crash when lag > 5000"."""
     when = event.at_ms
     time = f"when {write_condition(when)}" if isinstance(when, Condition) else f"at {plain(when)} ms"
     return f"{EVENT_NAMES[type(event)]} {time}"
 
 
 def _impossible(event: Event, number: int, fault: str, field: str = "consumer") -> ScenarioError:
+    """Return the error for an event that cannot happen, with the path to its field."""
     return ScenarioError(f"{occurrence(event)}: {fault}", path=f"$.events[{number}].{field}")
 
 
 def no_consumer(event: ByName, number: int, consumers: Iterable[str]) -> ScenarioError:
-    """Return the error for a name that no consumer has."""
+    """Return the error for an event about a name that no consumer has."""
     fault = f"no consumer {event.consumer!r}, neither at the start nor one that joins"
     return _impossible(event, number, f"{fault}; {near(event.consumer, consumers)}")
 
 
 def not_running(event: ByName, number: int) -> ScenarioError:
-    """Return the error for a consumer that would have to run."""
+    """Return the error for an event about a consumer that does not run at its time."""
     fault = f"consumer {event.consumer!r} is not running at that time; let it join first"
     return _impossible(event, number, fault)
 
 
 def running_already(event: Join, number: int) -> ScenarioError:
-    """Return the error for a consumer that must not run, or be about to."""
+    """Return the error for a join of a consumer that runs, or is about to."""
     fault = f"consumer {event.consumer.name!r} is in the group already; let it leave or crash first"
     return _impossible(event, number, fault)
 
 
 def check_instance(event: ByName, number: int, consumer: Consumer) -> None:
-    """Refuse a second process with an instance id where the consumer is no static member."""
+    """Refuse a second process with an instance id if the consumer is no static member."""
     if isinstance(event, DuplicateInstance) and not consumer.static:
         fault = f"consumer {consumer.name!r} has no group.instance.id; make it static"
         raise _impossible(event, number, fault)
 
 
 class Cluster:
-    """How many partitions every topic has."""
+    """The number of partitions of every topic, by name, at a time."""
 
     def __init__(self, topics: Iterable[Topic]) -> None:
         self.counts = {topic.name: topic.partitions for topic in topics}
 
     def change(self, event: Grow | Create, number: int) -> None:
-        """A topic grows or is created; there must be such a topic, without these partitions."""
+        """Let a topic grow or be created.
+
+        Raise `ScenarioError` if it has these partitions, or is there or missing.
+        """
         topic, present = event.topic, self.counts.get(event.topic)
         if isinstance(event, Create):
             fault = f"there is a topic {topic!r} already; let it grow" if present is not None else None
@@ -514,7 +531,11 @@ class Cluster:
 
 
 class _Course:
-    """What is certain about consumers and topics while time goes on."""
+    """The certain facts about consumers and topics while time goes on, from the scenario alone.
+
+    A consumer or topic is unsure as soon as an event with a condition may change it, and all consumers are
+    once an event changes the whole group; about them nothing is refused before the run.
+    """
 
     def __init__(self, scenario: Scenario) -> None:
         self._events = scenario.events
@@ -539,6 +560,7 @@ class _Course:
             self._apply(at_ms, self._events[number], number)
 
     def _check_names(self) -> None:
+        """Refuse events about names that no consumer can have."""
         for number, event in enumerate(self._events):
             if isinstance(event, Join):
                 first = self._consumers.setdefault(event.consumer.name, event.consumer)
@@ -558,7 +580,7 @@ class _Course:
                     raise no_consumer(event, number, self._consumers)
 
     def _doubt(self, event: Event) -> None:
-        """The event may happen at any time from now on."""
+        """Note that this event may happen at any time from now on."""
         if isinstance(event, Grow | Create):
             self._unsure_topics.add(event.topic)
         elif isinstance(event, Join):
@@ -569,6 +591,7 @@ class _Course:
             self._membership_unknown = True
 
     def _apply(self, at_ms: float, event: Event, number: int) -> None:
+        """Let an event happen; raise `ScenarioError` if it certainly cannot."""
         if isinstance(event, Grow | Create):
             if event.topic not in self._unsure_topics:
                 self._cluster.change(event, number)
@@ -588,4 +611,5 @@ class _Course:
             self._membership_unknown = True
 
     def _sure(self, name: str) -> bool:
+        """Return whether it is certain at which times a consumer runs."""
         return not self._membership_unknown and name not in self._unsure_consumers

@@ -1,4 +1,4 @@
-"""Timeouts, what takes time on a client, and the work there is to do."""
+"""The settings of a scenario: timeouts, what takes time on a client, and the work there is to do."""
 
 import math
 import sys
@@ -15,11 +15,15 @@ from copartition.simulation.inputs.kinds import check_fields
 from partitioning.errors import ScenarioError
 
 QUIET_MS = 3_600_000.0
-"""How long a group has been quiet where a scenario does not say: an hour."""
+"""The time for which a group has been quiet if a scenario does not say: an hour, in milliseconds."""
 
 
 def dotted(name: str) -> str:
-    """Kafka's name of a setting."""
+    """Return Kafka's name of a setting.
+
+    >>> dotted("session_timeout_ms")
+    'session.timeout.ms'
+    """
     return name.replace("_", ".")
 
 
@@ -73,7 +77,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What takes time besides waiting; nothing does unless the scenario says so.
+    """The costs of a rebalance besides waiting: nothing takes time unless the scenario says so.
 
     Attributes:
         poll_ms: how long the application works between two calls of `poll`. A client that serves a rebalance
@@ -134,7 +138,11 @@ class Load:
         check_fields(self, "$.load")
 
     def rates_of(self, topic: str, partitions: int, first: int) -> NDArray[np.float64]:
-        """Return the records a second of each of `partitions` partitions; `first` exist at the start."""
+        """Return the records a second of each of `partitions` partitions; `first` exist at the start.
+
+        >>> Load(rate=100, zipf=1).rates_of("orders", 3, 2).round(1).tolist()
+        [133.3, 66.7, 44.4]
+        """
         rate = self.rate.get(topic, 0.0) if isinstance(self.rate, Mapping) else self.rate
         if isinstance(rate, tuple):
             return np.array(rate, np.float64)
@@ -143,7 +151,11 @@ class Load:
         return rates
 
     def waiting_of(self, topic: str, partitions: int, first: int) -> NDArray[np.float64]:
-        """Return the backlog of each partition at time 0; only the first `first` exist then, others get 0."""
+        """Return the backlog of each partition at time 0; only the first `first` exist then, others get 0.
+
+        >>> Load(rate=0, waiting=50).waiting_of("orders", 3, 2).tolist()
+        [50.0, 50.0, 0.0]
+        """
         waiting = np.zeros(partitions)
         waiting[:first] = self.waiting.get(topic, 0.0) if isinstance(self.waiting, Mapping) else self.waiting
         return waiting

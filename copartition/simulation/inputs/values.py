@@ -1,4 +1,4 @@
-"""The values of a scenario file, read as topics, consumers, events and settings."""
+"""Read the values of a scenario file as topics, consumers, events and settings."""
 
 import uuid
 from collections.abc import Iterable, Mapping
@@ -36,9 +36,17 @@ TEXT = kind_of(str)
 
 
 def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) -> Any:
-    """Return the values of a file, with changes, and with rates where it names an audit.
+    """Return the values of a file, with changes, and with rates if it names an audit.
 
-    `names` are the fields of a scenario. Raises `OSError`, `ValueError` or `MissingDependencyError`.
+    Args:
+        file: the file, whose ending says its form.
+        changes: settings or fields by path, to their values as JSON or text.
+        names: the fields of a scenario.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not of its form, or a change cannot be made.
+        MissingDependencyError: msgspec or PyYAML is not installed.
     """
     from partitioning.kit import formats  # noqa: PLC0415 - needs msgspec, which who has no file does without
 
@@ -58,7 +66,10 @@ def read_values(file: Path, changes: Mapping[str, str], names: Iterable[str]) ->
 
 
 def read_arguments(values: Any, kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], list[str]]:
-    """Return arguments for a scenario of fields of these kinds, and each consumer's place in the values."""
+    """Return arguments for a scenario of fields of these kinds, and each consumer's place in the values.
+
+    The places lead from a consumer's number to its entry: one entry may stand for many consumers.
+    """
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
     static = read_field("static", values.get("static", False), FLAG, "$")
     consumers, places = _consumers(values["consumers"], static=static)
@@ -79,7 +90,10 @@ def read_arguments(values: Any, kinds: Mapping[str, Kind]) -> tuple[dict[str, An
 
 
 def change_value(values: Any, key: str, text: str, names: Iterable[str]) -> None:
-    """Change a setting, by Kafka's name, or a field, by its path; `names` are the fields of a scenario."""
+    """Change a setting, by Kafka's name, or a field, by its path, in place; make missing objects on the way.
+
+    `text` is JSON, or else text; `names` are the fields of a scenario.
+    """
     from partitioning.kit.formats import decode_json  # noqa: PLC0415 - as above
 
     setting = key.removeprefix("settings.")
@@ -100,13 +114,14 @@ def change_value(values: Any, key: str, text: str, names: Iterable[str]) -> None
 
 
 def read_audit(values: Any, folder: Path) -> None:
-    """A text as `load.rate` is the name of an audit's file, whose rates take its place."""
+    """Put the rates of an audit in the place of its file's name, if `load.rate` is a text."""
     load = values.get("load") if isinstance(values, dict) else None
     if isinstance(load, dict) and isinstance(name := load.get("rate"), str):
         load["rate"] = audited_rates(name, folder)
 
 
 def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], path: str) -> None:
+    """Refuse values that are no mapping, have other keys than `allowed`, or lack `required` ones."""
     if not isinstance(values, Mapping):
         raise ScenarioError(f"{excerpt(values)} is no mapping of names to values", path=path)
     names = list(allowed)
@@ -119,7 +134,7 @@ def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], pa
 
 
 def _fields(type_: Any, values: Any, path: str, names: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return arguments for a dataclass; `names` are its fields by their names in the file."""
+    """Return arguments for a dataclass; `names` leads from names in the file to its fields."""
     kinds = kinds_of(type_)
     names = names or {name: name for name in kinds}
     optional = {field.name for field in fields(type_) if field.default is not MISSING}
@@ -128,12 +143,14 @@ def _fields(type_: Any, values: Any, path: str, names: Mapping[str, str] | None 
 
 
 def _topics(values: Any) -> tuple[Topic, ...]:
+    """Return the topics of a file."""
     if not isinstance(values, Mapping):
         raise ScenarioError(f"{excerpt(values)} is no mapping of topics to partitions", path="$.topics")
     return tuple(_topic(name, value) for name, value in values.items())
 
 
 def _topic(name: Any, value: Any) -> Topic:
+    """Return a topic of a file, which is a number of partitions or an object."""
     if not TEXT.fits(name):
         raise ScenarioError(
             f"{excerpt(name)} is no name of a topic; give {TEXT.expected.file}", path="$.topics"
@@ -154,6 +171,7 @@ def _topic(name: Any, value: Any) -> Topic:
 
 
 def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
+    """Return the consumers of a file, which are a number, an object or a list, and the place of each."""
     if isinstance(value, list):
         entries = [(entry, f"$.consumers[{number}]") for number, entry in enumerate(value)]
     elif isinstance(value, Mapping):
@@ -173,9 +191,9 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
 
 
 def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
-    """Return consumers that are alike, `{count: 40, prefix: worker, static.
+    """Return consumers that are alike, as of `{count: 40, prefix: worker, static: true}`.
 
-    True}`, besides so many others.
+    `others` is the number of consumers before them, for the limit of all.
     """
     numbered = {"count": MEMBERS, "prefix": TEXT}
     alike = {name: name for name in kinds_of(Consumer) if name not in {"name", "beat_ms"}}
@@ -191,12 +209,14 @@ def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) 
 
 
 def _consumer(entry: Any, path: str, *, static: bool) -> Consumer:
+    """Return a consumer of a file, which is a name or an object."""
     if isinstance(entry, str):
         return Consumer(entry, static)
     return Consumer(**{"static": static, **_fields(Consumer, entry, path)})
 
 
 def _events(values: Any, consumers: list[Consumer], *, static: bool) -> tuple[Event, ...]:
+    """Return the events of a file."""
     if not isinstance(values, list):
         raise ScenarioError(f"{excerpt(values)} is no list of events", path="$.events")
     people = {consumer.name: consumer for consumer in consumers}
@@ -233,12 +253,12 @@ _WRITE = "write one with copartition audit TOPIC --since TIME -o json"
 
 
 def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
-    """Return records a second that came to each partition of the topics of an audit.
+    """Return the records a second of each partition by topic, from an audit: its counts over its time.
 
-    Its counts over its time.
+    The file is looked for in the folder, then in the working directory.
 
-    The file is looked for in the folder, then in the working directory. Raises `ScenarioError` where it is no
-    audit, or counts something else than what came.
+    Raises:
+        ScenarioError: it is no audit, or does not count all records that came.
     """
     from partitioning.kit.formats import decode_json  # noqa: PLC0415 - as above
 
@@ -256,6 +276,7 @@ def audited_rates(name: str, folder: Path) -> dict[str, list[float]]:
 
 
 def _rates(audit: Mapping[str, Any]) -> list[float]:
+    """Return the records a second that came to each partition of one audited topic."""
     topic, kind, spans = audit["topic"], audit["coverage"]["kind"], audit["spans"]
     if audit["compacted"] or kind not in {"full", "since"}:
         what = "the topic is compacted" if audit["compacted"] else f"it read a part only ({kind})"

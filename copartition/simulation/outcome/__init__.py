@@ -1,1 +1,1 @@
-"""What a simulation found: rebalances, every partition's life, outages by phase and cause, the event log."""
+"""The outcome of a simulation: rebalances, every partition's life, outages by cause, the event log."""

@@ -40,7 +40,10 @@ class Rebalance:
 
     @property
     def assignment(self) -> Assignment:
-        """Who has what from then on, by member id; made anew, quickly for one step after another."""
+        """The assignment after this rebalance, by member id.
+
+        It is rebuilt from the run's changes on each access: cheap if rebalances are read in order.
+        """
         return self.history.assignment(self.step)
 
     @property
@@ -50,7 +53,7 @@ class Rebalance:
 
 
 class Step(NamedTuple):
-    """What a rebalance decided."""
+    """The assignment that a rebalance decided, as its difference to the one before."""
 
     members: NDArray[np.int32]  # the memberships it is made of, in their order
     change: Change  # what it changed, as `Partitions.give` returns it
@@ -60,7 +63,11 @@ class Step(NamedTuple):
 
 
 class History:
-    """Every assignment a group had."""
+    """Every assignment that a group had, stored as differences.
+
+    `_owner` and `_position` show the assignment after step `_at`, by flat index; a step after it is reached
+    by applying the differences in between, a step before it by beginning anew.
+    """
 
     def __init__(self, partitions: Partitions, memberships: Memberships) -> None:
         self.start: Rebalance | None = None  # the group at time 0; None if it was empty
@@ -73,24 +80,24 @@ class History:
         self._owner = self._position = np.empty(0, np.int32)
 
     def record(self, step: Step) -> int:
-        """Return what a rebalance decided; gives the number of this step."""
+        """Store the assignment of a rebalance; return the number of its step."""
         if self._steps and self._steps[-1].counts == step.counts:
             step = step._replace(counts=self._steps[-1].counts)  # one tuple for all that are equal
         self._steps.append(step)
         return len(self._steps) - 1
 
     def goes_on(self, change: Change) -> None:
-        """What the next rebalance changes counts from here; no rebalance caused this change."""
+        """Store a change that no rebalance caused, so that the next rebalance counts its moves from there."""
         counts = self._steps[-1].counts if self._steps else ()
         self._steps.append(Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
 
     def consumers(self, step: int) -> dict[str, Consumer]:
-        """Return the consumer behind every member id of a step."""
+        """Return the consumer behind every member id of a step, in the order of its members."""
         ids, consumers = self._memberships.ids, self._memberships.consumers
         return {ids[serial]: consumers[serial] for serial in self._steps[step].members.tolist()}
 
     def assignment(self, step: int) -> Assignment:
-        """Return who had what after a step."""
+        """Return the assignment after a step."""
         self._seek(step)
         members, _, counts, subscribed, transferring = self._steps[step]
         ids = tuple(self._memberships.ids[serial] for serial in members.tolist())
@@ -119,6 +126,7 @@ class History:
         )
 
     def _seek(self, step: int) -> None:
+        """Bring `_owner` and `_position` to the assignment after a step."""
         if self._at < 0 or step < self._at:
             total = int(self._first[-1])
             self._owner, self._position = np.full(total, -1, np.int32), np.zeros(total, np.int32)

@@ -1,4 +1,4 @@
-"""The event log of a run: lines of JSON that say what happened, and enough to run it again.
+"""Write and check the event log of a run: lines of JSON that tell its events, and allow to run it again.
 
 The first line holds the scenario, every other one something that happened. Logs of several runs may follow
 one another. No clock is in them, so the same scenario gives the same bytes, wherever it runs.
@@ -21,7 +21,7 @@ FORMAT_VERSION = "1.0"
 
 
 class Difference(NamedTuple):
-    """Where a log and the run that it describes differ."""
+    """The first place at which a log and the run that it describes differ."""
 
     line: int  # from 1
     column: int  # the first character that differs, from 1
@@ -30,19 +30,20 @@ class Difference(NamedTuple):
 
 
 def log_lines(result: SimulationResult) -> Iterator[str]:
-    """Yield the log of a run, line by line."""
+    """Yield the log of a run line by line, each with its line break: the scenario first, then the events."""
     yield _line({"format_version": FORMAT_VERSION, "scenario": scenario_to_dict(result.scenario)})
     for entry in result.log:
         yield _line(asdict(entry))
 
 
 def replay(lines: Iterable[bytes]) -> Difference | None:
-    """Return the first difference, byte for byte, between a log and another run of its scenario.
+    """Return the first difference, byte for byte, between a log and a new run of its scenario; None if none.
 
-    None for none.
+    Args:
+        lines: the log's lines with their line breaks; logs of several runs may follow one another.
 
-    A text that is no log, has an unknown format, or is of a run that never repeats itself raises
-    `ScenarioError`.
+    Raises:
+        ScenarioError: the text is no log, has an unknown format, or is of a run that never repeats itself.
     """
     number = 0
     now: Iterator[str] = iter(())
@@ -71,6 +72,7 @@ def _line(value: dict[str, Any]) -> str:
 
 
 def _header(line: bytes) -> dict[str, Any] | None:
+    """Return the content of a first line; None if the line is no header of a log."""
     try:
         content = decode_json(line.decode())
     except ValueError:
@@ -79,6 +81,10 @@ def _header(line: bytes) -> dict[str, Any] | None:
 
 
 def _scenario(header: dict[str, Any], number: int) -> Scenario:
+    """Return the scenario of a log's header, in line `number`.
+
+    Raise `ScenarioError` if it cannot be run again.
+    """
     version = header["format_version"]
     if version != FORMAT_VERSION:
         raise ScenarioError(

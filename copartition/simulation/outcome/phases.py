@@ -1,4 +1,4 @@
-"""What every partition is doing now, and how long they have stood still so far, by cause.
+"""Keep what every partition is doing now, and how long partitions have stood still so far, by cause.
 
 NumPy needs as long for five partitions as for five hundred, and only the order of calls about the same
 partition matters: so the first calls about each partition are made together, then the second ones, and so on.
@@ -32,6 +32,7 @@ _WAITS = np.isin(np.arange(KINDS), [Phase.PAUSED, Phase.UNNOTICED, Phase.COMPUTI
 
 
 def _some(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
+    """Return the times that a mask chooses; one time for all stays as it is."""
     return at_ms[mask] if isinstance(at_ms, np.ndarray) else at_ms
 
 
@@ -39,7 +40,13 @@ class Phases:
     """The partitions as columns, with the sums of what they went through.
 
     Methods say what happens from a time on. They may be called late, but for each partition in the order of
-    time. Members are numbers of `Memberships`, -1 is nobody; causes are numbers, given in the order of time.
+    time. Members are numbers of `Memberships`, -1 is no member; causes are numbers, given in the order of
+    time. Partitions are flat indexes, times milliseconds.
+
+    Between two calls: `unread` counts the partitions that exist in a phase other than CONSUMING. `_since` is
+    when a partition's phase began, `_still_since` when it was read last; both have no meaning while it is
+    ABSENT. `_ready` is finite exactly for the `_opening` partitions whose handover has begun, and their phase
+    is HANDOVER. `spent` lacks the time since `_since`.
     """
 
     def __init__(
@@ -72,7 +79,7 @@ class Phases:
         self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
 
     def born(self, partitions: Index, at_ms: float, phase: Phase, cause: int) -> None:
-        """These exist from now on."""
+        """Let these partitions exist from `at_ms` on."""
         if self._flow is not None:
             self._flow.born(partitions, at_ms)
         self._since[partitions] = self._still_since[partitions] = at_ms
@@ -80,7 +87,11 @@ class Phases:
         self._stand(partitions, phase, cause)
 
     def stop(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
-        """Those of these that are read, or about to be, are no longer; nor by a reader that is away."""
+        """Stop these partitions, if they are read or being opened.
+
+        A reader that is away may not go on either. `committed` is True if the reader could commit before;
+        False if not; None if it may go on where it was.
+        """
         if self._flow is not None and committed is not None:
             away = self.phase[partitions] == _UNNOTICED
             if np.count_nonzero(away):
@@ -88,7 +99,7 @@ class Phases:
         self._stop(partitions, at_ms, phase, cause, committed=committed)
 
     def halt(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
-        """As `stop`, and what stands still does so in this phase, for this cause."""
+        """Stop these partitions as `stop` does, and move those that stood still into this phase."""
         self.stop(partitions, at_ms, phase, cause, committed)
         stood = self.phase[partitions] != phase
         if np.count_nonzero(stood):
@@ -97,13 +108,13 @@ class Phases:
     def stop_all(
         self, members: NDArray[np.int32], at_ms: NDArray[np.float64], phase: Phase, cause: int
     ) -> None:
-        """Each of these members stops at its time."""
+        """Stop the partitions of these members, each member at its time; all could commit before."""
         until = self._by_member(members, at_ms)
         partitions = (~np.isnan(until[self.owner])).nonzero()[0]
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
     def wait(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
-        """These stand still, and now for another reason; None keeps the cause of each."""
+        """Move partitions that stand still into another phase; `cause` None keeps the cause of each."""
         if len(partitions) == 0:
             return
         if self._opening:
@@ -114,7 +125,7 @@ class Phases:
         self._stand(partitions, phase, cause)
 
     def resume(self, partitions: Index, at_ms: Times) -> None:
-        """These are read again."""
+        """Let the owners of these partitions read them again."""
         if len(partitions) == 0:
             return
         self._keep(partitions, at_ms)
@@ -129,7 +140,7 @@ class Phases:
             self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
-        """Everything that is in one phase of standing still is in another now."""
+        """Move everything that stands still in phase `old` into another phase, for another cause."""
         self.wait((self.phase == old).nonzero()[0], at_ms, phase, cause)
 
     def own(
@@ -140,7 +151,7 @@ class Phases:
         at_ms: float,
         cause: int,
     ) -> None:
-        """These are given to other members, or have other places in their lists; old owners stop."""
+        """Give these partitions to other members, or other places in their lists; their old owners stop."""
         moved = partitions[self.owner[partitions] != owner].astype(np.int32)
         self._stop(moved, at_ms, Phase.PAUSED, cause, committed=True)
         self.owner[partitions] = owner
@@ -149,9 +160,9 @@ class Phases:
     def open_all(
         self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
     ) -> None:
-        """Members open at `at_ms` what they were given for this cause and do not read.
+        """Let members open at `at_ms` the partitions that they were given for this cause and do not read.
 
-        `begins_ms` is when each begins to read; None: at once.
+        `begins_ms` is the time at which each member begins to read; None: at once.
         """
         waiting = _WAITS[self.phase].nonzero()[0]
         if len(waiting) == 0:
@@ -174,35 +185,41 @@ class Phases:
         position: NDArray[np.integer],
         begins_ms: NDArray[np.float64] | None,
     ) -> None:
-        """Members get these, which nobody reads, and open them in the order of `position`; see `open_all`."""
+        """Give members these partitions, which are not read; they open them in the order of `position`.
+
+        `begins_ms` is as in `open_all`, but for each partition.
+        """
         self.owner[partitions] = members
         self.position[partitions] = position
         self._open(partitions, at_ms, begins_ms, None, position if self._partition_ms else None)
 
     def settle(self, at_ms: float) -> None:
-        """Handovers that are over by now are over."""
+        """Complete the handovers that are over by `at_ms`."""
         if self._opening:
             self._mature(np.arange(len(self.phase)), at_ms)
 
     def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
-        """Return which of these their owners read then, or would if they did not stand still."""
+        """Return for each of these whether its owner reads it at `at_ms`, or would if not standing still."""
         phase = self.phase[partitions]
         read: NDArray[np.bool_] = (phase == _CONSUMING) | (phase == _UNNOTICED)
         return read | (self._ready[partitions] <= at_ms)
 
     def open_at_ms(self) -> float:
-        """Return when the last handover that has begun will be over."""
+        """Return the time at which the last handover that has begun will be over; 0 if there is none."""
         ready = self._ready[self._ready < math.inf]
         return float(ready.max(initial=0))
 
     def watch(self, partitions: Index) -> None:
-        """These have a second reader; keep when they are read, for `read_twice`."""
+        """Keep from now on when these partitions are read, as they have a second reader.
+
+        See `reads_of_watched`.
+        """
         if self._watched is None:
             self._watched = np.zeros(len(self.phase), np.bool_)
         self._watched[partitions] = True
 
     def finish(self, at_ms: float) -> None:
-        """The run ends."""
+        """End the run: count what lasts until its end."""
         self.settle(at_ms)
         everything = self.phase.nonzero()[0]
         still = everything[self.phase[everything] != _CONSUMING]
@@ -212,18 +229,15 @@ class Phases:
         self._since[everything] = at_ms
 
     def reads_of_watched(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """Return when partitions that had a second reader were read by their owners.
-
-        Partition, start, end.
-        """
+        """Return when watched partitions were read by their owners: partition, start and end, as columns."""
         parts = self._read_twice or [(np.empty(0, np.int32), np.empty(0), np.empty(0))]
         partition, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
         return partition, start, end
 
     def causes_of(self, partitions: NDArray[np.integer], at_ms: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return what each of these waited for when it was read again the last time up to then.
+        """Return for each of these the cause it waited for when it was read again last, up to its time.
 
-        Needs a flow.
+        A flow is needed, without which no reads are kept.
         """
         partition, since, cause = (np.concatenate(column) for column in zip(*self._read_again, strict=True))
         queried = np.repeat([False, True], [len(partition), len(partitions)])
@@ -235,7 +249,7 @@ class Phases:
     def _by_member(self, members: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a value for each membership, NaN for the others.
 
-        The last element serves index -1, nobody.
+        The last element serves index -1, no member.
         """
         every = np.full(len(self._memberships) + 1, math.nan)
         every[members] = values
@@ -249,7 +263,11 @@ class Phases:
         cause: int | None,
         ranks: NDArray[np.integer] | None,
     ) -> None:
-        """These are opened, each after as many others of its owner as `ranks` says; None: in no time."""
+        """Open these partitions, each after as many others of its owner as `ranks` says; None: in no time.
+
+        `begins_ms` is the time at which each one's owner begins; None: at once. `cause` None keeps the cause
+        of each.
+        """
         if begins_ms is None and ranks is None:
             self.resume(partitions, at_ms)
             return
@@ -275,6 +293,7 @@ class Phases:
         *,
         committed: bool | None,
     ) -> None:
+        """Stop the partitions among these that are read or being opened, and tell the flow."""
         if self._opening:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == _HANDOVER
@@ -300,6 +319,7 @@ class Phases:
         self._stand(partitions, phase, cause)
 
     def _mature(self, partitions: Index, at_ms: Times) -> None:
+        """Let those of these be read whose handover is over by `at_ms`."""
         ripe = partitions[self._ready[partitions] <= at_ms]
         if len(ripe):
             at_ms = self._ready[ripe]
@@ -307,10 +327,12 @@ class Phases:
             self.resume(ripe, at_ms)
 
     def _close_handover(self, partitions: Index) -> None:
+        """Note that these are not being opened any more."""
         self._ready[partitions] = math.inf
         self._opening -= len(partitions)
 
     def _stand(self, partitions: Index, phase: Phase, cause: int | None) -> None:
+        """Set phase and cause of partitions that stand still; those that are new to the cause are counted."""
         self.phase[partitions] = phase
         if cause is None:
             return
@@ -321,13 +343,14 @@ class Phases:
         self._cause[partitions] = cause
 
     def _spend(self, partitions: Index, at_ms: Times) -> None:
+        """Add the time since these partitions' last change to the sum of their cause and phase."""
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
         first = int(kind.min(initial=len(self.spent)))  # a run has many causes, and these partitions few
         spent = np.bincount(kind - first, at_ms - self._since[partitions])
         self.spent[first : first + len(spent)] += spent
 
     def _keep(self, partitions: Index, at_ms: Times) -> None:
-        """Keep the rows that end now, if anybody wants rows."""
+        """Keep the rows that end now, if a timeline or second readers need them."""
         if self._rows is None and self._watched is None:
             return
         end = np.broadcast_to(at_ms, partitions.shape)
@@ -344,7 +367,7 @@ class Phases:
 
 
 class Mergeable(NamedTuple):
-    """A call of `Phases` that can be made together with others."""
+    """A call of `Phases` that can be made together with others of the same method."""
 
     method: Callable[..., None]  # `Phases.halt`, `Phases.wait` or `Phases.hand`
     partitions: Collection[int]  # each once, in any order
@@ -359,7 +382,7 @@ Call = Mergeable | tuple[Callable[..., None], tuple[object, ...]]
 
 
 def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
-    """Make these calls, of which `phases` tells `flow`."""
+    """Make these calls in their order; `phases` tells `flow` what they do to the records."""
     for together, calls in groupby(log, lambda call: isinstance(call, Mergeable)):
         if together:
             _do_together(cast("list[Mergeable]", [*calls]), phases, flow)
@@ -369,7 +392,7 @@ def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
 
 
 def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) -> None:
-    """Make fewer calls that do the same as these, if made in this order."""
+    """Make fewer calls that have the same effect as these in this order."""
     sizes = np.array([len(call.partitions) for call in calls])
     turn = np.repeat(np.arange(len(calls)), sizes)
     partitions = np.fromiter(chain.from_iterable(call.partitions for call in calls), np.int32, len(turn))
@@ -379,6 +402,8 @@ def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) 
     begins_ms = np.array([call.begins_ms for call in calls], np.float64)[turn]
     numbers: dict[tuple[object, ...], int] = {}
     kind = np.array([numbers.setdefault((call.method, call.same), len(numbers)) for call in calls])
+    # Calls of one step are about different partitions: the n-th call about each one, of one method and
+    # arguments.
     step = _occurrence(partitions) * len(numbers) + kind[turn]
     order = step.argsort(kind="stable")
     with nullcontext() if flow is None else flow.out_of_turn() as turns:
@@ -395,6 +420,6 @@ def _do_together(calls: Sequence[Mergeable], phases: Phases, flow: Flow | None) 
 
 
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return how often each value has occurred before."""
+    """Return for each element how often its value has occurred before."""
     order = column.argsort(kind="stable")
     return ranks(column[order])[inverse(order)]

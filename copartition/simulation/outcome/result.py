@@ -1,4 +1,4 @@
-"""What a simulation found, and what a test expects of it: longest_pause="<5s", duplicates=0."""
+"""The result of a simulation, and the limits a test holds it to: longest_pause="<5s", duplicates=0."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,18 +23,21 @@ from partitioning.kit.columns import bounds
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """How long partitions were not read because of one cause, by what they waited for.
+    """The pauses of partitions because of one cause, by what they waited for.
 
     All but `cause` and `partitions` are milliseconds summed over partitions: 12 partitions that wait 2 s for
     the barrier count 24,000.
 
+    >>> Outage("worker-3 left", 12, 0, 24_000, 0, 600, catch_up_ms=None).pause_ms
+    24600
+
     Attributes:
         cause: the event, as in `Rebalance.causes`: "worker-3 left".
         partitions: how many partitions were not read for it.
-        detection_ms: until the group noticed: a session that ran out, new partitions that nobody had seen.
+        detection_ms: until the group noticed: a session that ran out, new partitions that no member had seen.
         barrier_ms: until the last member had joined; under KIP-848, until the partition was free and its new
             owner had heard.
-        compute_ms: until the assignor had answered and everybody knew.
+        compute_ms: until the assignor had answered and all members knew.
         handover_ms: callbacks, opening, first fetch.
         catch_up_ms: read again, but further behind than before the outage; None without a load.
     """
@@ -49,7 +52,7 @@ class Outage:
 
     @property
     def pause_ms(self) -> float:
-        """How long its partitions were not read, summed over them."""
+        """Milliseconds for which the partitions were not read, summed over them."""
         return self.detection_ms + self.barrier_ms + self.compute_ms + self.handover_ms
 
 
@@ -72,7 +75,7 @@ class LogEntry:
 
     @property
     def from_outside(self) -> bool:
-        """Whether it is an event that was done to the group, and not what the group made of one."""
+        """True if it is an event that was done to the group, False if the group made it of one."""
         return self.what in PRIMITIVE_NAMES
 
 
@@ -163,12 +166,12 @@ class SimulationResult:
 
     @cached_property
     def timeline(self) -> Timeline:
-        """Every partition's life."""
+        """Every partition's life, made on first access."""
         return self.recording()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is hardly meant in the scenario, what of it never happened, which records a growth loses."""
+        """Warnings about unlikely settings, events that never happened, and records that a growth loses."""
         never = (f"{event} never happened" for event in self.unmet)
         overload = self.overload_after(-1)
         rates = None if self.scenario.load is None else self.scenario.rates
@@ -177,7 +180,7 @@ class SimulationResult:
 
     @property
     def steps(self) -> tuple[Rebalance, ...]:
-        """Every assignment the group had, the one at time 0 first."""
+        """The assignments the group had, in order; the one at time 0 comes first, if there was a group."""
         return (self.start, *self.rebalances) if self.start else self.rebalances
 
     def overload_after(self, step: int) -> str:
@@ -229,7 +232,7 @@ class _Limit(NamedTuple):
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the value, one that a run had, that so many per cent of the runs do not exceed."""
+    """Return the least value that so many per cent of the values do not exceed, itself one of them."""
     return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))
 
 
@@ -239,9 +242,13 @@ def check(
     whose: str,
     blame: Callable[[str, Sequence[RunSummary]], str],
 ) -> None:
-    """Raise unless all is as expected; see `SimulationResult.assert_` and `Runs.assert_`.
+    """Raise unless all figures are as expected; see `SimulationResult.assert_` and `Runs.assert_`.
 
-    `blame` says what is to blame for a figure, from the runs in which it is not as expected.
+    Args:
+        summaries: the figures of each run, one at least.
+        expected: limits by name, as `assert_` takes them.
+        whose: the run or runs, for the message.
+        blame: returns what is to blame for a figure, from the runs in which it is not as expected.
     """
     limits = {name: _limit(name, text, summaries) for name, text in expected.items()}
     failed = []
@@ -259,6 +266,7 @@ def check(
 
 
 def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Limit:
+    """Return a limit that a name and a text stand for; raise `ScenarioError` if they stand for none."""
     summary = summaries[0]
     names = {field.name.removesuffix("_ms"): field.name for field in fields(summary)}
     of_runs = re.fullmatch(r"(.+)_p(\d\d?|100)", name) if len(summaries) > 1 else None
@@ -282,12 +290,14 @@ def _limit(name: str, text: str | float, summaries: Sequence[RunSummary]) -> _Li
 
 
 def _value_text(figure: str, value: float) -> str:
+    """Return a figure's value for a message, a time in two units."""
     if not figure.endswith("_ms"):
         return f"{value:,.12g}"
     return duration(value) if value == np.inf else f"{duration(value)} ({value:.12g} ms)"
 
 
 def _blame(result: SimulationResult, figure: str) -> str:
+    """Return the end of a message that names the outage, or the pause, to blame for a figure; or nothing."""
     if figure == "longest_pause_ms":
         return longest_pause(result.timeline, result.summary.longest_pause_ms)
     part = figure.removeprefix("partition_")  # of an outage, where the figure is a sum over outages
@@ -299,9 +309,11 @@ def _blame(result: SimulationResult, figure: str) -> str:
 
 
 def longest_pause(timeline: Timeline, longest_ms: float) -> str:
-    """Return which partition was not read for so long, when and why: "; orders-3 from 1 s to 5 s.
+    """Return which partition was not read for longest, when and why: "; orders-3 from 1 s to 5 s: w-1 left".
 
-    W-1 left".
+    Args:
+        timeline: every partition's life.
+        longest_ms: the longest pause; if infinite, a pause that lasts to the end of the run is named.
     """
     partitions, starts, ends = timeline.pauses()
     if len(starts) == 0:

@@ -28,7 +28,7 @@ from copartition.simulation.records.flow import RecordsResult
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
-    """Return what is to be said of a world at its end; `unmet` are events whose condition never held."""
+    """Return the result of a world at its end; `unmet` are the events whose condition never held."""
     now_ms, scenario, partitions = world.now_ms, world.scenario, world.partitions
     world.engine.settle(now_ms)
     partitions.settle(now_ms)
@@ -81,12 +81,12 @@ def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
 
 
 def _by_name(spent: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
-    """Milliseconds by phase as the fields of a summary or an outage."""
+    """Return milliseconds by phase as the fields of a summary or an outage."""
     return {f"{name}_ms": float(spent[phase]) for phase, name in PHASE_NAMES.items()}
 
 
 def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[float] | list[None]:
-    """Return how long partitions were further behind than before, by the cause of the outage before."""
+    """Return the milliseconds for which partitions were further behind than before, by cause."""
     if records is None:
         return [None] * len(partitions.causes)
     partition, start, end = records.catch_ups.partition, records.catch_ups.start, records.catch_ups.end
@@ -113,7 +113,7 @@ def _is_forsaken(world: World) -> bool:
 
 
 FIGURES = tuple(field.name for field in fields(RunSummary) if field.name != "seed")
-"""Names of the figures of a run."""
+"""The names of a run's figures, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Runs:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is hardly meant in the scenario, and that a growth loses records."""
+        """Warnings: unlikely settings of the scenario, and records that a growth loses."""
         if not grows(self.scenario):
             return self.scenario.warnings
         skipped, _ = skipped_records(None, self.scenario.settings)
@@ -139,7 +139,7 @@ class Runs:
     def percentile(self, percent: float) -> dict[str, float | None]:
         """Return the value of every figure that so many per cent of the runs do not exceed.
 
-        It is one that a run had, not one between two runs: where some runs never recover there is nothing
+        It is a value that a run had, not one between two runs: if some runs never recover there is nothing
         between. None stands for figures of records without a load.
         """
         columns = {name: [getattr(summary, name) for summary in self.summaries] for name in FIGURES}

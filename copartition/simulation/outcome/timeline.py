@@ -1,4 +1,4 @@
-"""When every partition was consumed, by whom, and why it was not."""
+"""The timeline of a run: when every partition was consumed, by whom, and why it was not."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Phase(IntEnum):
-    """What a partition is doing."""
+    """The state of a partition at a time."""
 
     ABSENT = 0
     """It does not exist yet."""
@@ -80,9 +80,9 @@ class Timeline:
     zombies: Zombies
 
     def pauses(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-        """Return every stretch in which a partition existed and nobody read it.
+        """Return every stretch in which a partition existed and was not read: its flat index, start and end.
 
-        Partition index, start and end.
+        The three columns are in the order of `partition`, and then of time; times are milliseconds.
         """
         still = self.phase != Phase.CONSUMING
         partition, start, end = self.partition[still], self.start[still], self.end[still]
