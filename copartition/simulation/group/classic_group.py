@@ -35,8 +35,8 @@ class ClassicGroup:
     milliseconds of the run. The columns of `Members` are shared with `RebalanceNotifier`: it writes when each
     member arrives at the barrier, this class decides when the barrier opens.
 
-    Between two calls: a member is in `_absence` exactly if its client is silent; it is in `_sessions` besides
-    if its session runs (a member that waits at the barrier has none). `cause` is the cause that partitions
+    Between two calls: a member is in `_absence` from `fall_silent` until it speaks or is dropped; it is in `_sessions`
+    besides if its session runs (a member that waits at the barrier has none). `cause` is the cause that partitions
     get which stop for the rebalance under way; its text is rewritten while more causes join.
     """
 
@@ -464,7 +464,7 @@ class _Growth(NamedTuple):
 class Metadata:
     """The knowledge of the members about topics: what the leader sees, and when a member sees new partitions.
 
-    A change stays in `_growth` for the whole run, as members that join later see it, too. At most one timer
+    A change stays in `_growth` for the whole run. At most one timer
     runs: for the first member that will notice a change, and only while the group is stable.
     """
 

@@ -30,7 +30,8 @@ class Client:
     Partitions are flat indexes, times milliseconds. `owned` are the partitions whose records the application
     gets, `assigned` the ones the coordinator sent last; a difference is worked off in the application's next
     poll, one assignment at a time. `_step` is the only timer that does so, and `_beat` the only heartbeat
-    that is simulated; all other timers of the process are in `_plans`, to be cancelled or postponed together.
+    that is simulated; what else the process will do by itself is in `_plans`, to be cancelled or postponed
+    together. Requests and answers under way are in none of them.
     `_life` counts the memberships: an answer to a request of an earlier one is dropped.
     """
 

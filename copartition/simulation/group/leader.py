@@ -123,9 +123,8 @@ class Answer(NamedTuple):
 class Leader:
     """The leader of a classic group: its membership, its knowledge and its memory of the last decision.
 
-    Members are numbers of `World.memberships`. `_decision` is the last one that was applied; `decide`
-    computes the next one without changing it, and `apply` puts it in place when all members have it, so that
-    a rebalance which is given up leaves no trace. `gone` collects the ids of members lost since the last
+    Members are numbers of `World.memberships`. `_decision` is the last one that
+    all members have; `decide` computes the next one, and `apply` puts that in its place. `gone` collects the ids of members lost since the last
     decision.
     """
 

@@ -182,9 +182,9 @@ class Partitions:
     def halt(
         self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> None:
-        """Stop these partitions, also those that are being opened; a reader that stands still may not go on.
+        """Stop these partitions, also those that are being opened.
 
-        The arguments are as in `stop`.
+        The arguments are as in `stop`; a reader that stands still may not go on, unless `committed` is None.
         """
         if len(partitions):
             self._log.append(Mergeable(Phases.halt, partitions, at_ms, (phase, cause, committed)))

@@ -131,7 +131,7 @@ class Kind(ABC):
         return f"give {self.expected.file if file else self.expected.python}"
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
-        """Yield the parts of a value, each with its place in it, such as "[0]", and its kind."""
+        """Return the parts of a value, each with its place in it, such as "[0]", and its kind."""
         del value
         return ()
 

@@ -89,8 +89,8 @@ class Phases:
     def stop(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
         """Stop these partitions, if they are read or being opened.
 
-        A reader that is away may not go on either. `committed` is True if the reader could commit before;
-        False if not; None if it may go on where it was.
+        `committed` is True if the reader could commit before; False if not; None if it may go on where it
+        was. A reader that stands still may not go on either, unless it is None.
         """
         if self._flow is not None and committed is not None:
             away = self.phase[partitions] == _UNNOTICED
