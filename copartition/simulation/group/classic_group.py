@@ -35,9 +35,10 @@ class ClassicGroup:
     milliseconds of the run. The columns of `Members` are shared with `RebalanceNotifier`: it writes when each
     member arrives at the barrier, this class decides when the barrier opens.
 
-    Between two calls: a member is in `_absence` from `fall_silent` until it speaks or is dropped; it is in `_sessions`
-    besides if its session runs (a member that waits at the barrier has none). `cause` is the cause that partitions
-    get which stop for the rebalance under way; its text is rewritten while more causes join.
+    Between two calls: a member is in `_absence` from `fall_silent` until it speaks or is dropped; it is in
+    `_sessions` besides if its session runs (a member that waits at the barrier has none). `cause` is the
+    cause that partitions get which stop for the rebalance under way; its text is rewritten while more causes
+    join.
     """
 
     def __init__(

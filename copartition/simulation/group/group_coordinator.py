@@ -39,9 +39,9 @@ class GroupCoordinator:
 
     Members are numbers of `World.memberships`, times milliseconds. `group` holds the state that Kafka's
     coordinator holds; this class calls it, tells `epochs` why it moved, and sets the timers that follow from
-    it. Between two requests: `_epoch` is the epoch up to which reasons are noted; a member is in
-    `_sessions` from `fall_silent` until it speaks or is dropped; `_watch` is the one heartbeat that is sent because it moves the group, no matter
-    whose it is.
+    it. Between two requests: `_epoch` is the epoch up to which reasons are noted; a member is in `_sessions`
+    from `fall_silent` until it speaks or is dropped; `_watch` is the one heartbeat that is sent because it
+    moves the group, no matter whose it is.
     """
 
     def __init__(

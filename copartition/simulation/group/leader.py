@@ -123,9 +123,9 @@ class Answer(NamedTuple):
 class Leader:
     """The leader of a classic group: its membership, its knowledge and its memory of the last decision.
 
-    Members are numbers of `World.memberships`. `_decision` is the last one that
-    all members have; `decide` computes the next one, and `apply` puts that in its place. `gone` collects the ids of members lost since the last
-    decision.
+    Members are numbers of `World.memberships`. `_decision` is the last one that all members have; `decide`
+    computes the next one, and `apply` puts that in its place. `gone` collects the ids of members lost since
+    the last decision.
     """
 
     def __init__(
