@@ -1,9 +1,7 @@
 """Compare two states of a group.
 
-Index spaces: a row is a partition that either side knows, sorted by topic and number. A place is the index
-of
-a member in `AssignmentDiff.members`. A number is the index of a member in its own side's state. -1 is
-nobody
+Index spaces: a row is a partition that either side knows, sorted by topic and number. A place is the index of
+a member in `AssignmentDiff.members`. A number is the index of a member in its own side's state. -1 is nobody
 in both, and arrays that translate one into the other have one more element for it.
 """
 
@@ -528,8 +526,7 @@ def _actions(
     """Return the `Action` of each row.
 
     A partition is new or removed only if the other side lists all partitions of its topic; else it is
-    compared as a
-    partition without an owner there.
+    compared as a partition without an owner there.
     """
     old, new = sides
     absent = (listed[0] & ~old.here, listed[1] & ~new.here)

@@ -173,8 +173,7 @@ def is_even(balance: AssignmentQuality) -> bool:
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
     """Return the peak of a state and its lower bound.
 
-    None if members, partitions or owners are not all known. Members whose subscriptions are unknown count
-    as
+    None if members, partitions or owners are not all known. Members whose subscriptions are unknown count as
     reading everything, so the bound holds in any case.
     """
     place = state.topic * (np.int64(2**32)) + state.partition

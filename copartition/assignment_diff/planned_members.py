@@ -158,8 +158,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
 
     Raises:
         SourceError: a member is named that is not there, or one is added that is, or it is unknown what a
-            member
-            that joins would read.
+            member that joins would read.
     """
     everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
     subscribed = subscribed_members(state, what_if)

@@ -1,7 +1,6 @@
 """Plan the assignment that a strategy would give to a group as it is, or after a change.
 
-The owner before is always the given state; a plan adds members, topics and rebalances, and notes in
-`assumed`
+The owner before is always the given state; a plan adds members, topics and rebalances, and notes in `assumed`
 everything that no source shows.
 """
 
@@ -390,11 +389,9 @@ _BY_SUBSCRIPTION = {"range", "roundrobin"}
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
     """Return a warning if the group's own strategy would decide otherwise, and the way of a rolling bounce.
 
-    The strategy is asked once more with nothing changed; an answer that differs from the present owners
-    shows that
-    something is not as it is known. The way has the rebalances under the own strategy; it is empty if the
-    plan
-    keeps that strategy.
+    The strategy is asked once more with nothing changed; an answer that differs from the present owners shows
+    that something is not as it is known. The way has the rebalances under the own strategy; it is empty if
+    the plan keeps that strategy.
 
     Raises:
         SourceError: what members have shows that they do not all subscribe to the same topics.

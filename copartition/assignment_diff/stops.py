@@ -1,7 +1,6 @@
 """Compute the costs of a change: which members stop reading, and for how long, under each rebalance protocol.
 
-The times are the simulator's (`copartition.simulation`), for Java clients in a group that has been quiet
-for
+The times are the simulator's (`copartition.simulation`), for Java clients in a group that has been quiet for
 an hour, where nothing takes time but waiting; no run is made.
 """
 
@@ -297,18 +296,15 @@ def mean_barrier(
 ) -> Barrier:
     """Return the mean times until all members of a classic group have heard of a rebalance.
 
-    Each hears at its next heartbeat. Heartbeats were in step when the group last rebalanced, and have
-    drifted
-    apart since, by how late those of each member are. A barrier also waits for members that are silent,
-    until
+    Each hears at its next heartbeat. Heartbeats were in step when the group last rebalanced, and have drifted
+    apart since, by how late those of each member are. A barrier also waits for members that are silent, until
     their sessions are over. Drawn, always the same, for many moments spread over a heartbeat interval.
 
     Args:
         members: those that send heartbeats.
         settings: timeouts of the group.
-        silent: for each member that fell silent, the longest time in milliseconds since it last committed:
-            0 if
-            that was its last act, else `auto.commit.interval.ms`; infinite if it has nothing to commit.
+        silent: for each member that fell silent, the longest time in milliseconds since it last committed: 0
+            if that was its last act, else `auto.commit.interval.ms`; infinite if it has nothing to commit.
         announced: the rebalance begins at once, not when the first silent member is missed.
         settled_ms: milliseconds since the last rebalance was answered.
     """

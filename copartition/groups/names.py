@@ -11,8 +11,7 @@ class Names:
     """Short names of members; no two members in the group have the same name at a time.
 
     The map from member id to name only grows: a member that comes back gets the name that it had, so that a
-    line
-    of an earlier report still means the same member.
+    line of an earlier report still means the same member.
     """
 
     def __init__(self) -> None:
@@ -22,8 +21,7 @@ class Names:
         """Return the names of the members that are in the group now, in their order.
 
         The first of these that is not in use: the instance id, the client id if no other member has it, the
-        member id,
-        and the member id with a number from 2 on.
+        member id, and the member id with a number from 2 on.
         """
         names_in_use = {self._of[member.id] for member in members if member.id in self._of}
         clients = Counter(member.client_id for member in members)

@@ -15,10 +15,8 @@ class Rows:
 
     One row is one partition: the number of its member (-1 without an owner), the number of its topic, the
     partition number and its lag in records (`UNKNOWN_LAG` if it is unknown). The four columns have the same
-    length
-    between calls. Partition numbers must fit int32 and lags int64: readers check bounds, because they can
-    name the
-    place of a wrong number.
+    length between calls. Partition numbers must fit int32 and lags int64: readers check bounds, because they
+    can name the place of a wrong number.
     """
 
     def __init__(self) -> None:
@@ -112,8 +110,7 @@ def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
     """Return the strategy by our name; None if there is none.
 
     The coordinator of the consumer protocol has an assignor "range" whose rule is not that of the clients'
-    "range",
-    so it is called "broker-range" (KIP-848).
+    "range", so it is called "broker-range" (KIP-848).
 
     >>> [strategy_name("range", "classic"), strategy_name("range", "consumer"), strategy_name("", "classic")]
     ['range', 'broker-range', None]

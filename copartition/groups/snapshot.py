@@ -128,9 +128,8 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
     """Return the group of a snapshot, and its target assignment if the snapshot has one.
 
     Raises:
-        SourceError: the snapshot contradicts itself: a partition beyond its topic's count, a member id
-            twice, or a
-            partition with two owners.
+        SourceError: the snapshot contradicts itself: a partition beyond its topic's count, a member id twice,
+            or a partition with two owners.
     """
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
@@ -224,8 +223,7 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
     """Return the snapshot of a state, and of the target that it is on its way to.
 
     If both states are complete, counts of topics tell the partitions without an owner, so these are not
-    listed.
-    Members keep their order; topics and partitions are sorted.
+    listed. Members keep their order; topics and partitions are sorted.
     """
     counts, lists, unassigned = _lists(state)
     targets: list[dict[str, list[int]]] = [{} for _ in state.members]
@@ -276,8 +274,7 @@ def _lists(
 
     Returns:
         Partition counts by topic, as the highest number seen and one; for each member, by its number, the
-        partitions
-        by topic; the partitions without an owner by topic.
+        partitions by topic; the partitions without an owner by topic.
     """
     # The last one is nobody's: index -1.
     lists: list[dict[str, list[int]]] = [{} for _ in range(len(state.members) + 1)]

@@ -143,11 +143,9 @@ def read_pair(
 ) -> Pair:
     """Return both sides of a diff.
 
-    One of the names may be `plan:ASSIGNOR`, which is made from the other side. Without `after` the one
-    source may
-    hold both sides: a scenario, a record, or a KIP-848 group on its way to a target; else its one state
-    stands
-    alone.
+    One of the names may be `plan:ASSIGNOR`, which is made from the other side. Without `after` the one source
+    may hold both sides: a scenario, a record, or a KIP-848 group on its way to a target; else its one state
+    stands alone.
 
     Args:
         before: a name as `read_source` takes it, or `plan:ASSIGNOR`.
@@ -156,8 +154,7 @@ def read_pair(
         what_if: changes of the planned group; subscriptions in it count for every source.
         group: which group of a file that holds several.
         weights: of partitions. "lag" is the records that wait: on the side that is not planned, else on the
-            later
-            one if it shows them.
+            later one if it shows them.
 
     Raises:
         SourceError: see `read_source`; also a `what_if` that changes a plan, without a plan.

@@ -1,10 +1,9 @@
 """Ask a cluster as librdkafka's admin client does, and return its answers as plain values.
 
-This module runs in a process of its own (`copartition.kit.child`), because librdkafka may end the process
-in
-which it asks: if the connection to a group's coordinator dies at the wrong moment, an assertion fails
-(issues 4605 and 5040 of confluentinc/librdkafka). Nothing here belongs to confluent-kafka when it is
-returned, as its classes cannot be pickled.
+This module runs in a process of its own (`copartition.kit.child`), because librdkafka may end the process in
+which it asks: if the connection to a group's coordinator dies at the wrong moment, an assertion fails (issues
+4605 and 5040 of confluentinc/librdkafka). Nothing here belongs to confluent-kafka when it is returned, as its
+classes cannot be pickled.
 """
 
 from __future__ import annotations

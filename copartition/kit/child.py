@@ -56,8 +56,7 @@ class Child:
     After `end` or a `ChildEndedError` the next question starts another process, with connections that are
     new. The process ends at the latest when this object is collected or this interpreter ends.
 
-    Between two calls no answer is under way: if a question ends with an exception of any kind, the process
-    is
+    Between two calls no answer is under way: if a question ends with an exception of any kind, the process is
     ended, so that the next question cannot read the answer to this one.
 
     Args:
@@ -190,8 +189,7 @@ def _answer_all(
     """Answer questions one after the other, for ever, in a thread of the child.
 
     The client is made for the first question, and made again if that failed. No exception leaves this
-    function: it
-    goes to the parent as the outcome of its question.
+    function: it goes to the parent as the outcome of its question.
     """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - only the child needs it
 

@@ -1,7 +1,6 @@
 """Name the ground of an answer: evidence that was read, or what is missing and how to get it.
 
-A finding, a step or an "ok" takes a `Ground` when it is built. An `Evidence` without a source and a
-`Missing`
+A finding, a step or an "ok" takes a `Ground` when it is built. An `Evidence` without a source and a `Missing`
 without a remedy raise ValueError, so that no answer can be built from nothing.
 """
 

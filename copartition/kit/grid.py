@@ -76,10 +76,8 @@ class Column:
 
     Attributes:
         title: the heading; "" for none.
-        kind: "name" is cut in the middle if there is no room, "number" is flush right, "list" is broken
-            after
-            its commas and blanks and stands last, "bar" is a row of "=", "-" and "+" with colours, and
-            "word"
+        kind: "name" is cut in the middle if there is no room, "number" is flush right, "list" is broken after
+            its commas and blanks and stands last, "bar" is a row of "=", "-" and "+" with colours, and "word"
             is anything else.
         style: rich's name for how the column looks.
     """
@@ -130,8 +128,8 @@ class Grid:
         """Return the width of each column and the blanks between two columns, to fit into `room`.
 
         Widths are in columns of the terminal. First the list gets narrower, to a third of `room` at least,
-        then names,
-        the widest first. If that is not enough, the gap shrinks to one blank, and lines may be too long.
+        then names, the widest first. If that is not enough, the gap shrinks to one blank, and lines may be
+        too long.
         """
         widths = [
             max(map(cell_len, (column.title, *(row[place] for row in self.rows))))

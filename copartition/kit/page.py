@@ -160,8 +160,7 @@ def _place(pixels: float) -> str:
 def environment() -> jinja2.Environment:
     """Return jinja2's environment of all pages, made once.
 
-    Every text is escaped twice: for HTML, and by `visible` for characters that cannot be seen. A name that
-    a
+    Every text is escaped twice: for HTML, and by `visible` for characters that cannot be seen. A name that a
     template uses and that is not given is an error.
     """
     with needs("an HTML report", "report"):

@@ -22,8 +22,7 @@ def visible(text: str) -> str:
     For example \x1b, \u202e or \udc80. Those are control characters, marks without width, marks of
     direction, odd
     blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes included; JSON
-    reports
-    carry the true value.
+    reports carry the true value.
 
     >>> print(visible("orders\x1b[31m"))
     orders\x1b[31m

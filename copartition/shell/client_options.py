@@ -36,8 +36,7 @@ def client_options(cluster: str) -> Decorator:
     """Return a decorator that adds -b, -X, --command-config and --cluster to a command.
 
     The command gets them as one argument `config`, a dict of librdkafka settings; it is empty if no option,
-    file
-    or environment variable says anything.
+    file or environment variable says anything.
 
     Args:
         cluster: the sentence that --help shows for -b, such as "The cluster of live:GROUP."
@@ -76,8 +75,8 @@ def client_settings(
     """Return the settings of the four options as librdkafka names them.
 
     If two sources give a setting, the later one wins in this order: the named cluster, the file, `-X` (from
-    left
-    to right), `-b`. KAFKA_BOOTSTRAP_SERVERS of the environment counts only if none of them names a server.
+    left to right), `-b`. KAFKA_BOOTSTRAP_SERVERS of the environment counts only if none of them names a
+    server.
 
     Args:
         bootstrap_server: HOST:PORT pairs with commas between, or None.
@@ -86,9 +85,8 @@ def client_settings(
         cluster: a prefix in the file `CLUSTERS`, or None.
 
     Raises:
-        click.BadParameter: a text is not KEY=VALUE, a file cannot be read, the cluster is not in its file,
-            or a
-            setting of Java's clients decides about security and cannot be translated.
+        click.BadParameter: a text is not KEY=VALUE, a file cannot be read, the cluster is not in its file, or
+            a setting of Java's clients decides about security and cannot be translated.
     """
     config = {} if cluster is None else _of_cluster(cluster)
     if command_config is not None:
@@ -114,8 +112,7 @@ def _of_cluster(name: str) -> dict[str, str]:
 
     Raises:
         click.BadParameter: the file cannot be read, or has no line that begins with "NAME."; the message
-            lists
-            the clusters that the file has.
+            lists the clusters that the file has.
     """
     settings = _from_file(os.path.expanduser(CLUSTERS), "--cluster")  # noqa: PTH111 - help does without pathlib
     own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
@@ -157,8 +154,7 @@ def _from_file(path: str, option: str) -> dict[str, str]:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number of the first physical line, text) of each logical line of a properties file.
 
-    Blank lines and comments ("#" or "!" first) are left out. A line that ends in an odd number of
-    backslashes
+    Blank lines and comments ("#" or "!" first) are left out. A line that ends in an odd number of backslashes
     continues on the next line, whose leading blanks do not count. Numbers begin at 1.
     """
     begun, first = "", 0
@@ -211,8 +207,7 @@ def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
 
     Raises:
         click.BadParameter: a setting decides who the user is or whom the user trusts, and cannot be
-            translated.
-            To drop it would connect with less security than the user asked for.
+            translated. To drop it would connect with less security than the user asked for.
     """
     try:
         # A file for Java's consumer is the usual input, so settings without effect here must not be errors.

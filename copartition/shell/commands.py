@@ -129,8 +129,7 @@ def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
     """Turn each error of the block into one line on stderr and exit code 2.
 
     click's own ways to end (--help, exit codes) pass. If the reader of the output has gone away, as in `|
-    head`,
-    the command ends with 2 and without a line.
+    head`, the command ends with 2 and without a line.
 
     Args:
         path: the command as the user calls it, which begins the line.
@@ -160,8 +159,7 @@ def _error_text(error: BaseException, path: str, *, verbose: bool) -> str:
     """Return what a user reads of an error; `verbose` prints the traceback of one that is unexpected.
 
     Expected errors are those of click and `CopartitionError`. An OSError is one of the output, because
-    reading
-    turns its own into `SourceError`. Anything else is called a bug.
+    reading turns its own into `SourceError`. Anything else is called a bug.
     """
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return "interrupted"
@@ -289,9 +287,8 @@ class Output(NamedTuple):
         """Write a listing as JSON, or as a table.
 
         Args:
-            rows: for a table at least one row; each maps the same column names, in order, to texts. A
-                column whose
-                first text is all digits is flush right. For JSON any values that `json` knows.
+            rows: for a table at least one row; each maps the same column names, in order, to texts. A column
+                whose first text is all digits is flush right. For JSON any values that `json` knows.
         """
         if self.form == "json":
             import json  # noqa: PLC0415 - help does without

@@ -99,8 +99,7 @@ class _Verbs(QuietGroup):
 def copartition() -> None:
     """Tell where Kafka puts a record and who consumes it, before you run it.
 
-    KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2
-    could
+    KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2 could
     not tell or could not run.
     """
 

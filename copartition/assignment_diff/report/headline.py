@@ -1,8 +1,7 @@
 """Write the first line of a diff: one sentence of at most `LONGEST` characters, for a reader who is tired.
 
 Sentences are made of clauses, each a text that begins with a small letter and has no full stop. The most
-urgent
-clause comes first, so that the line still says the worst if nothing else fits.
+urgent clause comes first, so that the line still says the worst if nothing else fits.
 """
 
 from collections.abc import Iterator, Sequence

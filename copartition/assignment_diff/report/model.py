@@ -75,8 +75,7 @@ class Shown:
     """A diff through a view.
 
     `part` is the diff with only the chosen rows. Its members count partitions of the chosen topics; its
-    summary is
-    that of the whole diff. Everything is computed on first use and kept.
+    summary is that of the whole diff. Everything is computed on first use and kept.
 
     Args:
         diff: the whole diff.

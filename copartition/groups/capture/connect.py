@@ -1,7 +1,6 @@
 """Read the answer of Kafka Connect's REST interface to `GET /connectors?expand=status` (KIP-465).
 
-A connector is a topic here and a task one of its partitions; the connector itself is partition 0 of the
-topic
+A connector is a topic here and a task one of its partitions; the connector itself is partition 0 of the topic
 "connector:" and its name, as for the strategies of Connect in `assignors`. Workers are members.
 """
 

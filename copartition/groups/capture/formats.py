@@ -27,8 +27,7 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
         group: which group, if the text holds several, as with `--all-groups`.
 
     Raises:
-        SourceError: no such output, not that group, several groups and none is named, a row that does not
-            fit
+        SourceError: no such output, not that group, several groups and none is named, a row that does not fit
             or is cut off, or tables that contradict each other or do not tell who has which partition.
     """
     try:

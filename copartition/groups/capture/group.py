@@ -32,8 +32,7 @@ class Owned(NamedTuple):
     """Partitions of members, as columns of one length.
 
     A row is (member number, index into `topics`, partition number). A topic is "" if the tool does not name
-    it.
-    Member -1 is a partition without an owner.
+    it. Member -1 is a partition without an owner.
     """
 
     topics: tuple[str, ...]

@@ -1,8 +1,7 @@
 """Find the tables of a capture and the notices between them, and the group that each is about.
 
 Output that lost its columns on the way, as when it was pasted into a ticket, is read by words, and only if
-that is possible in one way: no name has a blank, and what a column may hold shows where an empty one is.
-The
+that is possible in one way: no name has a blank, and what a column may hold shows where an empty one is. The
 reader of aligned tables refuses the rest.
 """
 
@@ -103,8 +102,7 @@ class _Scanner:
     """Read the lines of a capture one mark after the other: a blank line, a header, a notice, a summary.
 
     Lines between two marks belong to the last table, or to rpk's summary. Numbers in `_rows` and `_mark`
-    count
-    lines from 0; tables hold line numbers from 1.
+    count lines from 0; tables hold line numbers from 1.
     """
 
     def __init__(self, lines: list[str]) -> None:

@@ -201,8 +201,7 @@ class Table:
 
         Raises:
             _MisfitError: the cell runs over its width, begins late, has a blank inside although its column
-                has none,
-                or is blank although its column may not be.
+                has none, or is blank although its column may not be.
         """
         text = cell.strip(" ")
         # A blank ends each column but the last; without it the next cell has been pushed to the right.

@@ -1,10 +1,8 @@
 """Read who is in a live group, what each member has and asked for, and which client library it runs.
 
-The library shows in the bytes that a member leaves with the coordinator, read off real groups of each
-client.
+The library shows in the bytes that a member leaves with the coordinator, read off real groups of each client.
 An assignment is the leader's: version 1 to 3 with user data null is Java's, and that of clients that follow
-its
-protocol classes; with empty user data version 1 is kafka-python's, a higher one that of this project's
+its protocol classes; with empty user data version 1 is kafka-python's, a higher one that of this project's
 assignors in it; version 0 with user data librdkafka's, kafka-python's or aiokafka's, with the 4 bytes of a
 generation that of this project's "sticky" in aiokafka. A subscription is the member's own:
 
@@ -181,9 +179,8 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     """Return the group with the subscriptions and identities of its members.
 
-    The coordinator shows those of a classic group only while it is stable. Subscriptions that cannot be
-    read are
-    warnings, not errors: owners and lag are true without them.
+    The coordinator shows those of a classic group only while it is stable. Subscriptions that cannot be read
+    are warnings, not errors: owners and lag are true without them.
     """
     if group.protocol == "consumer":
         return _with_described(cluster, group)

@@ -99,9 +99,8 @@ def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) 
 def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
     """Return the lag of every partition with a commit, and warnings.
 
-    A lag is the end offset minus the committed offset, in records. It is below 0 if the commit is beyond
-    the end, as
-    after the topic was made anew.
+    A lag is the end offset minus the committed offset, in records. It is below 0 if the commit is beyond the
+    end, as after the topic was made anew.
     """
     # Commits are read before ends: the other way round, a commit made in between would give a lag below 0.
     committed = cluster.committed(group)
@@ -146,11 +145,9 @@ _TOPICS_FOR_S = 60.0
 class GroupReader:
     """Read a group, without lags, for as long as it is watched; a missing group is no error.
 
-    Each look asks the coordinator to describe the group. Subscriptions are asked for if that description
-    has
+    Each look asks the coordinator to describe the group. Subscriptions are asked for if that description has
     changed, and the group's topics then and once a minute. Between two looks `_described` is the last
-    description,
-    `_answer` what was asked for after it, and `_states` the result of both.
+    description, `_answer` what was asked for after it, and `_states` the result of both.
 
     Args:
         group: group id.

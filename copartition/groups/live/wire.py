@@ -1,8 +1,7 @@
 """Ask brokers what confluent-kafka does not pass on, over a connection of our own.
 
 `ConsumerGroupDescribe` (KIP-848) tells what each member subscribes to, and `ApiVersions` which features the
-cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. The layouts are those
-of
+cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. The layouts are those of
 Kafka's own message definitions (`clients/src/main/resources/common/message`).
 """
 

@@ -1,8 +1,7 @@
 """Run `copartition ledger`: show what exactly-once writes from Spark have noted on a cluster.
 
 A ledger is a consumer group; the committed offset of a partition is a version, and the metadata beside it
-tells
-how many records of that version are in.
+tells how many records of that version are in.
 """
 
 from __future__ import annotations
@@ -130,8 +129,7 @@ def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> lis
 
     Returns:
         Rows with "app", "topic", "partitions" (how many have a commit), "version" (the newest; None if no
-        entry
-        can be read) and "whole": every partition of the topic holds the newest version with all its
+        entry can be read) and "whole": every partition of the topic holds the newest version with all its
         records.
     """
     rows = []

@@ -33,8 +33,7 @@ def snapshot(
 ) -> None:
     """Print a group as JSON, to be compared with later: members, subscriptions, owners, lag.
 
-    SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario
-    or
+    SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario or
     a record. Of a KIP-848 group the snapshot holds its target, too. assignment-diff --save keeps a plan.
     """
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
