@@ -164,7 +164,7 @@ def _group_co_partitioned(
 
 
 class _Ranges:
-    """Cuts the partitions of one topic into ranges; a member is its position among those that get ranges.
+    """Cuts the partitions of one topic into ranges. Members are numbered by their turn to get a range.
 
     `owner` has the member of each partition number, -1 while it is free. `_assigned` is how many partitions
     each member has; `_extra` is how many members may still get one more than `_quota`.

@@ -170,7 +170,8 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
     least, extras = divmod(numbering.total, members)
     quota = np.where(have < least, have, least)
     extra: JoinPosition = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
-    # More members than extras could keep one more: those that the JVM visits first do.
+    # If more members could keep an extra partition than there are extras, the ones that the JVM visits first
+    # keep one.
     if len(extra) > extras:
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1

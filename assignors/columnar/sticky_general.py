@@ -396,7 +396,7 @@ class Balance:
         lightest = self._load.lightest(audience)
         if lightest is None or self._load.size[lightest] != self._full[lightest]:
             return lightest
-        # `lightest` is full. If it alone owns partitions of this audience, nobody else has one to give.
+        # `lightest` is full. If it owns every partition of this audience, no other member can give one away.
         if self._owners[audience].keys() == {lightest}:
             return None
         size, full = self._load.size, self._full

@@ -167,8 +167,7 @@ def _pairs_by_overlap(
         np.bincount(owner_after[owner_after >= 0], minlength=len(spare)),
     )
     one, other = np.divmod(pairs, len(spare))
-    # Of the larger list, so that a member with few partitions is not taken for one that has them among
-    # many.
+    # Of the larger list, so that a member with few partitions is not taken for one that has them among many.
     score = 100 * shared // np.maximum(sizes[0][one], sizes[1][other])
     overlaps: list[tuple[int, int, int]] = []
     lost_one, lost_other = set[int](), set[int]()

@@ -368,8 +368,8 @@ def diff(
     old, new = GroupState.of(before), GroupState.of(after)
     topics = tuple(sorted({*old.topics, *new.topics}))
     keys = [_keys(state, topics) for state in (old, new)]
-    # `key` has each partition of either side once, in order; `row` is the place of each side's partitions
-    # in it.
+    # `key` has each partition of either side once, in order; `row` is the place of each side's partitions in
+    # it.
     key, row = np.unique(np.concatenate(keys), return_inverse=True)
     sides = [
         _spread(state, rows, len(key))
@@ -385,8 +385,8 @@ def diff(
     action = _actions(sides, source, target, [_listed(state, topics)[topic] for state in (old, new)])
     rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
     members = _members(names, identities, matching, rows, (old, new))
-    # With two owners of a partition no assignment is described, so there is nothing to compare with the
-    # best one.
+    # With two owners of a partition no assignment is described, so there is nothing to compare with the best
+    # one.
     if (sides[1].second >= 0).any():
         needed = Needed(None, None, exact=False)
     else:

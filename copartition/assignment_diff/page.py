@@ -134,8 +134,7 @@ def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.i
         for there in (Presence.LEFT, Presence.JOINED)
     )
     source, target = diff.source, diff.target
-    # The first condition that holds counts: a partition with two owners is a conflict, whoever came or
-    # went.
+    # The first condition that holds counts: a partition with two owners is a conflict, whoever came or went.
     kind = np.select(
         [
             diff.action == Action.CONFLICT,

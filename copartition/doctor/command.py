@@ -69,13 +69,8 @@ def doctor(
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 
-    from copartition.doctor.examination import (  # noqa: PLC0415
-        Examination,
-        Limits,
-        examine_live,
-        exit_code,
-        findings,
-    )
+    from copartition.doctor.checks import Limits, exit_code, findings  # noqa: PLC0415
+    from copartition.doctor.examination import Examination, examine_live  # noqa: PLC0415
     from copartition.doctor.report import (  # noqa: PLC0415
         doctor_html,
         doctor_json,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from copartition.doctor.examination import exit_code
+from copartition.doctor.checks import exit_code
 from copartition.kit.evidence import Missing
 from copartition.kit.json import dump, ground_fields
 from copartition.kit.words import count, list_names, without_ids
@@ -17,7 +17,8 @@ from copartition.kit.words import count, list_names, without_ids
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.doctor.examination import Examination, Finding
+    from copartition.doctor.checks import Finding
+    from copartition.doctor.examination import Examination
 
 FORMAT_VERSION = "1.0"
 """Version of the JSON document: a minor version adds fields and renames none."""

@@ -120,7 +120,6 @@ class Child:
 
         The child is killed after `limit_s` seconds, which ends the reading, too.
         """
-        # A child that is killed when the time is up ends the reading, too.
         timer = Timer(limit_s, process.kill)
         timer.daemon = True
         timer.start()

@@ -35,9 +35,8 @@ def _run(name: str) -> None:
             f"{name} needs the package {missing}; install it with: pip install 'copartition[cli]'\n"
         )
         sys.exit(2)
-    # By default the collector runs after every few hundred new objects, and finds no garbage while modules
-    # load.
-    gc.set_threshold(50_000)  # imports make many objects and no garbage
+    # By default the collector runs after every few hundred new objects, and finds no garbage in modules.
+    gc.set_threshold(50_000)
     # The modules need click, and a command does without those of the others.
     if name == "assignment-diff":
         from copartition.assignment_diff.command import diff  # noqa: PLC0415

@@ -186,7 +186,7 @@ def test_the_zip_is_the_same_each_time_and_can_be_imported_from(tmp_path: Path) 
     first, second = (_packed(tmp_path / name) for name in ("first.zip", "second.zip"))
     assert first.read_bytes() == second.read_bytes()
     modules = "copartition.simulation, copartition.vectors.cases, copartition.migrate.migration"
-    modules += ", copartition.doctor.examination, copartition.why.cures, copartition.check.writers"
+    modules += ", copartition.doctor.checks, copartition.why.cures, copartition.check.writers"
     modules += ", spark_integration.simulation as simulation"
     code = f"import {modules}; print(simulation.__file__)"
     hidden = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' in p or 'lib/python' in p]; "

@@ -6,7 +6,7 @@ STREAMS = "tests/assignors/streams/test_high_availability.py"
 STREAMS_RACKS = "tests/assignors/streams/test_racks.py"
 DIFF = "tests/copartition/assignment_diff"
 STOPS = "tests/copartition/assignment_diff/test_stops.py"
-DOCTOR = "tests/copartition/doctor/test_examination.py"
+DOCTOR = "tests/copartition/doctor/test_checks.py"
 TRANSACTIONS = "tests/copartition/transactions/test_looks.py"
 CAPTURE = "tests/copartition/groups/capture"
 REPORTS = "tests/copartition/assignment_diff/report"
@@ -528,22 +528,22 @@ ROWS = [
         CAPTURE,
     ),
     # What is not seen is not called fine.
-    ("copartition/doctor/examination.py", "if not above:", "if False:", DOCTOR),
-    ("copartition/doctor/examination.py", "if not growing:", "if False:", DOCTOR),
-    ("copartition/doctor/examination.py", "if not still:", "if False:", DOCTOR),
+    ("copartition/doctor/checks.py", "if not above:", "if False:", DOCTOR),
+    ("copartition/doctor/checks.py", "if not growing:", "if False:", DOCTOR),
+    ("copartition/doctor/checks.py", "if not still:", "if False:", DOCTOR),
     (
-        "copartition/doctor/examination.py",
+        "copartition/doctor/checks.py",
         "if not (group.state.complete and group.owned):",
         "if not group.owned:",
         DOCTOR,
     ),
     (
-        "copartition/doctor/examination.py",
+        "copartition/doctor/checks.py",
         "if is_even(balance) and not (group.state.members_complete or group.state.unlisted):",
         "if False:",
         DOCTOR,
     ),
-    ("copartition/doctor/examination.py", "if not left:", "if False:", DOCTOR),
+    ("copartition/doctor/checks.py", "if not left:", "if False:", DOCTOR),
     (
         "copartition/assignment_diff/needed.py",
         "return bool(balance.loads) and balance.loads == balance.best_loads",

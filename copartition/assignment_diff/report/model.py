@@ -179,8 +179,7 @@ class Shown:
         pairs, number, sizes = np.unique(pair, return_inverse=True, return_counts=True)
         left_out = 0, 0
         if most is not None and len(pairs) > most:
-            # Flows are made as objects only after the choice: with many members there are millions of
-            # pairs.
+            # Flows are made as objects only after the choice: with many members there are millions of pairs.
             order = np.argsort(-sizes, kind="stable")
             left_out = len(pairs) - most, int(sizes[order[most:]].sum())
             chosen = np.zeros(len(part.action), np.bool_)

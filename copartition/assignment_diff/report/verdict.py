@@ -142,8 +142,7 @@ def separated_sentences(diff: AssignmentDiff) -> list[str]:
 def _without_reader(diff: AssignmentDiff) -> Iterator[Detail]:
     """Name the partitions that nobody reads after; nothing of a state whose headline says so already."""
     rows = np.flatnonzero((diff.target < 0) & (diff.action != Action.REMOVED))
-    # A state without members says so in its headline; to list all its partitions would hide everything
-    # else.
+    # A state without members says so in its headline; to list all its partitions would hide everything else.
     if not len(rows) or (diff.alone and diff.balance and not diff.balance.loads):
         return
     places, more = named_places(PartitionList(diff.topics, diff.topic[rows], diff.partition[rows]))

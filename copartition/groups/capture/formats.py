@@ -33,8 +33,8 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
     try:
         return _parse(text, group)
     except SourceError:
-        # Columns get lost when output is pasted into a ticket. The first error stays if the words do not
-        # help either.
+        # Columns get lost when output is pasted into a ticket. The first error stays if the words do not help
+        # either.
         again = realign(text)
         if again is None:
             raise

@@ -501,8 +501,8 @@ def _target(current: GroupState, target: Owned, described: bool) -> GroupState:
     lag = None
     if current.lag is not None:
         order = np.argsort(current_rows)
-        # A partition that only the target has is placed anywhere by searchsorted; the comparison below
-        # drops it.
+        # A partition that only the target has is placed anywhere by searchsorted; the comparison below drops
+        # it.
         at = order[np.searchsorted(current_rows, wanted, sorter=order).clip(max=len(current_rows) - 1)]
         lag = np.where(current_rows[at] == wanted, current.lag[at], UNKNOWN_LAG)
         lag = np.concatenate([lag, current.lag[free]])

@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from assignors.state import GroupState, MemberIdentity
+from copartition.doctor.checks import Limits, findings
 from copartition.doctor.command import doctor
-from copartition.doctor.examination import Examination, Limits, Offsets, findings
+from copartition.doctor.examination import Examination, Offsets
 from copartition.doctor.report import MOST_MEMBERS, doctor_html
 from copartition.groups import snapshot_bytes
 from tests.support.pages import Page
