@@ -11,6 +11,9 @@ from copartition.assignment_diff.changes import Presence as Presence
 from copartition.assignment_diff.changes import Rename as Rename
 from copartition.assignment_diff.compare import AssignmentDiff as AssignmentDiff
 from copartition.assignment_diff.compare import diff as diff
+from copartition.assignment_diff.pair import Pair as Pair
+from copartition.assignment_diff.pair import given_weights as given_weights
+from copartition.assignment_diff.pair import read_pair as read_pair
 from copartition.assignment_diff.planned_members import Joiner as Joiner
 from copartition.assignment_diff.planned_members import WhatIf as WhatIf
 from copartition.assignment_diff.planner import plan as plan
@@ -18,7 +21,4 @@ from copartition.assignment_diff.stops import Stop as Stop
 from copartition.assignment_diff.summary import Check as Check
 from copartition.assignment_diff.summary import Summary as Summary
 from copartition.assignment_diff.summary import parse_check as parse_check
-from copartition.groups.source import Pair as Pair
-from copartition.groups.source import given_weights as given_weights
-from copartition.groups.source import read_pair as read_pair
 from partitioning.errors import DiffError as DiffError

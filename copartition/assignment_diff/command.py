@@ -208,9 +208,9 @@ def diff(
     from dataclasses import replace  # noqa: PLC0415
 
     from copartition.assignment_diff.compare import diff as compare  # noqa: PLC0415
+    from copartition.assignment_diff.pair import read_pair  # noqa: PLC0415
     from copartition.assignment_diff.summary import parse_check  # noqa: PLC0415
     from copartition.groups import snapshot_bytes  # noqa: PLC0415
-    from copartition.groups.source import read_pair  # noqa: PLC0415
 
     limits = [parse_check(text) for text in checks]
     timing = _timing(changes) if changes else None

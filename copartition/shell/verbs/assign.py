@@ -79,9 +79,9 @@ def assign(
         raise click.UsageError("--from has topics and members; leave --topic and --member out")
     if source is None and not (topics and members):
         raise click.UsageError("give topics and members with --topic and --member, or a file with --from")
+    from copartition.assignment_diff.pair import given_weights  # noqa: PLC0415 - not for help
     from copartition.assignment_diff.planner import plan  # noqa: PLC0415 - not for help
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - not for help
-    from copartition.groups.source import given_weights  # noqa: PLC0415 - not for help
 
     if source is None:
         start = _described_group(topics, members)
