@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from copartition.assignment_diff.compare import AssignmentDiff
     from copartition.assignment_diff.planned_members import WhatIf
     from copartition.assignment_diff.report.model import View
-    from copartition.assignment_diff.summary import Check
+    from copartition.kit.number_checks import Check
     from copartition.simulation.inputs.settings import Settings
 
 CHECKS = (

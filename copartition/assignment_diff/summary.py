@@ -1,12 +1,9 @@
-"""Sum a diff up in numbers, and check limits on them such as `moved_pct<=10`."""
+"""Sum a diff up in numbers, on which a user may set limits such as `moved_pct<=10`."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from difflib import get_close_matches
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +12,7 @@ from assignors.group import Certificate
 from assignors.state import UNKNOWN_LAG
 from copartition.assignment_diff.changes import Action, MemberChange, Presence
 from copartition.assignment_diff.needed import Columns, Needed
-from copartition.kit.words import COMPARISON, COMPARISONS
-from partitioning.errors import DiffError
+from copartition.kit.number_checks import Check, read_check
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,89 +234,13 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
     return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
 
 
-_CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
-
-
-class Numbers(Protocol):
-    """A dataclass of numbers that can be checked; one that is None is unknown."""
-
-    def range_of(self, name: str) -> tuple[float, float]:
-        """Return the least and the most that a number can be, if only a bound is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A number of the summary, a comparison and a limit."""
-
-    name: str
-    comparison: str
-    limit: float
-
-    def __str__(self) -> str:
-        return f"{self.name}{self.comparison}{self.limit:g}"
-
-    def value(self, summary: Numbers) -> float:
-        """Return the number that the check looks at.
-
-        Raises:
-            DiffError: the number is unknown for this diff.
-        """
-        value = getattr(summary, self.name)
-        if value is None:
-            raise DiffError(f"check {self}: {self.name} is unknown, because the inputs do not contain it")
-        return float(value)
-
-    def describe(self, summary: Numbers) -> str:
-        """Return the number, and whether it is only a bound.
-
-        Raises:
-            DiffError: the number is unknown for this diff.
-        """
-        value = self.value(summary)
-        least, most = summary.range_of(self.name)
-        bound = "" if least == most else "at least " if value == least else "at most "
-        return f"{bound}{value:g}"
-
-    def passes(self, summary: Numbers) -> bool:
-        """Return True if the number is within the limit.
-
-        Raises:
-            DiffError: the number is unknown for this diff, or not known well enough to tell.
-        """
-        description = self.describe(summary)
-        least, most = summary.range_of(self.name)
-        # "==" and "!=" can differ inside the range although both ends agree, so the point nearest to the
-        # limit counts, too.
-        nearest = min(max(self.limit, least), most)
-        answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
-        if len(answers) > 1:
-            raise DiffError(f"check {self}: {self.name} is {description}, the inputs do not show it exactly")
-        return answers.pop()
-
-
-def parse_check(text: str, numbers: type = Summary) -> Check:
-    """Return the check of a text: the name of a number, one of <= >= == != < >, and a limit.
+def parse_check(text: str) -> Check:
+    """Return the check of a text: the name of a number of `Summary`, a comparison, and a limit.
 
     >>> parse_check("moved_pct<=10")
     Check(name='moved_pct', comparison='<=', limit=10.0)
 
-    Args:
-        text: the text; blanks around its parts do not count.
-        numbers: the dataclass whose fields are the names.
-
     Raises:
-        DiffError: the text has another form, or the name is unknown (close ones are listed).
+        DiffError: see `copartition.kit.number_checks.read_check`.
     """
-    names = [field.name for field in fields(numbers)]
-    match = _CHECK.fullmatch(text)
-    if match is None:
-        raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
-    name, comparison, limit = match.groups()
-    if name not in names:
-        # Without a close name all are listed.
-        close = get_close_matches(name, names) or names
-        raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
-    # A long row of digits becomes infinity, with which any check would pass or fail.
-    if not math.isfinite(float(limit)):
-        raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")
-    return Check(name, comparison, float(limit))
+    return read_check(text, Summary)

@@ -82,7 +82,6 @@ def check(
     if (any(vars(selection).values()) or keys.name) and (writers or grow):
         raise click.UsageError("--grow and --writer read no records; leave out options that select some")
     # Help and completion do without these.
-    from copartition.assignment_diff.summary import parse_check  # noqa: PLC0415
     from copartition.check.report import (  # noqa: PLC0415
         JoinNumbers,
         JoinReport,
@@ -90,8 +89,9 @@ def check(
         join_markdown,
         print_join,
     )
+    from copartition.kit.number_checks import read_check  # noqa: PLC0415
 
-    limits = [parse_check(text, JoinNumbers) for text in checks]
+    limits = [read_check(text, JoinNumbers) for text in checks]
     counts = dict(topics)
     if grow:
         from copartition.check.planned import plan_growth  # noqa: PLC0415 - help and completion do without

@@ -23,7 +23,7 @@ from copartition.simulation.inputs.settings import Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.assignment_diff.summary import Check
+    from copartition.kit.number_checks import Check
 
 MARKS = {"against": "✗", "open": "?", "for": "✓"}
 """A reason's weight -> the sign that shows it at a glance."""

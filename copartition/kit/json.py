@@ -15,7 +15,7 @@ from copartition.kit.words import described
 from partitioning.kit.packages import needs
 
 if TYPE_CHECKING:
-    from copartition.assignment_diff.summary import Check, Numbers
+    from copartition.kit.number_checks import Check, Numbers
 
 _T = TypeVar("_T")
 

@@ -10,10 +10,10 @@ import pytest
 
 import copartition
 from copartition.assignment_diff import AssignmentDiff, Matching
-from copartition.assignment_diff.summary import Check
 from copartition.audit.topic_audit import HotKey, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan
 from copartition.check.verdict import JoinVerdict, KeyProof, Placement
+from copartition.kit.number_checks import Check
 
 FOLDER = Path(copartition.__file__).parent
 READ_FROM = {

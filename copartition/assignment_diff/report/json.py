@@ -21,7 +21,7 @@ from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import Shown, TopicChange, View
 from copartition.assignment_diff.report.verdict import details
 from copartition.assignment_diff.stops import Consumption, Stop
-from copartition.assignment_diff.summary import Check, Summary
+from copartition.assignment_diff.summary import Summary
 from copartition.kit.evidence import Evidence, Missing  # noqa: F401 - the schema describes both
 from copartition.kit.json import (
     CheckResult,
@@ -32,6 +32,7 @@ from copartition.kit.json import (
     ground_fields,
     json_schema,
 )
+from copartition.kit.number_checks import Check
 from copartition.kit.words import visible
 
 DIFF_FORMAT_VERSION = "2.0"

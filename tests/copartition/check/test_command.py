@@ -6,10 +6,10 @@ from contextlib import contextmanager
 import fastjsonschema
 import pytest
 
-from copartition.assignment_diff import parse_check
 from copartition.audit.topic_audit import Coverage
 from copartition.check.command import CHECKS
 from copartition.check.report import JoinNumbers
+from copartition.kit.number_checks import read_check
 from tests.copartition.check.invented import Topic
 from tests.support.pages import Page
 
@@ -113,7 +113,7 @@ def test_a_limit_on_a_sample_is_not_passed_by_what_was_not_read(run, cluster):
 def test_help_names_what_a_check_can_look_at():
     names = CHECKS.replace("; with --grow", ",").split(", ")
     assert names == [name for name in JoinNumbers.__dataclass_fields__ if name != "exact"]
-    assert [str(parse_check(f"{name}<=1", JoinNumbers)) for name in names] == [f"{name}<=1" for name in names]
+    assert [str(read_check(f"{name}<=1", JoinNumbers)) for name in names] == [f"{name}<=1" for name in names]
 
 
 PLAN = ["--join", "a,b", "--join", "b,c", "--grow", "a=48", *("--topic=a=24", "--topic=b=24", "--topic=c=24")]
