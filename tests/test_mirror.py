@@ -55,7 +55,7 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/groups/capture/scan.py",
         "copartition/groups/capture/table.py",
     ],
-    "tests/copartition/assignment_diff/test_checks.py": ["copartition/kit/number_checks.py"],
+    "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
     "tests/copartition/simulate_scenarios/test_data.py": ["copartition/kit/json.py"],
     "tests/copartition/simulation": ["copartition/simulation/run.py"],

@@ -488,7 +488,7 @@ def _unread(group: Examination, _: Limits) -> Observation:
     if not _look_new(group, free):
         return Observation(True, text, _evidence(seen))
     grown = "these partitions are new: the highest numbers of a topic, without a commit"
-    return Observation(True, f"{text}{_written(group, free)}", _evidence(seen, assumed=[grown]), "new")
+    return Observation(True, f"{text}{_records_in(group, free)}", _evidence(seen, assumed=[grown]), "new")
 
 
 def _look_new(group: Examination, free: Collection[Place]) -> bool:
@@ -501,7 +501,7 @@ def _look_new(group: Examination, free: Collection[Place]) -> bool:
     return all(topic in highest and number > highest[topic] for topic, number in free) and not known & {*free}
 
 
-def _written(group: Examination, places: Collection[Place]) -> str:
+def _records_in(group: Examination, places: Collection[Place]) -> str:
     """Say how many records are in these partitions, and how many come a second; "" if a look lacks an end."""
     if group.first is None or group.last is None or not all(place in group.last.ends for place in places):
         return ""

@@ -244,7 +244,7 @@ def _candidates(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[tu
 
 def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _Request) -> Migration:
     bounces = []
-    whole = _walked(asked.clients, (old, *lists))
+    whole = _walks_of(asked.clients, (old, *lists))
     for before, after in zip((old, *lists), lists, strict=False):
         bounces.append(_bounce(before, after, whole, asked))
     assumed = dict.fromkeys(text for bounce in bounces for text in bounce.ground.assumed)
@@ -256,7 +256,7 @@ def _migration(old: tuple[str, ...], lists: Sequence[tuple[str, ...]], asked: _R
 
 def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _Request) -> Migration:
     """Say what is in the way, and the mildest thing that real groups show to work."""
-    stopped = _walked(asked.clients, (old, new), how="stop")
+    stopped = _walks_of(asked.clients, (old, new), how="stop")
     if fault.instead is not None or not stopped or any(walk.fault for walk in stopped):
         instead = fault.instead or f"Nothing that was walked leads there; stay with {','.join(old)}."
         return Migration((), Evidence(fault.sources), fault.text, instead)
@@ -265,7 +265,7 @@ def _no_way(old: tuple[str, ...], new: tuple[str, ...], fault: _Fault, asked: _R
         "way that was walked the new member was refused, and the others read on"
     )
     # The milder ways stand beside the stop, so that readers see that these were tried.
-    walks = [walk for how in _HOW for walk in _walked(asked.clients, (old, new), how)]
+    walks = [walk for how in _HOW for walk in _walks_of(asked.clients, (old, new), how)]
     ground = Evidence(tuple(map(str, walks)))
     settings = _settings(new, asked.clients, was_remote=_remote(old))
     stop = Bounce(new, settings, _commands(old, new, asked.group), (), why, ground)
@@ -399,7 +399,7 @@ def _fault(old: tuple[str, ...], new: tuple[str, ...], asked: _Request) -> _Faul
         instead = (
             None if len(new) > 1 else f"Stay with {','.join(old)}, or move to a client that has {new[0]}."
         )
-        sources = tuple(map(str, _walked(asked.clients, (old, new)))) or (
+        sources = tuple(map(str, _walks_of(asked.clients, (old, new)))) or (
             f"the client's own rules: {refusal}",
         )
         return _Fault(refusal, instead, sources)
@@ -471,13 +471,13 @@ def _bounce(old: tuple[str, ...], new: tuple[str, ...], whole: Sequence[Walked],
 def _conversions(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> list[Walked]:
     """Return the walks between the protocols, of each strategy that a classic member may have used."""
     if _remote(old) and _remote(new):
-        return _walked(clients, (old, new))
+        return _walks_of(clients, (old, new))
     # Which strategy of a list the group uses depends on the other members, so each must have been safe.
     pairs = [((name,), new) for name in old] if _remote(new) else [(old, (name,)) for name in new]
-    return [walk for pair in pairs for walk in _walked(clients, pair)]
+    return [walk for pair in pairs for walk in _walks_of(clients, pair)]
 
 
-def _walked(clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling") -> list[Walked]:
+def _walks_of(clients: Sequence[str], way: tuple[tuple[str, ...], ...], how: str = "rolling") -> list[Walked]:
     """Return the walks of this way by groups that have no other clients than these."""
     # A mixture is no safer than each of its clients alone, since any member may come to lead.
     return [walk for walk in _table() if (walk.way, walk.how) == (way, how) and {*walk.clients} <= {*clients}]

@@ -225,7 +225,7 @@ def transactions_of(broker: Broker, config: Mapping[str, str]) -> list[Transacti
             answer.skip(8)  # the producer id
             answer.text()  # the state, which may be another when the id is described
             answer.tags()
-        return _described(connection, ids, broker.id) if ids else []
+        return _describe(connection, ids, broker.id) if ids else []
 
 
 def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
@@ -244,7 +244,7 @@ def _may_see_every_id(broker: Broker, config: Mapping[str, str]) -> bool:
         return False
 
 
-def _described(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
+def _describe(connection: Connection, ids: Sequence[str], coordinator: int) -> list[Transaction]:
     """Return what a coordinator knows of these transactional ids, without those that expired meanwhile.
 
     Args:
@@ -458,7 +458,7 @@ def findings(
             and earlier.started_ms == transaction.started_ms
         ):
             problems.append(_marker_missing(transaction, last.at_ms - first.at_ms))
-        if earlier is not None and _fenced(earlier, transaction, transaction_version):
+        if earlier is not None and _is_fenced(earlier, transaction, transaction_version):
             problems.append(_fencing(earlier, transaction))
     problems += _without_coordinator(first, last, servers)
     return problems
@@ -477,7 +477,7 @@ def owners_of(look: Look) -> dict[tuple[int, tuple[str, int]], Transaction]:
     }
 
 
-def _fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
+def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_version: int | None) -> bool:
     """Return whether a transaction was aborted between the looks, by a new producer or by its own.
 
     A raised epoch alone says nothing if each transaction raises it (KIP-890); only a new producer makes the
@@ -592,10 +592,10 @@ def _without_coordinator(first: Look, last: Look, servers: str) -> Iterator[Find
         for producer in place.producers or ():
             again = (place.place, producer.producer, producer.first_offset) in offsets
             if again and (producer.producer, place.place) not in owned:
-                yield _unowned(producer, place, last, servers)
+                yield _without_transaction(producer, place, last, servers)
 
 
-def _unowned(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:
+def _without_transaction(producer: OpenProducer, place: PartitionLook, look: Look, servers: str) -> Finding:
     """Return the finding of a producer whose transaction no coordinator knows.
 
     It hangs for certain only if every transactional id was seen and it is older than any transaction may be:

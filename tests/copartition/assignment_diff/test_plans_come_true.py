@@ -8,7 +8,8 @@ from click.testing import CliRunner
 from copartition.assignment_diff import Joiner, WhatIf, read_pair
 from copartition.groups import snapshot_bytes
 from copartition.shell.main import copartition
-from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
+from tests.copartition.groups.worker import read_or_nobody, settings
+from tests.support.waiting import wait_for
 
 CONFIGS = {
     "classic": {"partition.assignment.strategy": "range", "session.timeout.ms": 6000},

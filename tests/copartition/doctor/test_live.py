@@ -14,11 +14,11 @@ from copartition.doctor.checks import Limits, exit_code, findings
 from copartition.doctor.examination import examine_live
 from copartition.groups.live.cluster import Cluster
 from copartition.kit.evidence import Missing
-from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting, wait_for
+from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting
 from tests.support.broker import Broker, Kafka
 from tests.support.encrypted import allowed
 from tests.support.secured import settings as as_user
-from tests.support.waiting import GENEROUS_S
+from tests.support.waiting import GENEROUS_S, wait_for
 
 LIMITS = Limits(lag=100)
 AT_A_TIME = 5

@@ -12,8 +12,8 @@ from assignors.state import UNKNOWN_LAG
 from copartition.assignment_diff import Joiner, WhatIf, diff, plan, read_pair
 from copartition.groups import parse_snapshot, read_live, snapshot_bytes
 from partitioning.errors import SourceError
-from tests.copartition.groups.worker import read_or_nobody, settings, wait_for, wait_for_group
-from tests.support.waiting import GENEROUS_S
+from tests.copartition.groups.worker import read_or_nobody, settings, wait_for_group
+from tests.support.waiting import GENEROUS_S, wait_for
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

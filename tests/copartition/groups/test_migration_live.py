@@ -7,7 +7,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from copartition.groups.offers import offered_lists
 from copartition.kit.evidence import Evidence, Missing
 from copartition.migrate.migration import migrate_group, plan_migration
-from tests.copartition.groups.worker import read_or_nobody, wait_for
+from tests.copartition.groups.worker import read_or_nobody
+from tests.support.waiting import wait_for
 
 CLASSIC = {
     "partition.assignment.strategy": "range",

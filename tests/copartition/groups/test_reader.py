@@ -9,7 +9,8 @@ from confluent_kafka import Consumer, TopicPartition
 from copartition.groups.live import reader
 from copartition.kit.admin import DescribedGroup, DescribedMember, DescribedTopic
 from partitioning.errors import GroupNotFoundError, SourceError
-from tests.copartition.groups.worker import settings, wait_for
+from tests.copartition.groups.worker import settings
+from tests.support.waiting import wait_for
 
 
 class Cluster:

@@ -11,8 +11,9 @@ from copartition.groups import read_live
 from copartition.groups.live.cluster import Cluster
 from partitioning.errors import SourceError
 from tests.copartition.conftest import start
-from tests.copartition.groups.worker import settings, wait_for
+from tests.copartition.groups.worker import settings
 from tests.support.broker import Broker, Kafka
+from tests.support.waiting import wait_for
 
 __all__ = ["start"]
 

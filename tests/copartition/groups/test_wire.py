@@ -12,9 +12,10 @@ from copartition.groups.live import wire
 from copartition.groups.live.wire import read_features, read_subscriptions
 from copartition.shell.client_options import client_settings
 from partitioning.errors import ProtocolError, SourceError
-from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
+from tests.copartition.groups.worker import read_or_nobody, settings
 from tests.support import secured as users
 from tests.support.tiers import examples
+from tests.support.waiting import wait_for
 
 
 def test_scram_is_spoken_as_rfc_7677_has_it(monkeypatch):

@@ -12,7 +12,7 @@ from kafka import KafkaConsumer
 from copartition.assignment_diff import diff
 from copartition.groups import read_live
 from partitioning.errors import SourceError
-from tests.support.waiting import GENEROUS_S
+from tests.support.waiting import wait_for
 
 
 class Worker:
@@ -89,15 +89,6 @@ def starting(broker):
 
 def settings(broker):
     return {"bootstrap.servers": broker.bootstrap_servers}
-
-
-def wait_for(read, ready):
-    """Read until it is ready; groups settle in their own time."""
-    deadline = time.monotonic() + GENEROUS_S
-    while not ready(state := read()):
-        assert time.monotonic() < deadline, f"the group never got there: {state}"
-        time.sleep(0.2)
-    return state
 
 
 def read_or_nobody(group, broker):

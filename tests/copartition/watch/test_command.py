@@ -12,9 +12,8 @@ from copartition.assignment_diff import read_pair
 from copartition.groups.live import reader
 from copartition.groups.snapshot import Step, read_record, record_line
 from partitioning.errors import SourceError
-from tests.copartition.groups.worker import wait_for
 from tests.copartition.watch.groups import group
-from tests.support.waiting import GENEROUS_S
+from tests.support.waiting import GENEROUS_S, wait_for
 
 BEFORE, AFTER = (group("Stable", a=[0, 1, 2, 3]), None), (group("Stable", a=[0, 1], b=[2, 3]), None)
 
