@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("assignors", "partitioning", "pyspark_copartition", "spark_integration")
+PRODUCT = ("assignors", "copartition", "partitioning", "pyspark_copartition", "spark_integration")
 
 NO_SUBJECT = re.compile(
     r"How|That|What(ever)?|When|Where|Whether|Which|Who(ever)?|Whose|Why|(Any|Every|No|Some)(body|thing)"
@@ -27,8 +27,11 @@ PARTICIPLE = re.compile(
 
 
 def names_without_type(tree: ast.AST) -> Iterator[str]:
-    """Yield the line of each parameter and variable that is called `each`."""
+    """Yield the line of each parameter and variable, but no field, that is called `each`."""
+    fields = {node.target for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)}
     for node in ast.walk(tree):
+        if node in fields:
+            continue
         match node:
             case ast.Name(id="each", ctx=ast.Store()) | ast.arg(arg="each"):
                 yield f"line {node.lineno}: each"

@@ -478,8 +478,8 @@ def _unknown_ids(
         found = "the group is too large to try others, so how many partitions move may differ, too"
     else:
         least, most, draws = moves
-        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        found = f"in {draws} draws of ids {each} partitions move"
+        span = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        found = f"in {draws} draws of ids {span} partitions move"
     unknown_ids = f"{' and '.join(what)} are not known, and {rule!r} depends on them"
     return [f"{unknown_ids}: {found}; who gets which partition may differ"]
 

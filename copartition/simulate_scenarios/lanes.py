@@ -333,10 +333,10 @@ class Lanes:
                     f"{clock(begins)} to {clock(ends)}{because}",
                 )
             )
-        each = f", in {lanes} lanes of about {self._count / lanes:.0f}" if lanes < self._count else ""
+        scale = f", in {lanes} lanes of about {self._count / lanes:.0f}" if lanes < self._count else ""
         return Strip(
             shapes,
-            f"what partitions wait for{each}; the deeper the colour, the more of them stand still",
+            f"what partitions wait for{scale}; the deeper the colour, the more of them stand still",
         )
 
     def _examples(
@@ -389,10 +389,10 @@ class Lanes:
                     f"{names}: read by {reader} about {clock(begins)} to {clock(ends)}",
                 )
             )
-        each = (
+        scale = (
             f"one partition in about {self._count / lanes:.0f}" if lanes < self._count else "every partition"
         )
-        return Strip(shapes, f"who reads, {each}")
+        return Strip(shapes, f"who reads, {scale}")
 
     def _exact(self, blocks: Blocks, most: int) -> bool:
         """Return whether the blocks are few enough and high enough to be drawn as they are."""

@@ -279,14 +279,16 @@ class _Application:
                 self._grow(subtopology, rng.randrange(2)) for subtopology in self._subtopologies
             ]
 
-    def _grow(self, each: Subtopology, more: int) -> Subtopology:
+    def _grow(self, subtopology: Subtopology, more: int) -> Subtopology:
         """Return the subtopology with so many more tasks, and topics with a partition for each task."""
-        tasks = each.tasks + more
+        tasks = subtopology.tasks + more
         return replace(
-            each,
+            subtopology,
             tasks=tasks,
-            source_topics=self._topics(f"source-{each.id}", tasks),
-            changelog_topics=self._topics(f"changelog-{each.id}", tasks) if each.stateful else (),
+            source_topics=self._topics(f"source-{subtopology.id}", tasks),
+            changelog_topics=self._topics(f"changelog-{subtopology.id}", tasks)
+            if subtopology.stateful
+            else (),
         )
 
     def _topics(self, name: str, partitions: int) -> list[Topic]:

@@ -91,15 +91,15 @@ class _History:
         self.before: dict[str, str] | None = None  # of the generation before; None: not read
         self.whole = True  # whether compaction removed no record until now
 
-    def generation(self, each: Rebalance, members: Mapping[str, str]) -> None:
+    def generation(self, rebalance: Rebalance, members: Mapping[str, str]) -> None:
         """Add a rebalance: say who is new in the group that was written, and who is gone.
 
         Args:
-            each: the rebalance, with neither cause nor members.
+            rebalance: the rebalance, with neither cause nor members.
             members: names of the members, by what stays of a member: its instance id, else its member id.
         """
         # All of generation 1 joined in it; how those of the first one that compaction left came is unknown.
-        first: Mapping[str, str] = {} if self.whole or each.generation == 1 else members
+        first: Mapping[str, str] = {} if self.whole or rebalance.generation == 1 else members
         before = first if self.before is None else self.before
         moved: list[tuple[Cause, str | None]] = [
             (Cause.JOINED, members[key]) for key in members.keys() - before.keys()
@@ -111,7 +111,7 @@ class _History:
             return  # a coordinator writes a new group before anybody is in it
         names = tuple(sorted(members.values()))
         self.rebalances.append(
-            replace(each, cause=cause, member=member, also=tuple(also), members=len(names), names=names)
+            replace(rebalance, cause=cause, member=member, also=tuple(also), members=len(names), names=names)
         )
 
 

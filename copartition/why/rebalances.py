@@ -256,35 +256,41 @@ def _classic(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         yield now
 
 
-def _begun(each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
+def _begun(statement: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
     """Return a rebalance by its first line; `reasons` are how members left, by member id.
 
     The line has the generation that ends: the rebalance makes the next one.
     """
-    cause, member = _cause(each.text)
+    cause, member = _cause(statement.text)
     cause = reasons.get(member or "", cause) if cause is Cause.LEFT else cause
-    generation = (each.generation or 0) + 1
-    return Rebalance(generation, cause, name_of(member), each.text, each.line, each.line.at)
+    generation = (statement.generation or 0) + 1
+    return Rebalance(generation, cause, name_of(member), statement.text, statement.line, statement.line.at)
 
 
-def _continued(now: Rebalance, each: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
+def _continued(now: Rebalance, statement: Evidence, reasons: Mapping[str, Cause]) -> Rebalance:
     """Return a rebalance with one more line of its coordinator.
 
     Args:
         now: the rebalance until now.
-        each: the line's statement.
+        statement: the line's statement.
         reasons: how members left, by member id.
     """
-    at = each.line.at
-    if each.kind is Kind.STABILIZED:
-        return replace(now, joined=at, members=int(each.text), generation=each.generation or now.generation)
-    if each.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
-        return replace(now, ended=at, members=0 if each.kind is Kind.EMPTIED else now.members)
-    who = each.client or name_of(each.member)
+    at = statement.line.at
+    if statement.kind is Kind.STABILIZED:
+        return replace(
+            now, joined=at, members=int(statement.text), generation=statement.generation or now.generation
+        )
+    if statement.kind in {Kind.ASSIGNED, Kind.EMPTIED}:
+        return replace(now, ended=at, members=0 if statement.kind is Kind.EMPTIED else now.members)
+    who = statement.client or name_of(statement.member)
     # Once all have joined, who comes or goes causes the next rebalance, whose first line names it.
-    if each.kind not in _COMINGS or now.joined is not None or who == now.member:
+    if statement.kind not in _COMINGS or now.joined is not None or who == now.member:
         return now
-    cause = reasons[each.member] if each.kind is Kind.LEFT and each.member else _COMINGS[each.kind]
+    cause = (
+        reasons[statement.member]
+        if statement.kind is Kind.LEFT and statement.member
+        else _COMINGS[statement.kind]
+    )
     return replace(now, also=(*now.also, (cause, who)))
 
 
@@ -400,9 +406,9 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
         yield Rebalance(None, cause, member, first.text or cause.value, first.line, first.line.at)
 
 
-def _who(each: Evidence) -> str:
+def _who(statement: Evidence) -> str:
     """Return the client that says something; its file if its lines do not name it."""
-    return each.client or each.line.file
+    return statement.client or statement.line.file
 
 
 def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evidence | None]:
@@ -427,11 +433,11 @@ def _first_cause(window: Sequence[Evidence], here: set[str]) -> tuple[Cause, Evi
     return first
 
 
-def _follows(each: Evidence) -> bool:
+def _follows(statement: Evidence) -> bool:
     """Return whether a member says that its group rebalances, which others caused."""
     return (
-        each.kind is Kind.REJOINING
-        and re.search(r"is (?:already )?rebalancing|rebalance in", each.text) is not None
+        statement.kind is Kind.REJOINING
+        and re.search(r"is (?:already )?rebalancing|rebalance in", statement.text) is not None
     )
 
 
@@ -447,14 +453,14 @@ _CLIENT_REASONS = (
 """Words of clients, tried in order, with the cause that they name."""
 
 
-def _client_cause(each: Evidence) -> Cause | None:
+def _client_cause(statement: Evidence) -> Cause | None:
     """Return the cause that a client's line names; None if it only follows the group."""
-    if each.kind in _BY_KIND:
-        return _BY_KIND[each.kind]
-    if each.kind not in {Kind.LEFT, Kind.REJOINING}:
+    if statement.kind in _BY_KIND:
+        return _BY_KIND[statement.kind]
+    if statement.kind not in {Kind.LEFT, Kind.REJOINING}:
         return None
-    named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(each.text)), None)
-    return named if each.kind is Kind.REJOINING else named or Cause.LEFT
+    named = next((cause for pattern, cause in _CLIENT_REASONS if pattern.search(statement.text)), None)
+    return named if statement.kind is Kind.REJOINING else named or Cause.LEFT
 
 
 _OPEN: dict[Cause, frozenset[Cause]] = {
@@ -498,8 +504,8 @@ def _refined(rebalance: Rebalance, hints: Sequence[tuple[Evidence, Cause, float]
     ]
     if not near:
         return rebalance
-    _, each, cause = min(near, key=lambda row: row[0])
-    return replace(rebalance, cause=cause, reason=each.text or cause.value, line=each.line)
+    _, nearest, cause = min(near, key=lambda row: row[0])
+    return replace(rebalance, cause=cause, reason=nearest.text or cause.value, line=nearest.line)
 
 
 def _others(evidence: Sequence[Evidence]) -> Iterator[Other]:

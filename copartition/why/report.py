@@ -66,19 +66,19 @@ def _group(history: GroupHistory, cures: Sequence[Cure]) -> dict[str, Any]:
     }
 
 
-def _rebalance(each: Rebalance) -> dict[str, Any]:
+def _rebalance(rebalance: Rebalance) -> dict[str, Any]:
     """Return a rebalance as plain values of JSON; lengths of time are milliseconds."""
     return {
-        "generation": each.generation,
-        "began": each.began and utc_time(each.began),
-        **attributes_of(each, "cause", "member", "reason"),
-        "join_ms": milliseconds(each.join_s),
-        "sync_ms": milliseconds(each.sync_s),
+        "generation": rebalance.generation,
+        "began": rebalance.began and utc_time(rebalance.began),
+        **attributes_of(rebalance, "cause", "member", "reason"),
+        "join_ms": milliseconds(rebalance.join_s),
+        "sync_ms": milliseconds(rebalance.sync_s),
         "expected_join_ms": [0, round(1000 * DEFAULT_HEARTBEAT_S)],
-        **attributes_of(each, "members", "assignor", "leader"),
-        "names": list(each.names),
-        "also": [{"cause": cause, "member": member} for cause, member in each.also],
-        **_source(each.line),
+        **attributes_of(rebalance, "members", "assignor", "leader"),
+        "names": list(rebalance.names),
+        "also": [{"cause": cause, "member": member} for cause, member in rebalance.also],
+        **_source(rebalance.line),
     }
 
 
@@ -136,25 +136,24 @@ def head_of(history: GroupHistory, between: str = "   ") -> str:
     return between.join(filter(None, (protocol, rebalances)))
 
 
-def rebalance_row(each: Rebalance) -> tuple[str, ...]:
+def rebalance_row(rebalance: Rebalance) -> tuple[str, ...]:
     """Return the cells of a rebalance, in the order of `COLUMNS`.
 
     An unknown length of time is "unknown", any other unknown cell is empty.
     """
-    also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in each.also)
-    if each.names:
-        led = f", leader {each.leader}" if each.leader else ""
-        also += (
-            f"{'; ' * bool(also)}{each.assignor or 'assignor unknown'}{led}, members {', '.join(each.names)}"
-        )
+    also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in rebalance.also)
+    if rebalance.names:
+        led = f", leader {rebalance.leader}" if rebalance.leader else ""
+        also += f"{'; ' * bool(also)}{rebalance.assignor or 'assignor unknown'}{led}"
+        also += f", members {', '.join(rebalance.names)}"
     return (
-        "" if each.generation is None else str(each.generation),
-        _clock(each.began) or (each.ended and f"ended {_clock(each.ended)}") or "",
-        each.cause.value,
-        visible(each.member or ""),
-        _length(each.join_s),
-        _length(each.sync_s),
-        "" if each.members is None else str(each.members),
+        "" if rebalance.generation is None else str(rebalance.generation),
+        _clock(rebalance.began) or (rebalance.ended and f"ended {_clock(rebalance.ended)}") or "",
+        rebalance.cause.value,
+        visible(rebalance.member or ""),
+        _length(rebalance.join_s),
+        _length(rebalance.sync_s),
+        "" if rebalance.members is None else str(rebalance.members),
         visible(also),
     )
 

@@ -157,9 +157,9 @@ def _print(state: GroupState, console: Console) -> None:
     if unassigned := PartitionList.of(sorted(assignment.unassigned)):
         shown.add_row(cell("nobody", "yellow"), str(len(unassigned)), cell(partition_ranges(unassigned)))
     console.print(shown)
-    # "each" is a range, so that an uneven assignment shows without reading the table.
+    # The loads are shown as a range, so that an uneven assignment shows without reading the table.
     loads = [len(mine) for mine in assignment.values()]
-    each = f"{min(loads)} to {max(loads)} each"
-    console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {each}"))
+    span = f"{min(loads)} to {max(loads)} each"
+    console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {span}"))
     for text in (*state.warnings, *state.assumed):
         console.print(note(text), soft_wrap=True)

@@ -225,16 +225,18 @@ class _Many(Kind):
 
     def __init__(self, item: Kind) -> None:
         self._item = item
-        each = ", each item of it "
-        self.expected = Words(f"a tuple{each}{item.expected.python}", f"a list{each}{item.expected.file}")
+        of_items = ", each item of it "
+        self.expected = Words(
+            f"a tuple{of_items}{item.expected.python}", f"a list{of_items}{item.expected.file}"
+        )
         self.schema = {"type": "array", "items": item.schema}
 
     def fits(self, value: Any) -> bool:
         return isinstance(value, tuple) and all(map(self._item.fits, value))
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
-        each = enumerate(value) if isinstance(value, list | tuple) else ()
-        return ((f"[{number}]", item, self._item) for number, item in each)
+        entries = enumerate(value) if isinstance(value, list | tuple) else ()
+        return ((f"[{number}]", item, self._item) for number, item in entries)
 
     def read(self, value: Any) -> Any:
         return tuple(map(self._item.read, value)) if isinstance(value, list) else value
@@ -257,8 +259,8 @@ class _Named(Kind):
         )
 
     def parts(self, value: Any) -> Iterable[tuple[str, Any, Kind]]:
-        each = value.items() if isinstance(value, Mapping) else ()
-        return ((f".{name}", item, self._item) for name, item in each)
+        entries = value.items() if isinstance(value, Mapping) else ()
+        return ((f".{name}", item, self._item) for name, item in entries)
 
     def read(self, value: Any) -> Any:
         named = isinstance(value, Mapping)
