@@ -70,5 +70,10 @@ def test_the_printed_command_gives_the_group_its_timeouts(broker):
     changed = ConfigResource(ConfigResource.Type.GROUP, group, incremental_configs=entries)
     admin.incremental_alter_configs([changed], request_timeout=60)[changed].result()
     asked = ConfigResource(ConfigResource.Type.GROUP, group)
-    found = admin.describe_configs([asked], request_timeout=60)[asked].result()
-    assert {name: found[name].value for name in given} == given
+
+    def timeouts():
+        described = admin.describe_configs([asked], request_timeout=60)[asked].result()
+        return {name: described[name].value for name in given}
+
+    # The answer comes before the broker that is asked has taken over the change.
+    wait_for(timeouts, lambda found: found == given)
