@@ -64,8 +64,8 @@ class Entry:
         """Return what stands beside the offset."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
-    def _has_types_of(self, other: Entry) -> bool:
-        """Return whether each attribute has the type that the other entry has: an application may note all."""
+    def has_types_of(self, other: Entry) -> bool:
+        """Return whether each attribute has the type that the same attribute of the other entry has."""
         return all(type(getattr(self, name)) is type(getattr(other, name)) for name in self.__slots__)
 
     @classmethod
@@ -80,9 +80,10 @@ class Entry:
             parsed = json.loads(metadata or "")
             # Another format may have more attributes, and an earlier release has fewer.
             entry = cls(**{name: parsed[name] for name in cls.__slots__ if name in parsed})
-        except (ValueError, KeyError, TypeError, RecursionError):  # the last one of JSON that is nested deeply
+        except (ValueError, KeyError, TypeError, RecursionError):  # the last one for JSON nested deeply
             entry = None
-        if entry is None or entry.version != offset or not entry._has_types_of(_TYPICAL):
+        # Any application may commit any JSON.
+        if entry is None or entry.version != offset or not entry.has_types_of(_TYPICAL):
             raise ValueError(
                 f"offset {offset} with metadata {(metadata or '')[:80]!r} is no entry of a ledger"
             )
