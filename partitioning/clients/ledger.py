@@ -75,9 +75,11 @@ class Entry:
         try:
             parsed = json.loads(metadata or "")
             # Another format may have more attributes, and an earlier release has fewer.
+            # Names that this release does not know are left out, and missing ones take their defaults.
             entry = cls(**{name: parsed[name] for name in cls.__slots__ if name in parsed})
         except (ValueError, KeyError, TypeError):
             entry = None
+        # The offset and the metadata are written together; if they disagree, another program committed here.
         if entry is None or entry.version != offset:
             raise ValueError(
                 f"offset {offset} with metadata {(metadata or '')[:80]!r} is no entry of a ledger"
