@@ -18,7 +18,12 @@ from partitioning.kit.columns import group_rows, ranges
 
 
 def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:
-    """Let members keep what they subscribe to; give free partitions, then surplus, to members with least."""
+    """Let members keep what they subscribe to; give free partitions, then surplus, to members with least.
+
+    Args:
+        numbering: of the group.
+        targets: what members have now.
+    """
     topics = TopicTurns.of(numbering)
     slots = targets.slots
     members = len(numbering.members)
@@ -124,6 +129,11 @@ def hand_out(
     """Give free partitions (owner -1) to the least loaded subscribers; return the members and the partitions.
 
     `owner` (by partition id) and `sizes` (by member) are updated. It goes on topic after topic.
+
+    Args:
+        topics: in the order in which they are handed out.
+        owner: the member of each partition id, -1 for none.
+        sizes: partitions of each member so far.
     """
     ids = ranges(topics.start, topics.count)
     is_free = owner[ids] < 0
@@ -137,15 +147,24 @@ def hand_out(
         if len(turn) == 1:
             getting[rows] = fill_up(members, sizes[members], len(rows))
         else:
+            # The first member with the fewest; those before it are one ahead, so the circle goes on with it.
             ahead = int(np.argmax(sizes[members] == sizes[members].min()))
             getting[rows] = members[(ahead + np.arange(len(rows))) % len(members)]
+        # The next turn depends on these sizes: turns are one after the other, inside a turn there are no
+        # loops.
         sizes += np.bincount(getting[rows], minlength=len(sizes))
     owner[ids] = getting
     return getting, ids
 
 
 def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
-    """Return the subscribers that get so many partitions, one by one, each time one with the fewest."""
+    """Return the subscribers that get so many partitions, one by one, each time one with the fewest.
+
+    Args:
+        members: subscribers, ascending.
+        sizes: partitions of each of these subscribers, of the same shape.
+        partitions: how many are given out.
+    """
     order = np.argsort(sizes, kind="stable")
     in_rounds = [
         np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)
@@ -216,6 +235,8 @@ def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> l
                 if max(having) - min(having) <= 1:
                     even.add(audience)
                 else:
+                    # The rule's own balancer: its two ranges are stepwise by nature, and one object for both
+                    # keeps them alike.
                     balancer = MemberAssignmentBalancer(members[audience], sizes)
                     topic_moves = _even_out_topic(topics, number, balancer, owner, sizes)
                     moves += topic_moves

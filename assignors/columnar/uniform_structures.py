@@ -56,7 +56,11 @@ class Slots(NamedTuple):
         return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """Return these slots in another order (indices of slots), with their rows copied without gaps."""
+        """Return these slots in another order (indices of slots), with their rows copied without gaps.
+
+        Args:
+            order: indices of slots, each at most once.
+        """
         sizes = self.sizes[order]
         partition = self.partition[ranges(self.starts[order], sizes)]
         return Slots.of(self.member[order], self.topic[order], sizes, partition)
@@ -66,6 +70,7 @@ class Slots(NamedTuple):
 
         A member can get partitions of a topic in several turns. Rows keep their order inside a slot.
         """
+        # One number for each (member, topic) pair.
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         # Ascending keys show without a sort that nothing is repeated.
         if (keys[1:] > keys[:-1]).all():
@@ -124,6 +129,10 @@ def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp],
 
     A slot's numbers are given in the order of its record, in which they were put into its set. Raises
     OddGroup if a crowded set lists a number twice.
+
+    Returns:
+        The numbers of all slots, slot after slot; then the crowded slots and, of these, the unsettled ones,
+            both ascending.
     """
     lengths = hash_set_lengths(slots.sizes)
     order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
@@ -145,6 +154,7 @@ def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp],
 
 @lru_cache(maxsize=1 << 12)
 def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the numbers, each once, in the order of a HashSet that they are put into one by one."""
     return tuple(HashSet(numbers))
 
 
@@ -211,6 +221,7 @@ def _slots_of_records(
     firsts = (np.cumsum(sizes) - sizes)[member]
     changes = np.empty(len(code), np.bool_)
     np.not_equal(code[1:], code[:-1], out=changes[1:])
+    # A slot also begins with a new member, even if the topic is that of the row before.
     changes[firsts] = True
     starts = changes.nonzero()[0]
     slots = run_sizes(starts.searchsorted(firsts), len(starts))

@@ -1,4 +1,8 @@
-"""Every assignor, ours or a stranger's, must keep these rules: call `check_assignor` in a test of yours."""
+"""Every assignor, ours or a stranger's, must keep these rules: call `check_assignor` in a test of yours.
+
+A story is a group and what happens to it, rebalance after rebalance. An assignor hears each story twice, from
+new instances, and must answer alike; every answer is checked by the rules that hold for all assignors.
+"""
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -48,15 +52,18 @@ def check_assignor(factory: Callable[[], Assignor], *, limit_s: float = LIMIT_S)
 
 
 def _check(factory: Callable[[], Assignor]) -> None:
+    """Check all rules; the first one that is broken raises."""
     _is_an_assignor(factory())
     for seed in range(STORIES):
         one, other = (_tell(factory(), Story(seed)) for _ in range(2))
+        # Two instances with equal settings: a difference is state that they share, or a source of chance.
         _same(one, other, "a new instance that hears the same answers otherwise")
     _keep_apart(factory)
     _answers_alike_elsewhere(factory)
 
 
 def _is_an_assignor(assignor: object) -> None:
+    """Check that the factory makes an `Assignor` with a name and known protocols."""
     assert not isinstance(assignor, type), f"{assignor!r} is a class; give an instance"
     assert isinstance(assignor, Assignor), f"{assignor!r} lacks `name`, `protocols` or `assign`"
     assert isinstance(assignor.name, str), f"{assignor!r} has the name {assignor.name!r}, which is no text"
@@ -66,12 +73,22 @@ def _is_an_assignor(assignor: object) -> None:
 
 
 def _tell(assignor: Assignor, story: Story) -> _Answers:
-    """Return the answers to a story; after its last event the group comes to rest."""
+    """Return the answers to a story; after its last event the group comes to rest.
+
+    Args:
+        assignor: leads the group through all of the story.
+        story: is used up.
+
+    Raises:
+        AssertionError: an answer breaks a rule, or partitions are still held back after `ROUNDS` quiet
+            rounds.
+    """
     what, group = story.first()
     answers = [_answer(assignor, group, what)]
     for _ in range(REBALANCES):
         what, group = story.next(group, answers[-1])
         answers.append(_answer(assignor, group, what))
+    # Nothing happens any more. A cooperative strategy that holds something back for ever would never end.
     for _ in range(ROUNDS):
         if not answers[-1].transferring:
             return answers
@@ -85,6 +102,14 @@ def _tell(assignor: Assignor, story: Story) -> _Answers:
 
 
 def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
+    """Return the answer to one group, checked.
+
+    Args:
+        assignor: is asked.
+        group: is compared with a copy afterwards.
+        what: what has just happened to the group, for messages.
+    """
+    # A strategy that changes its arguments is found by comparing; it works on what it was given.
     original = deepcopy(group)
     where = f"{assignor.name!r}, when {what} ({_described(original)})"
     try:
@@ -104,11 +129,17 @@ def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
 
 
 def _described(group: Group) -> str:
+    """Return a group in a few words, for a message."""
     topics = ", ".join(f"{topic.name} with {topic.partitions}" for topic in group.topics)
     return f"{len(group.members)} members; partitions: {topics or 'none'}; generation {group.generation}"
 
 
+<<<<<<< HEAD
 def _same(one: Sequence[_Lists], other: Sequence[_Lists], fault: str) -> None:
+=======
+def _same(one: _Answers, other: _Answers, fault: str) -> None:
+    """Check that two leaders gave the same lists, in order, as far as both answered."""
+>>>>>>> wt-english
     for left, right in zip(one, other, strict=False):
         for member in left:
             assert list(left[member]) == list(right.get(member, ())), (
@@ -118,6 +149,8 @@ def _same(one: Sequence[_Lists], other: Sequence[_Lists], fault: str) -> None:
 
 def _keep_apart(factory: Callable[[], Assignor]) -> None:
     """Check that two instances that lead two groups in turns answer as each does alone."""
+    # State on the class instead of the instance, as in aiokafka's sticky assignor, shows only with two
+    # leaders.
     for first, second in ((0, 1), (2, 3), (4, 5)):
         alone = [_tell(factory(), Story(seed)) for seed in (first, second)]
         leaders = [(factory(), Story(seed)) for seed in (first, second)]

@@ -78,11 +78,12 @@ class Entry:
             return None
         try:
             parsed = json.loads(metadata or "")
-            # Another format may have more attributes, and an earlier release has fewer.
+            # Another format may have more attributes, which are left out, and an earlier release has fewer.
             entry = cls(**{name: parsed[name] for name in cls.__slots__ if name in parsed})
         except (ValueError, KeyError, TypeError, RecursionError):  # the last one for JSON nested deeply
             entry = None
-        # Any application may commit any JSON.
+        # The offset and the metadata are written together; if they disagree, another program committed here,
+        # which may commit any JSON.
         if entry is None or entry.version != offset or not entry.has_types_of(_TYPICAL):
             raise ValueError(
                 f"offset {offset} with metadata {(metadata or '')[:80]!r} is no entry of a ledger"
