@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import shutil
 import socket
 import subprocess
@@ -306,11 +305,7 @@ def free_ports(count: int) -> list[int]:
 
 def _jars(version: str) -> Path:
     """The folder with a version of the broker."""
-    if not version:
-        return jars.fetch(POM)
-    with tempfile.TemporaryDirectory(prefix="copartition-pom-") as folder:
-        pom = Path(folder) / POM.name
-        pom.write_text(re.sub(r"(<kafka\.version>)[^<]+", rf"\g<1>{version}", POM.read_text()))
+    with jars.pom_of_version(POM, version) as pom:
         return jars.fetch(pom)
 
 
