@@ -134,12 +134,8 @@ def _described(group: Group) -> str:
     return f"{len(group.members)} members; partitions: {topics or 'none'}; generation {group.generation}"
 
 
-<<<<<<< HEAD
 def _same(one: Sequence[_Lists], other: Sequence[_Lists], fault: str) -> None:
-=======
-def _same(one: _Answers, other: _Answers, fault: str) -> None:
     """Check that two leaders gave the same lists, in order, as far as both answered."""
->>>>>>> wt-english
     for left, right in zip(one, other, strict=False):
         for member in left:
             assert list(left[member]) == list(right.get(member, ())), (
