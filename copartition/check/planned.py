@@ -3,20 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import pairwise
 from typing import Literal
 
-import numpy as np
-
-from copartition.audit.topic_audit import Records
-from copartition.check.proof import KeyComparison, KeyPairs
 from copartition.check.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of, checked_topics
 from copartition.check.writers import ClientWriter, Placement, placement, rule_name, seniority, setting_for
 from copartition.kit.words import count, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth, expected_share
-from partitioning.keys import key_column
-from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
 
 _ASSUMED = (
@@ -25,8 +18,6 @@ _ASSUMED = (
     "no topic has grown since its first record, and no record names its partition itself",
 )
 _NO_EMPTY_KEY = "no key is empty: one of these clients places empty keys by chance"
-_SHOWN_COUNT = 12
-_SHOWN_KEYS = 2_000
 _MANY_PARTITIONS = "the topics have more than one partition"
 
 
@@ -57,31 +48,6 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     answer = answer_of(reasons)
     ways = () if answer == "yes" else (*_settings(writers, count), *_grow(counts_by_topic))
     return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
-
-
-def invented_pairs(
-    writers: Sequence[ClientWriter], counts: Mapping[str, int]
-) -> tuple[tuple[int, ...], tuple[KeyPairs, ...]]:
-    """Return where these clients would put invented keys.
-
-    Returned are partition counts, and pairs from each topic to the next.
-
-    There are none if a topic has several writers, or one that does not look at keys. A topic whose count
-    is not known has as many partitions as another one, or twelve.
-    """
-    profiles = {writer.topic: writer.profile for writer in writers}
-    if len(profiles) < len(writers) or None in profiles.values():
-        return (), ()
-    known_counts = [counts[topic] for topic in profiles if topic in counts]
-    shown = tuple(counts.get(topic, known_counts[0] if known_counts else _SHOWN_COUNT) for topic in profiles)
-    keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
-    comparison = KeyComparison(len(profiles))
-    number = np.arange(_SHOWN_KEYS)
-    for topic, (profile, partitions) in enumerate(zip(profiles.values(), shown, strict=True)):
-        assert profile is not None
-        places = partition_batch(keys, partitions, profile=profile.name)
-        comparison.add(topic, Records(places, number, number, keys))
-    return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
 
 
 def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Reason]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from copartition.audit.topic_audit import Coverage, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan, MustGrow, PlannedJoin
-from copartition.check.proof import KeyPairs
 from copartition.check.verdict import JoinVerdict, KeyProof, Reason, Remedy, Topic
 from copartition.kit.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.kit.markdown import Page, markdown_text
@@ -83,10 +82,6 @@ class JoinReport:
 
     verdict: JoinVerdict | GrowthPlan
     audits: tuple[TopicAudit, ...] = ()  # where topics were read
-    # Of each topic but the last, where its keys are that the next one has, too.
-    pairs: tuple[KeyPairs, ...] = ()
-    # Partition counts for pairs of invented keys, where no topic was read.
-    invented_counts: tuple[int, ...] = ()
 
     @property
     def headline(self) -> str:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from copartition.shell.commands import HELP, Output, QuietGroup, examples, write
+from copartition.shell.commands import HELP, Output, QuietGroup, examples
 from copartition.shell.options import (
     FiniteRange,
     count_option,
-    html_option,
     ms_option,
     output_options,
     partitions_option,
@@ -89,7 +88,6 @@ def model() -> None:
     help="The client whose rules and defaults apply; repeatable, all clients by default.",
 )
 @seed_option("Seed of the random record stream.", default=0)
-@html_option
 @output_options("text", "json")
 def batching(
     *,
@@ -105,7 +103,6 @@ def batching(
     percentile: float,
     clients: tuple[str, ...],
     seed: int,
-    html: str | None,
     output: Output,
 ) -> None:
     """Find the linger.ms and batch.size that keep latency under a limit with the fewest requests.
@@ -149,8 +146,6 @@ def batching(
         if client in (clients or PRODUCERS)
     ]
     assumed = (*stream.assumed, report.BATCHING_LIMITS)
-    if html is not None:
-        write(report.tuning_html(tunings, assumed), html)
     output.show(
         partial(report.print_tunings, tunings, assumed), json=partial(report.tuning_json, tunings, assumed)
     )

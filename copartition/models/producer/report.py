@@ -1,4 +1,4 @@
-"""Reports on producers: settings that were tried, what faults did to batches; as text, JSON and a page."""
+"""Reports on producers: settings that were tried, what faults did to batches; as text and JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.kit.json import dump, finite
-from copartition.kit.page import WIDTH, LogScale, render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -129,36 +128,6 @@ def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Co
         console.print(indent(shown))
     for text in assumed:
         console.print(note(f"assumed: {text}"), soft_wrap=True)
-
-
-HEIGHT = 320.0
-"""The height of the picture in pixels."""
-
-
-def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
-    """Return a page with the settings that were tried for one client or more.
-
-    Its picture has trials over latency and requests a second; one without an answer is left out.
-    """
-    shown = [
-        trial
-        for tuning in tunings
-        for trial in tuning.trials
-        if isfinite(trial.latency_ms) and trial.latency_ms > 0
-    ]
-    return render(
-        "models/producer/page.html.j2",
-        tunings=tunings,
-        verdicts=verdicts(tunings),
-        shown=shown,
-        across=LogScale([trial.latency_ms for trial in shown] + [tunings[0].limit_ms], WIDTH),
-        up=LogScale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT),
-        width=WIDTH,
-        height=HEIGHT,
-        settings=_settings,
-        assumed=assumed,
-        remark=remark,
-    )
 
 
 DELIVERY_FORMAT_VERSION = "1.0"
