@@ -16,14 +16,14 @@ from assignors.columnar.numbering import (
     OddGroup,
     Subscriptions,
     TopicRow,
-    hash_order,
+    members_by_hash,
 )
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recall_targets
 from assignors.group import Assignment, Carried, Group
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
-from partitioning.kit.columns import bounds, join, ranges, run_starts
+from partitioning.kit.columns import bounds, join_columns, range_numbers, run_starts
 
 
 def assign_uniform(group: Group) -> Assignment:
@@ -36,7 +36,7 @@ def assign_uniform(group: Group) -> Assignment:
         return Assignment.of({})
     members = Carried.of(group.members)
     ids = members.column("id")
-    joined = hash_order(ids, members.hashes)
+    joined = members_by_hash(ids, members.hashes)
     subscriptions = Subscriptions.of(members, joined.tolist())
     if not subscriptions.are_equal:
         raise OddGroup
@@ -103,7 +103,7 @@ def _unassigned_runs(topics: TopicRow, numbering: BrokerNumbering, assigned: NDA
     """Return the partitions that are in no target, in the order of `topics`, numbers ascending."""
     if not assigned.any():
         counts = numbering.counts[topics]
-        numbers = ranges(np.zeros(len(topics), np.int32), counts.astype(np.int32))
+        numbers = range_numbers(np.zeros(len(topics), np.int32), counts.astype(np.int32))
         return _Runs(topic=topics, sizes=counts, partition=numbers)
     place = np.full(len(numbering.topics), len(topics))
     place[topics] = np.arange(len(topics))
@@ -120,13 +120,13 @@ def _revoked_runs(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.int
     """Return the partitions of subscribed topics that members give up."""
     losing = np.flatnonzero(staying < sizes)
     lost = (sizes - staying)[losing]
-    numbers = slots.partition[ranges((slots.starts + staying)[losing], lost)]
+    numbers = slots.partition[range_numbers((slots.starts + staying)[losing], lost)]
     return _Runs(topic=slots.topic[losing], sizes=lost, partition=numbers)
 
 
 def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     """Return the slots that members get, free partitions first, until each has the number that it lacks."""
-    partition = join(free.partition, revoked.partition)
+    partition = join_columns(free.partition, revoked.partition)
     ends = np.cumsum(lacks)
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))
     cuts = np.sort(np.concatenate([np.zeros(1, np.intp), ends, run_ends]))
@@ -169,8 +169,8 @@ def _slots_in_map_order(
     lengths = _map_lengths(len(joined), old, kept, received, new, changes.received)
     looked_at = np.flatnonzero(changes.copied[old.member])
     crowded = crowded_maps(
-        join(old.member[looked_at], received.member[new]),
-        numbering.spread_hashes[join(old.topic[looked_at], received.topic[new])],
+        join_columns(old.member[looked_at], received.member[new]),
+        numbering.spread_hashes[join_columns(old.topic[looked_at], received.topic[new])],
         lengths,
     )
     if len(crowded):
@@ -184,7 +184,7 @@ def _slots_in_map_order(
     lengths = np.where(changes.copied, lengths, 1)
     order = map_order(joined[member], numbering.spread_hashes[topic], lengths[member])
 
-    pool = join(kept.partition, received.partition)
+    pool = join_columns(kept.partition, received.partition)
     given_starts = received.starts + len(kept.partition)
     starts = np.concatenate([given_starts[new[::-1]], kept.starts])
     sizes = np.concatenate([received.sizes[new[::-1]], kept.sizes])
@@ -202,7 +202,7 @@ def _slots_in_map_order(
         row_sizes = np.stack([row_sizes, more_sizes[order]], axis=1).reshape(-1)
         sizes = sizes + more_sizes
     sizes = sizes[order]
-    slots = Slots.of(member[order], topic[order], sizes, pool[ranges(row_starts, row_sizes)])
+    slots = Slots.of(member[order], topic[order], sizes, pool[range_numbers(row_starts, row_sizes)])
     _order_filled(slots, np.flatnonzero(filled[order]), first[order])
     return slots
 
@@ -272,7 +272,7 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
     if len(filled) == 0:
         return
     sizes = slots.sizes[filled]
-    rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
+    rows = slice(None) if len(filled) == len(slots.sizes) else range_numbers(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
     last = grown_lengths(first[filled], sizes)
     order = iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last)

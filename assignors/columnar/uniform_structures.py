@@ -19,7 +19,7 @@ from assignors.partition_list import PartitionColumns, as_lists, join_lists
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
 from partitioning.java.many_maps import iteration_order
-from partitioning.kit.columns import bounds, ranges, run_sizes, run_starts
+from partitioning.kit.columns import bounds, range_numbers, run_sizes, run_starts
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -55,7 +55,7 @@ class Slots(NamedTuple):
     def in_order(self, order: NDArray[np.intp]) -> Slots:
         """Return these slots in another order (indices of slots), with their rows copied without gaps."""
         sizes = self.sizes[order]
-        partition = self.partition[ranges(self.starts[order], sizes)]
+        partition = self.partition[range_numbers(self.starts[order], sizes)]
         return Slots.of(self.member[order], self.topic[order], sizes, partition)
 
     def merge_repeated(self) -> Slots:
@@ -140,7 +140,7 @@ def recall_targets(members: Carried, order: JoinPosition) -> tuple[PartitionColu
     if members.generation is not None:
         owned = as_lists([member.owned for member in members])
         recorded, sizes = join_lists([partitions.as_assigned for partitions in owned])
-    rows = ranges(bounds(sizes)[order], sizes[order])
+    rows = range_numbers(bounds(sizes)[order], sizes[order])
     return PartitionColumns(recorded.names, recorded.topics[rows], recorded.partitions[rows]), sizes[order]
 
 

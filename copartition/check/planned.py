@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from copartition.check.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of, checked_topics
+from copartition.check.verdict import WEIGHTS, JoinReason, JoinVerdict, Remedy, answer_of, checked_topics
 from copartition.check.writers import ClientWriter, Placement, placement, rule_name, seniority, setting_for
 from copartition.kit.words import count, list_names
 from partitioning.errors import InvalidConfigError
@@ -50,31 +50,35 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
 
 
-def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Reason]:
+def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[JoinReason]:
     text = list_names(
         [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
     )
     if len({*counts.values()}) > 1:
-        yield Reason("counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against")
+        yield JoinReason(
+            "counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against"
+        )
     elif len(counts) == len(topics):
-        yield Reason("counts", topics, text)
+        yield JoinReason("counts", topics, text)
     else:
         silent = tuple(topic for topic in topics if topic not in counts)
         text = (
             f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
         )
-        yield Reason("counts", silent, text, "open")
+        yield JoinReason("counts", silent, text, "open")
 
 
-def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
+def _rules(
+    topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None
+) -> Iterator[JoinReason]:
     for writer in writers:
         if writer.profile is None:
             text = f"{writer.topic} is written by {writer}, which does not look at keys"
-            yield Reason("rules", (writer.topic,), text, "against" if count != 1 else "for")
+            yield JoinReason("rules", (writer.topic,), text, "against" if count != 1 else "for")
     rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
     different = dict.fromkeys(rule for _, rule in rules)
     if len(different) == 1 and len(rules) == len(writers):
-        yield Reason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
+        yield JoinReason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
     elif len(different) > 1:
         text = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
@@ -83,7 +87,7 @@ def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int 
         if alike:
             text += "; they differ in the sign of a hash, which matters for most partition counts"
         names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
-        yield Reason("rules", names, text, "open" if alike else "against")
+        yield JoinReason("rules", names, text, "open" if alike else "against")
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:

@@ -117,7 +117,7 @@ def batching(
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("the file of --stream has the sizes; leave --value-bytes and --key-bytes out")
     from copartition.models.producer import report  # noqa: PLC0415 - help does without
-    from copartition.models.producer.batching import Broker  # noqa: PLC0415
+    from copartition.models.producer.batching import BrokerTimes  # noqa: PLC0415
     from copartition.models.producer.tuning import tune_producer  # noqa: PLC0415
     from copartition.models.record_stream import chance_stream, read_stream  # noqa: PLC0415
 
@@ -136,7 +136,7 @@ def batching(
             stream.placed(partitions, client, seed),
             limit_ms=limit,
             leaders=[partition % brokers for partition in range(partitions)],
-            brokers=[Broker(latency_ms=round_trip, request_ms=request_time)] * brokers,
+            brokers=[BrokerTimes(latency_ms=round_trip, request_ms=request_time)] * brokers,
             percentile=percentile,
             client=client,
             key_bytes=stream.key_bytes,

@@ -43,7 +43,7 @@ class Deliveries:
 
     def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
         limit_ms = max(
-            (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
+            (time_setting(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
             default=_LIMIT_MS,
         )
         self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
@@ -226,7 +226,7 @@ def describe_errors(errors: Iterable[KafkaError]) -> str:
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 
 
-def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
+def time_setting(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
     """Return a time among librdkafka's settings.
 
     InvalidConfigError unless a whole number within its bounds.

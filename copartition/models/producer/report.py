@@ -12,7 +12,7 @@ from copartition.kit.json import dump, finite
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.models.producer.assessing import DeliveryAssessment, Tally
+    from copartition.models.producer.assessing import BatchTally, DeliveryAssessment
     from copartition.models.producer.delivery import DeliverySettings, Faults
     from copartition.models.producer.tuning import Client, Trial, Tuning
 
@@ -149,7 +149,7 @@ class Case(NamedTuple):
     seed: int  # of the first run
 
 
-def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
+def tallies(assessment: DeliveryAssessment) -> dict[str, BatchTally]:
     """Return each class under the name that a reader sees."""
     return {
         "lost": assessment.lost,
@@ -160,7 +160,7 @@ def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
     }
 
 
-def verdict(case: Case, assessment: DeliveryAssessment) -> str:
+def delivery_verdict(case: Case, assessment: DeliveryAssessment) -> str:
     """Return one sentence: the settings, and what happened to how many batches."""
     settings = case.settings
     used = ", ".join(
@@ -176,7 +176,7 @@ def verdict(case: Case, assessment: DeliveryAssessment) -> str:
     return f"{case.client}, {used}: {outcome}"
 
 
-def assumptions(case: Case) -> list[str]:
+def delivery_assumptions(case: Case) -> list[str]:
     """Return what the figures rest on, a sentence each."""
     times, faults = case.times, case.faults
     pace = (
@@ -206,7 +206,7 @@ def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
         "seed": case.seed,
         "batches": assessment.batches,
         "runs": assessment.runs,
-        "assumed": assumptions(case),
+        "assumed": delivery_assumptions(case),
         "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(assessment).items()},
     }
     return dump(values)
@@ -216,7 +216,7 @@ def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console)
     """Print the verdict, what happened to how many batches, and what is assumed."""
     from copartition.kit.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
 
-    console.print(cell(verdict(case, assessment), "bold"), soft_wrap=True)
+    console.print(cell(delivery_verdict(case, assessment), "bold"), soft_wrap=True)
     shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))
     for name, tally in tallies(assessment).items():
         share = 100 * tally.batches / (assessment.batches * assessment.runs)
@@ -228,5 +228,5 @@ def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console)
             f"{tally.most:,}",
         )
     console.print(indent(shown))
-    for text in assumptions(case):
+    for text in delivery_assumptions(case):
         console.print(note(f"assumed: {text}"), soft_wrap=True)
