@@ -50,6 +50,8 @@ class Reader:
     def length(self) -> int:
         """Return the length of an array, at most the number of bytes that are left."""
         length = self.int32()
+        # Each element takes at least a byte. A length that cannot be true would otherwise make us allocate
+        # gigabytes.
         if not 0 <= length <= self.left:
             raise self._fault(f"an array says it has {length} elements where {self.left} bytes are left")
         return length
@@ -76,6 +78,7 @@ class Reader:
         return None if length < 0 else bytes(self._take(length))
 
     def _take(self, size: int) -> memoryview:
+        """Return the next bytes; ProtocolError if there are not so many left."""
         end = self._at + size
         if end > len(self._data):
             raise self._fault(f"{size} more bytes are needed where {self.left} are left")
@@ -84,6 +87,7 @@ class Reader:
         return data
 
     def _fault(self, why: str) -> ProtocolError:
+        """Return the error that says where in the bytes reading failed."""
         return ProtocolError(f"cannot read {self._what}, byte {self._at} of {len(self._data)}: {why}")
 
 
@@ -101,6 +105,7 @@ class FieldWriter:
     def int32(self, value: int) -> None:
         """Write a signed 32-bit number."""
         try:
+            # struct packs True as 1; None makes it fail as it does for a text.
             self._parts.append(_INT32.pack(None if isinstance(value, bool) else value))
         except struct.error as error:
             raise ProtocolError(f"cannot write {self._what}: {value!r} is no 32-bit integer") from error
@@ -140,6 +145,7 @@ class FieldWriter:
 
 
 def _utf8(text: str) -> bytes:
+    """Return a text in UTF-8 as Java encodes it."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -209,6 +215,7 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
     writer.int32(len(topics))
     for topic in topics:
         writer.string(topic)
+    # Each version adds a field at the end, so an older reader stops before what it does not know.
     writer.data(subscription.user_data)
     if version >= 1:
         _write_partitions(writer, _sorted(_columns(subscription.owned)))
@@ -231,12 +238,14 @@ def decode_subscription(data: bytes) -> Subscription:
         ProtocolError: the bytes are no subscription; the JVM throws a SchemaException.
     """
     reader = Reader(data, "the subscription")
+    # A newer version only adds fields behind those that are known here.
     version = _known_version(reader.int16())
     topics = tuple(reader.string() for _ in range(reader.length()))
     user_data = reader.data()
     owned = _read_partitions(reader) if version >= 1 else NOTHING
     generation = reader.int32() if version >= 2 else NO_GENERATION
     rack = reader.nullable_string() if version >= 3 else None
+    # On the wire -1 is "no generation", and "" is no rack.
     return Subscription(topics, user_data, owned, None if generation < 0 else generation, rack or None)
 
 
@@ -325,6 +334,7 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
     try:
         partitions = _read_partitions(reader)
     except ProtocolError:
+        # Data that cannot be read is not the same as no data: the JVM takes it for a claim of generation -1.
         return NOTHING, NO_GENERATION
     try:
         return partitions, reader.int32()
@@ -356,12 +366,14 @@ def decode_cooperative_user_data(data: bytes | None) -> int | None:
 
 
 def _known_version(version: int) -> int:
+    """Return the version that is read or written, at most the newest; ProtocolError if it is negative."""
     if version < 0:
         raise ProtocolError(f"ConsumerProtocol version {version} does not exist; versions are 0 to 3")
     return min(version, NEWEST_VERSION)
 
 
 def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
+    """Return partitions as columns; ProtocolError if one has no 32-bit number."""
     try:
         return PartitionList.of(partitions)
     except InvalidGroupError as error:
@@ -369,7 +381,7 @@ def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> Partitio
 
 
 def _sorted(partitions: PartitionList) -> PartitionList:
-    """By topic, then number."""
+    """Return the partitions by topic, then number."""
     names, rank = in_java_order(partitions.names)
     _, ranks, numbers = sort_rows(
         np.zeros(len(partitions), np.int32), rank[partitions.topics], partitions.partitions
@@ -378,7 +390,7 @@ def _sorted(partitions: PartitionList) -> PartitionList:
 
 
 def _hashed(partitions: PartitionList) -> PartitionList:
-    """By topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
+    """Return the partitions by topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
     _, first = np.unique(partitions.topics, return_index=True)
     counts: HashMap[str, int] = HashMap()
     # Of the calls for a topic that is there, the last one of all says whether the table grows once more.
@@ -387,6 +399,7 @@ def _hashed(partitions: PartitionList) -> PartitionList:
         counts.compute_if_absent(partitions.names[topic], partial(int, topic))
     rank = np.empty(len(partitions.names), np.int32)
     rank[list(counts.values())] = np.arange(len(counts), dtype=np.int32)
+    # Stable: partitions of a topic keep the order in which they were assigned.
     rows = np.argsort(rank[partitions.topics], kind="stable")
     return PartitionList(partitions.names, partitions.topics[rows], partitions.partitions[rows])
 
@@ -402,6 +415,7 @@ def _write_partitions(writer: FieldWriter, partitions: PartitionList) -> None:
 
 
 def _read_partitions(reader: Reader) -> PartitionList:
+    """Return an array of topics with their partitions as a list, in the order of the bytes."""
     index: dict[str, int] = {}
     topics = []
     numbers = [np.empty(0, np.int32)]

@@ -35,6 +35,7 @@ def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
     User data that cannot be decoded counts as none: no partitions, generation -1.
     """
     carried = Carried.of(members)
+    # `Group.next` has not been called: every member is new to this group, and says itself what it had.
     if carried.generation is None:  # they remember nothing
         carried = Carried.of([*members])
     partitions, generations = [PartitionList(*carried.received)], [carried.generation or 0] * carried.staying
@@ -98,6 +99,7 @@ def read_claims(numbering: Numbering, memory: ReportedPartitions, highest: int) 
     """
     columns, sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    # -1: a topic without a subscriber, or that is gone. Such claims count for nothing.
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
     number = columns.partitions
     exists = topic >= 0
@@ -110,6 +112,8 @@ def read_claims(numbering: Numbering, memory: ReportedPartitions, highest: int) 
         raise OddGroup
     claimed = np.zeros(numbering.total, np.bool_)
     claimed[ids] = True
+    # Fewer marks than claims: some partition was claimed twice, and generations have to decide (the rule
+    # does).
     if np.count_nonzero(claimed) < len(ids):
         raise OddGroup
     return Claims(

@@ -56,7 +56,13 @@ class _Runs(NamedTuple):
 
 
 def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) -> Changes:
-    """Let each member keep partitions up to its quota and get what it lacks, in the order of `topics`."""
+    """Let each member keep partitions up to its quota and get what it lacks, in the order of `topics`.
+
+    Args:
+        numbering: of the group.
+        topics: the subscribed topics in the order of the coordinator's set of ids.
+        targets: what members have now.
+    """
     slots = targets.slots
     members = len(numbering.members)
     subscribed = np.zeros(len(numbering.topics), np.bool_)
@@ -66,10 +72,12 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
     first = np.searchsorted(slots.member, np.arange(members + 1))
     so_far = bounds(sizes)[first]
     has = so_far[1:] - so_far[:-1]
+    # The rule walks members and counts extras down; a running sum gives all members' shares at once.
     quota, extra = divmod(int(numbering.counts[topics].sum()), members)
     quotas = quota + _takes_extra(has > quota, extra)
     lacks = np.maximum(quotas - has, 0)
 
+    # Rows of a member that come before a slot, counted from the member's first slot.
     before = ends - sizes
     before -= before[first[slots.member]]
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
@@ -93,6 +101,7 @@ def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     """
     left = extra - (np.cumsum(above) - above)
     takes = above & (left > 0)
+    # Members from here to the end are no more than the extras left: each of them must take one.
     due = np.flatnonzero(np.arange(len(above), 0, -1) <= left)
     if len(due):
         takes[due[0] :] = True
@@ -125,7 +134,11 @@ def _revoked_runs(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.int
 
 
 def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
-    """Return the slots that members get, free partitions first, until each has the number that it lacks."""
+    """Return the slots that members get, free partitions first, until each has the number that it lacks.
+
+    Members and runs are laid side by side on one line of partitions; each cut between two members or two runs
+    begins a slot.
+    """
     partition = join_columns(free.partition, revoked.partition)
     ends = np.cumsum(lacks)
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))
@@ -160,6 +173,12 @@ def _slots_in_map_order(
 ) -> Slots:
     """Return what stays and what was given, in map order, members as they joined the group.
 
+    Args:
+        joined: join position of each member, members in the order of the coordinator's map.
+        numbering: of the group.
+        old: what members had; a member's slots are in the order of its map of topics.
+        changes: what stays, and what members get.
+
     Raises:
         OddGroup: some map or set is so crowded that its order may be another.
     """
@@ -173,6 +192,7 @@ def _slots_in_map_order(
         numbering.spread_hashes[join_columns(old.topic[looked_at], received.topic[new])],
         lengths,
     )
+    # Java may have made trees in a map of topics; the rule builds the real map.
     if len(crowded):
         raise OddGroup
 
@@ -217,7 +237,17 @@ def _staying_slots(slots: Slots, changes: Changes) -> Slots:
 def _common_slots(
     one: Slots, other: Slots, members: int, topics: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the positions in both of the slots with the same member and topic."""
+    """Return the positions in both of the slots with the same member and topic.
+
+    Args:
+        one: slots, each pair of a member and a topic at most once.
+        other: likewise.
+        members: how many members there are.
+        topics: how many topics there are.
+
+    Returns:
+        Positions in `one` and in `other`, both of the same length, pair by pair.
+    """
     in_other = np.zeros(members, np.bool_)
     in_other[other.member] = True
     near = np.flatnonzero(in_other[one.member])
@@ -258,6 +288,7 @@ def _map_lengths(
 
 
 def _last_of_each(member: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return the last row of each run of equal members."""
     return np.append(np.flatnonzero(member[1:] != member[:-1]), len(member) - 1)
 
 

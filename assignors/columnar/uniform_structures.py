@@ -53,7 +53,11 @@ class Slots(NamedTuple):
         return cls(member, topic, np.cumsum(sizes) - sizes, sizes, partition)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """Return these slots in another order (indices of slots), with their rows copied without gaps."""
+        """Return these slots in another order (indices of slots), with their rows copied without gaps.
+
+        Args:
+            order: indices of slots, each at most once.
+        """
         sizes = self.sizes[order]
         partition = self.partition[range_numbers(self.starts[order], sizes)]
         return Slots.of(self.member[order], self.topic[order], sizes, partition)
@@ -63,6 +67,7 @@ class Slots(NamedTuple):
 
         A member can get partitions of a topic in several turns. Rows keep their order inside a slot.
         """
+        # One number for each (member, topic) pair.
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         # Ascending keys show without a sort that nothing is repeated.
         if (keys[1:] > keys[:-1]).all():
@@ -180,6 +185,7 @@ def _slots_of_records(
     firsts = (np.cumsum(sizes) - sizes)[member]
     changes = np.empty(len(code), np.bool_)
     np.not_equal(code[1:], code[:-1], out=changes[1:])
+    # A slot also begins with a new member, even if the topic is that of the row before.
     changes[firsts] = True
     starts = changes.nonzero()[0]
     slots = run_sizes(starts.searchsorted(firsts), len(starts))

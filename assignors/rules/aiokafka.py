@@ -44,6 +44,10 @@ def assign_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
 
 
 def _recall(member: Member) -> Member:
+    """Return the member as if it owned what it remembers in user data.
+
+    User data that cannot be read counts as none.
+    """
     if isinstance(member.user_data, StickyUserData):
         return replace(member, owned=member.user_data.partitions, generation=None)
     owned, generation = decode_sticky_user_data(member.user_data or b"")

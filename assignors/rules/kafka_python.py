@@ -126,7 +126,11 @@ def recall(member: Member) -> Member:
 
 
 class KafkaPythonLeader(librdkafka_sticky.LibrdkafkaLeader):
-    """A leader of kafka-python; aiokafka's is made from it."""
+    """A leader of kafka-python; aiokafka's is made from it.
+
+    Attributes:
+        _moves: the moves so far, as Java notes them; librdkafka's faulty notes are not used.
+    """
 
     from_the_last = True
 
@@ -164,6 +168,7 @@ class KafkaPythonLeader(librdkafka_sticky.LibrdkafkaLeader):
         return moved
 
     def _give(self, partition: TopicPartition, target: str) -> None:
+        """Give a partition to another member; the move is noted and the order of members renewed."""
         source = self._consumer_of[partition]
         self._moves.move_partition(partition, source, target)
         self.current[source].remove(partition)

@@ -126,6 +126,7 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
             decision = OwnerDecision(reading, owner, find_held_back(reading, owner), certificate)
             if not decision.waits.any():
                 return decision
+            # The next round is decided here in advance, by the rule that its leader will follow.
             later = group.next(decision.assignment(group))
             follows = self._problem(later, recall_owned(later.members), weights)
             later_owner, later_certificate = self._answer(follows)
@@ -147,6 +148,8 @@ class CooperativeWeightedAssignor(_Weighted, CooperativeMemory):
         """
         moves, gain, _ = self._limits
         if moves is not None:
+            # Whoever set `max_moves` meant both rounds together, and the second one sees only what has no
+            # owner.
             moves = max(moves - int(np.count_nonzero(problem.reading.holder < 0)), 0)
         return decide(problem, MoveLimits(moves, gain, _WORTH))
 

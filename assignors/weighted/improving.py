@@ -78,6 +78,7 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Mov
         bound: a peak that no answer can beat, in units over capacity.
         limits: the moves that are allowed.
     """
+    # Partitions that weigh nothing cannot lower a peak, so they are left out of the search.
     heavy, free = problem.weight > 0, problem.reading.holder < 0
     if free.any():
         _Search(problem, owner, bound, limits, np.flatnonzero(heavy & free)).run()
@@ -158,6 +159,8 @@ class _Search:
                 self._load[holder] += sign * self._weight[row]
                 self._ratio[holder] = self._load[holder] / self._capacity[holder]
                 self._distinct.pop(holder, None)
+            # Lists of all members are kept, not searched for in `_owner`: a step looks at the lists of some
+            # members only.
             self._rows[before] = self._rows[before][self._rows[before] != row]
             self._rows[member] = np.append(self._rows[member], row)
 
@@ -192,6 +195,7 @@ class _Search:
 
         Takers are looked at in batches from the lightest on, and the first batch with a step decides.
         """
+        # Partitions of the fullest member, and the members that may get at least one of their topics.
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
@@ -220,6 +224,8 @@ class _Search:
         taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
         load, capacity, kind, holder = self._load, self._capacity, self._kind, self._holder
+        # A candidate must stay below the present peak on the taker's side, else the peak only changes its
+        # place.
         limit = float(self._ratio[giver])
         moved = self._weight[own][:, None] - np.where(swaps, self._weight[back], 0)
         fits = (moved > 0) & (moved <= limit * capacity[taker] - load[taker])
@@ -229,6 +235,7 @@ class _Search:
         row, column = np.nonzero(fits)
         gives, takes, returns, moves = own[row], taker[column], back[column], moved[row, column]
         worst = np.maximum((load[giver] - moves) / capacity[giver], (load[takes] + moves) / capacity[takes])
+        # A partition that leaves its holder costs a move; one that comes back to it gives one back.
         cost = (holder[gives] == giver).astype(np.int64) - (holder[gives] == takes)
         swapped = returns >= 0
         cost += swapped & (holder[returns] == takes)

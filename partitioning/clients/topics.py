@@ -146,6 +146,7 @@ class Topics:
         topic = self._topics.get(name)
         if topic is None:
             topic = self._topics.setdefault(name, ClientTopic(TopicPlacer(name, self._partitioner)))
+        # One lock a topic: a cluster that is slow to answer for one topic must not stop the others.
         with topic.meeting:  # another thread may be first
             if not topic.trusted and (topic.layout is None or not self._refreshed(name, topic, ask)):
                 self._keep(name, topic, self._first_layout(name, ask))
@@ -157,6 +158,7 @@ class Topics:
 
     def _refresh_soon(self, ask: Ask) -> None:
         """Ask for the layouts that are due, in the background, one after the other until nobody answers."""
+        # One refresher at a time; whoever comes second need not wait for it.
         if self._refreshing.acquire(blocking=False):
             self._refresher = Thread(target=self._refresh, args=(ask,), daemon=True)
             self._refresher.start()
@@ -167,6 +169,7 @@ class Topics:
             self._refresher.join()
 
     def _refresh(self, ask: Ask) -> None:
+        """Ask for every layout that is due; runs in a thread of its own and ends without an error."""
         try:
             for name, topic in [*self._topics.items()]:
                 if topic.trusted and self._is_due(topic) and not self._is_there(name, topic, ask):
@@ -177,8 +180,10 @@ class Topics:
             self._refreshing.release()
 
     def _is_there(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
+        """Return whether a topic may still be written to by its last layout."""
         try:
             return self._refreshed(name, topic, ask)
+        # Why it is not there is told to the next caller of `meet`, who is in a thread that can raise.
         except CopartitionError:
             return False
 
@@ -191,6 +196,8 @@ class Topics:
             try:
                 layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
+                # For all topics: brokers that are silent about one will not answer for the others, and each
+                # question blocks.
                 self._silent_until = monotonic() + _REFRESH_AGAIN_S
             else:
                 if layout is None:
@@ -200,18 +207,23 @@ class Topics:
         return True
 
     def _forget(self, name: str, topic: ClientTopic) -> None:
+        """Have a topic's layout asked for before its next record; its strategy's state stays."""
         topic.trusted = False
         self.hashed.discard(name)
 
     def _keep(self, name: str, topic: ClientTopic, layout: TopicLayout) -> None:
+        """Take a topic's layout as of now."""
         topic.layout = layout
         topic.fresh_until = monotonic() + self._max_age_s
         topic.trusted = True
+        # Only now: a topic's first record asks the cluster for it, so that an unknown topic raises at once.
         if self.hashing:
             self.hashed.add(name)
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
+        """Return a topic's layout, waiting up to `max_block_ms` for the topic to appear."""
         deadline = monotonic() + self._max_block_s
+        # A topic that was just created is unknown to some brokers for a moment.
         while (layout := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
@@ -221,6 +233,11 @@ class Topics:
         return layout
 
     def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+        """Return a topic's layout; None if it is not there yet.
+
+        Raises:
+            BrokerUnreachableError: nobody answers; the message says why.
+        """
         if self._config.get("enable.idempotence"):
             ask = partial(connected_metadata, ask)  # else the first batch waits 500 ms for its id
         try:
