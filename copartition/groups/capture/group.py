@@ -26,6 +26,7 @@ _FORMS = {
     ";": re.compile(rf"({_TOPIC}{{1,{MAX_TOPIC_NAME}}}):{_NUMBERS}"),  # from 4.0 on
     ", ": re.compile(rf"({_TOPIC}{{0,{MAX_TOPIC_NAME}}})\({_NUMBERS}\)"),  # 3.8 and 3.9 without the topic
 }
+_LISTS = re.compile(r"(?<=\)), ?")
 
 
 class Owned(NamedTuple):
@@ -192,10 +193,12 @@ def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, li
     Raises:
         SourceError: the cell has another form, a number is too large, or a partition is listed twice.
     """
-    separator = ", " if text.endswith(")") else ";"
+    form, parts = (";", text.split(";"))
+    if text.endswith(")"):  # some copies have lost the blank behind the comma
+        form, parts = (", ", _LISTS.split(text))
     lists = []
-    for part in text.split(separator):
-        match = _FORMS[separator].fullmatch(part)
+    for part in parts:
+        match = _FORMS[form].fullmatch(part)
         if match is None:
             raise table.fault(row, f"cannot read the assignment {text[:200]!r} in {column}; {AGAIN}")
         partitions = [int(number) for number in match[2].split(",")]
