@@ -35,6 +35,7 @@ from copartition.assignment_diff.planned_members import (
     unknown_places,
 )
 from copartition.assignment_diff.stops import Event
+from copartition.kit.words import count as counted
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
@@ -63,8 +64,12 @@ def as_complete(state: GroupState) -> GroupState:
         guess = "partition counts are unknown; taken from the highest partition seen"
         state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
     if not state.members_complete:
-        hidden = f"{state.unlisted} are left out" if state.unlisted else "taken for none"
-        guess = f"this source does not show members without partitions; {hidden}"
+        guess = "this source does not show members without partitions; taken for none"
+        if state.unlisted:
+            hidden = counted(state.unlisted, "member")
+            guess = (
+                f"the source counts {hidden} without partitions that it does not list; a plan has them not"
+            )
         state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
     return state
 

@@ -243,6 +243,8 @@ def heading(diff: AssignmentDiff) -> list[str]:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
     before = sum(member.before_id is not None for member in diff.members)
     after = sum(member.after_id is not None for member in diff.members)
+    # Members that a source counts and does not list are of no plan, but of the group that it shows.
+    after += diff.after.unlisted if diff.alone else 0
     least = [
         "at least " if exact is None else "" for exact in (numbers.members_before, numbers.members_after)
     ]

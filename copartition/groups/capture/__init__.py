@@ -2,10 +2,9 @@
 
 `formats` tells the tools apart, `paste` undoes what happened to the text on its way, `scan` finds tables and
 notices, `columns` knows their columns and `table` reads them, and `group` makes a group of the tables.
-`connect` reads the JSON of Kafka Connect.
+`connect` reads the JSON of Kafka Connect, `others` that of other tools, or says what their texts are.
 """
 
-from copartition.groups.capture.connect import is_status
-from copartition.groups.capture.formats import check_head, parse_capture, parse_captures
+from copartition.groups.capture.formats import check_head, is_json, parse_capture, parse_captures
 
-__all__ = ["check_head", "is_status", "parse_capture", "parse_captures"]
+__all__ = ["check_head", "is_json", "parse_capture", "parse_captures"]

@@ -6,12 +6,13 @@ from dataclasses import replace
 from assignors.state import GroupState
 from copartition.groups.capture import connect
 from copartition.groups.capture.group import describe
+from copartition.groups.capture.others import NO_GROUP, NO_OUTPUT, parse_json, refuse_text
 from copartition.groups.capture.paste import realign, shows_header, straighten
-from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, scan
+from copartition.groups.capture.scan import MOST_NOTICES, Scanned, scan
 from partitioning.errors import SourceError
 
-_JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
-"""Keys of the JSON of snapshots and scenarios; one of them stands near the start."""
+_JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"', "artition")
+"""Words of the JSON of snapshots, scenarios and groups; one of them stands near the start."""
 
 
 State = tuple[GroupState, GroupState | None]
@@ -48,6 +49,8 @@ def parse_captures(text: str, group: str | None = None) -> list[State]:
     """Return the same for each time at which the text shows the group, in its order; at least one."""
     if connect.is_status(text):
         return [(connect.parse_status(text), None)]
+    if is_json(text):
+        return [(parse_json(text), None)]
     paste = straighten(text)
     try:
         times = _parse(paste.text, group)
@@ -95,6 +98,8 @@ def _noted(state: GroupState, notes: tuple[str, ...]) -> GroupState:
 def _parse(text: str, group: str | None) -> list[State]:
     """Return the group of a text whose columns are in place, once for each time it was captured."""
     groups = scan(text)
+    if not groups:
+        refuse_text(text)
     name = _pick(groups, group)
     return [_state(scanned, name, group) for scanned in groups[name]]
 
@@ -112,6 +117,11 @@ def _state(scanned: Scanned, name: str | None, group: str | None) -> State:
     return state, target
 
 
+def is_json(text: str) -> bool:
+    """Return True if a text is JSON by its beginning: an object, or a list of objects."""
+    return re.match(r"\s*(?:\{|\[\s*\{)", text) is not None
+
+
 def check_head(text: str) -> None:
     """Refuse, judged by its beginning, a text that is neither JSON that is read here nor output of a tool.
 
@@ -122,9 +132,9 @@ def check_head(text: str) -> None:
     """
     if connect.is_status(text):
         return
-    if text.lstrip().startswith("{"):
+    if is_json(text):
         if not any(key in text for key in _JSON_KEYS):
-            raise SourceError("this JSON is no group snapshot, scenario or status of connectors")
+            raise SourceError(NO_GROUP)
     elif not shows_header(text.split("\n", MOST_NOTICES)[:MOST_NOTICES]):
         raise SourceError(NO_OUTPUT)
 
@@ -133,11 +143,8 @@ def _pick(groups: dict[str | None, list[Scanned]], group: str | None) -> str | N
     """Return the name of the group to read; None for a group that the capture does not name.
 
     Raises:
-        SourceError: the capture has no group, not the group that is asked for, or several and none is asked
-            for.
+        SourceError: the capture has not the group that is asked for, or several and none is asked for.
     """
-    if not groups:
-        raise SourceError(NO_OUTPUT)
     held = ", ".join("one without a name" if name is None else name for name in groups)
     if [*groups] == [None]:
         return None

@@ -242,6 +242,7 @@ class _Holdings(NamedTuple):
     columns: Owned
     lag: NDArray[np.int64] | None = None
     warnings: tuple[str, ...] = ()
+    with_idle: bool = False  # whether the table of offsets shows members without partitions, too
 
 
 def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
@@ -265,7 +266,7 @@ def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState
     else:
         raise SourceError("the capture shows only the state of the group; describe its partitions, too")
     members = len(held.members)
-    members_complete = roster is not None or about.members == members
+    members_complete = roster is not None or about.members == members or held.with_idle
     # The table of offsets shows only members with partitions; fewer members than counted are then the idle
     # ones.
     idle_hidden = not members_complete and about.members is not None and members < about.members
@@ -394,7 +395,10 @@ def _described(table: Table) -> _Holdings:
         row = int(beyond[0])
         warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
     owned = Owned(topics.values, consumers[rows], topics.codes[rows], partition[rows])
-    return _Holdings(members, owned, lag[rows] if with_lag[rows].any() else None, warnings)
+    # kafka-consumer-groups of Kafka 0.10.2 to 1.0 prints a row of dashes for each member without partitions
+    # (KAFKA-3144): one such row shows that no member is missing.
+    with_idle = bool(((consumers >= 0) & ~rows).any())
+    return _Holdings(members, owned, lag[rows] if with_lag[rows].any() else None, warnings, with_idle)
 
 
 def _check_end(

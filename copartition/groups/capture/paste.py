@@ -199,7 +199,9 @@ def _without_wrapping(lines: list[str], number: int) -> str | None:
     if head_columns(squeeze(first))[0] or len(_names(first)) < 3 or not first.startswith(HEADERS):
         return None
     end = next((index for index in range(number, len(lines)) if not lines[index].strip()), len(lines))
-    places = [index for index in range(number, min(end, number + _MOST_LINES)) if not _is_remark(lines[index])]
+    places = [
+        index for index in range(number, min(end, number + _MOST_LINES)) if not _is_remark(lines[index])
+    ]
     width = max(len(lines[index]) for index in places)
     for pieces in range(2, _MOST_PIECES + 1):
         head = _joined(lines, places[:pieces], width, None)
@@ -226,8 +228,13 @@ def _without_wrapping(lines: list[str], number: int) -> str | None:
     return f"rows that were wrapped over {pieces} lines were joined"
 
 
-def _joined(lines: Sequence[str], places: Sequence[int], width: int, names: Sequence[str] | None) -> str | None:
-    """Return pieces as one line: a header if `names` is None, else a row of these columns; None for neither."""
+def _joined(
+    lines: Sequence[str], places: Sequence[int], width: int, names: Sequence[str] | None
+) -> str | None:
+    """Return pieces as one line: a header if `names` is None, else a row of these columns.
+
+    None if they are neither.
+    """
     parts = [lines[place] for place in places]
     cut = "".join(part.ljust(width) for part in parts[:-1]) + parts[-1]
     for text in (cut, " ".join(parts)):
@@ -274,7 +281,7 @@ def _blank_remarks(lines: list[str], headers: Iterable[int]) -> list[tuple[int, 
 
 
 def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[int, str]]:
-    """Return the lines between the header with index `start` and the index `end` that are no rows of its table.
+    """Return the lines below the header with index `start` that are no rows, up to the index `end`.
 
     The first line below a header is a row, unless its words show whose it is.
     """

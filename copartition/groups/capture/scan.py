@@ -8,22 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from copartition.groups.capture.columns import COMMAND, HEADERS, NOTICE, head_columns
+from copartition.groups.capture.others import NO_OUTPUT
 from copartition.groups.capture.table import AGAIN, Table
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_ID
 
-NO_OUTPUT = (
-    "this is no output of kafka-consumer-groups --describe or rpk group describe: no header with TOPIC or "
-    "CONSUMER-ID"
-)
 MOST_NOTICES = 1_000
 """Lines, such as warnings of the tool, in which the first header is looked for."""
 _SHORTEST_LINE = 16
 """Characters that lines have at least, on average; headers alone have four times as many."""
 _LONGEST_NOTICE = 2 * MAX_ID
 """Characters in which a notice must name its group."""
-_MARKS = (*HEADERS, *("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... "))
-_MARKS += ("Caused by: ", "```", "~~~")
+_NOTICES = ("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... ", "Caused by: ")
+_MARKS = (*HEADERS, *_NOTICES, "```", "~~~")
 _INITIALS = {"", " ", *(start[0] for start in _MARKS)}
 _STATUSES = (
     (re.compile(r"Consumer group '(.*)' has no active members"), "Empty"),
@@ -59,38 +56,15 @@ def scan(text: str) -> dict[str | None, list[Scanned]]:
     # Countless short lines would be split and looked at one by one before it shows that none is a header.
     if (count := text.count("\n")) > MOST_NOTICES + len(text) // _SHORTEST_LINE:
         raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
-    scanner = _Scanner(text.split("\n"))
-    groups: dict[str | None, list[Scanned]] = {}
-    said: dict[str | None, str | None] = {}  # statuses of groups whose tables follow
-    several = sum(isinstance(found, _Found) for found in scanner.found) > 1
-    for found in scanner.found:
-        if not isinstance(found, _Found):
-            name, status = found
-            groups.setdefault(name, [Scanned()])
-            said[name] = status
-            continue
-        # Before Kafka 2.4 no table names its group; a notice before it does. A table of a kind that the
-        # named group has already got may be another group's.
-        noticed = found.noticed
-        if noticed is not None and found.kind in groups[noticed][-1].tables and noticed not in said:
-            noticed = None
-        for name, part in _by_group(found.table, noticed):
-            if name is None and not part.lines and several:
-                continue  # the header of an empty group, which is named on the other stream only
-            times = groups.setdefault(name, [Scanned()])
-            earlier = times[-1].tables.get(found.kind)
-            if earlier is not None:
-                if earlier.lines == part.lines and earlier.facts == part.facts:
-                    continue
-                times.append(Scanned())
-            times[-1].tables[found.kind] = part
-            if name in said:
-                times[-1].status = said.pop(name)
-    for name, status in said.items():
-        # A notice without a table of its own is about the last capture before it.
-        groups[name][-1].status = groups[name][-1].status or status
-    # A command that was typed names a group, or a variable of the shell, of which nothing may follow.
-    return {name: times for name, times in groups.items() if any(time.tables or time.status for time in times)}
+    times = _Times()
+    found = _Scanner(text.split("\n")).found
+    several = sum(isinstance(part, _Found) for part in found) > 1
+    for part in found:
+        if isinstance(part, _Found):
+            times.add(part, several=several)
+        else:
+            times.say(*part)
+    return times.ended()
 
 
 class _Found(NamedTuple):
@@ -99,6 +73,50 @@ class _Found(NamedTuple):
     kind: str
     table: Table
     noticed: str | None
+
+
+class _Times:
+    """The captures of each group, in the order of the text.
+
+    A notice is about the table that follows it; `_said` keeps the statuses of groups whose tables follow.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str | None, list[Scanned]] = {}
+        self._said: dict[str | None, str | None] = {}
+
+    def say(self, group: str, status: str | None) -> None:
+        """Note that the text names a group, and its status if it tells that."""
+        self._groups.setdefault(group, [Scanned()])
+        self._said[group] = status
+
+    def add(self, found: _Found, *, several: bool) -> None:
+        """Add a table to the groups of its rows; `several`: the text has more than one table."""
+        # Before Kafka 2.4 no table names its group; a notice before it does. A table of a kind that the
+        # named group has already got may be another group's.
+        noticed = found.noticed
+        if noticed not in self._said and found.kind in self._groups.get(noticed, [Scanned()])[-1].tables:
+            noticed = None
+        for name, part in _by_group(found.table, noticed):
+            if name is None and not part.lines and several:
+                continue  # the header of an empty group, which is named on the other stream only
+            times = self._groups.setdefault(name, [Scanned()])
+            earlier = times[-1].tables.get(found.kind)
+            if earlier is not None and (earlier.lines, earlier.facts) == (part.lines, part.facts):
+                continue
+            if earlier is not None:
+                times.append(Scanned())
+            times[-1].tables[found.kind] = part
+            if name in self._said:
+                times[-1].status = self._said.pop(name)
+
+    def ended(self) -> dict[str | None, list[Scanned]]:
+        """Return the captures; a notice without a table of its own is about the last one before it."""
+        for name, status in self._said.items():
+            last = self._groups[name][-1]
+            last.status = last.status or status
+        # A command that was typed names a group, or a variable of the shell, of which nothing may follow.
+        return {name: times for name, times in self._groups.items() if times[0].tables or times[0].status}
 
 
 class _Scanner:
@@ -110,7 +128,7 @@ class _Scanner:
 
     def __init__(self, lines: list[str]) -> None:
         # Tables, and the status of a group where a notice or summary tells it, as (group, status).
-        self.found: list[_Found | tuple[str | None, str | None]] = []
+        self.found: list[_Found | tuple[str, str | None]] = []
         self._table: Table | None = None  # the last one
         self._noticed: str | None = None
         self._facts: dict[str, str] = {}
@@ -124,7 +142,7 @@ class _Scanner:
         )
         for mark in [*marks, len(lines)]:
             self._rows(row, lines[row:mark])
-            if self._table is None and mark > MOST_NOTICES:
+            if mark > MOST_NOTICES and not any(isinstance(found, _Found) for found in self.found):
                 break
             if mark < len(lines):
                 self._mark(mark, lines[mark])
