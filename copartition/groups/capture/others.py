@@ -43,7 +43,7 @@ _TEXTS = {
         "this is the output of rpk cluster offsets, which shows neither hosts nor members without partitions"
     ),
     r"(?m)^Group ID:\s.*\nState:\s": (
-        "this is the output of kaf group describe, which names no member ids, and a client id may be several members'"
+        "this is the output of kaf group describe, which names members by their client ids only"
     ),
     r"(?m)^Metadata for (?:all topics|\S+) \(from broker": (
         "this is the output of kcat -L, which shows no groups"

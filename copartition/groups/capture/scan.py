@@ -225,6 +225,11 @@ def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, T
     if len(groups.values) < 2:  # the tools print a table for each group
         return [(groups.values[0] if groups.values else noticed, table)]
     rows: dict[str, list[int]] = {name: [] for name in groups.values}
+    second = [*table.columns.values()][1]
     for row, code in enumerate(groups.codes.tolist()):
+        if len(table.lines[row].rstrip()) < second:  # a remark, or a cut name, would be another group
+            raise table.fault(
+                row, f"the row ends before its second column: it is cut off, or no row; {AGAIN}"
+            )
         rows[groups.values[code]].append(row)
     return [(name, table.part(part)) for name, part in rows.items()]
