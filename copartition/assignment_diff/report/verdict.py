@@ -170,7 +170,8 @@ def _unknown(diff: AssignmentDiff) -> Iterator[Detail]:
     hidden = [side for side, members in sides.items() if members is None]
     if hidden:
         what = f"members without partitions {' and '.join(hidden)}"
-        remedy = "capture them with --describe --members --verbose, or ask live:GROUP"
+        table = "kafka-consumer-groups.sh --describe --members --verbose --group GROUP >> FILE"
+        remedy = f"add a table: {table}, or ask live:GROUP"
         yield Detail(f"Unknown: {what}; {remedy}.", Missing(what, remedy))
     if numbers.needed_moves is None and not diff.alone:
         what = "how many moves were needed"
