@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from copartition.assignment_diff.compare import AssignmentDiff
     from copartition.assignment_diff.planned_members import WhatIf
     from copartition.assignment_diff.report.model import View
-    from copartition.kit.number_checks import Check
+    from copartition.kit.number_checks import NumberCheck
     from copartition.simulation.inputs.settings import Settings
 
 CHECKS = (
@@ -291,7 +291,7 @@ def _check_rows(form: str, by: str | None) -> None:
         raise click.UsageError("-o stat counts partitions; --by is member or topic")
 
 
-def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
+def _report(change: AssignmentDiff, view: View, limits: Sequence[NumberCheck], output: Output) -> None:
     """Print the report in the form of `output`."""
     if output.form in {"text", "stat"}:
         from copartition.assignment_diff.report.text import print_diff, print_stat  # noqa: PLC0415 - needs rich

@@ -24,8 +24,8 @@ from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
 from copartition.assignment_diff.planned_members import (
     EVERYBODY,
+    PlannedSeats,
     Seat,
-    Seats,
     WhatIf,
     find_member,
     leaders_rule,
@@ -256,7 +256,7 @@ def plan(
     )
 
 
-def _start(state: GroupState, seated: Seats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
+def _start(state: GroupState, seated: PlannedSeats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
     """Return the group as its leader sees it when the new members of `seats` have joined."""
     # Members whose ids are known are in the group already.
     join = [seat.member for seat in seats if seat.prefix is not None]
@@ -322,7 +322,7 @@ class _Draw:
     """
 
     state: GroupState
-    seated: Seats
+    seated: PlannedSeats
     topics: PlannedTopics
     what_if: WhatIf
     random_ids: bool

@@ -169,7 +169,7 @@ def _look(check: Check, examination: Examination, limits: Limits) -> Finding:
     return Finding(check, ground, text, found, case if found else "")
 
 
-def exit_code(results: Iterable[Finding]) -> int:
+def doctor_exit_code(results: Iterable[Finding]) -> int:
     """Return 1 if something is found, else 2 if a vital check cannot tell, else 0.
 
     Checks that are not vital may stay unknown: a file never shows all that a cluster does.

@@ -513,10 +513,10 @@ def _commands(old: tuple[str, ...], new: tuple[str, ...], group: str) -> tuple[s
 def _settings(
     strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
 ) -> dict[str, dict[str, str | None]]:
-    return {client: client_settings(client, strategies, was_remote=was_remote) for client in clients}
+    return {client: member_settings(client, strategies, was_remote=was_remote) for client in clients}
 
 
-def client_settings(client: str, strategies: tuple[str, ...], *, was_remote: bool) -> dict[str, str | None]:
+def member_settings(client: str, strategies: tuple[str, ...], *, was_remote: bool) -> dict[str, str | None]:
     """Return the settings that start a member of this client with these strategies.
 
     Args:

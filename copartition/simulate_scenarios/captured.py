@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assignors.group import Topic
 from assignors.state import GroupState
-from copartition.assignment_diff.planned_members import WhatIf, find_member, read_topics, seat_members
+from copartition.assignment_diff.planned_members import WhatIf, find_member, seat_members, topics_read
 from copartition.assignment_diff.planner import as_complete
 from copartition.groups.names import Names
 from copartition.groups.offers import with_strategy
@@ -85,7 +85,7 @@ def scenario_of(
         )
         for name, seat in zip(names, seats.all, strict=True)
     )
-    read = read_topics(state)
+    read = topics_read(state)
     event, times = (None, []) if deploy is None else _event(state, names, read, deploy)
     assumed = [*state.assumed, *seats.assumed]
     if unread := sorted({*state.topics}.difference(read)):

@@ -68,7 +68,7 @@ def detail_lines(diff: AssignmentDiff) -> list[str]:
     return [detail.text for detail in details(diff)]
 
 
-def assumptions(diff: AssignmentDiff) -> list[str]:
+def diff_assumptions(diff: AssignmentDiff) -> list[str]:
     """Return everything that the diff or one of its details takes for granted, each once."""
     grounds = (detail.ground for detail in details(diff))
     own = [text for ground in grounds if isinstance(ground, Evidence) for text in ground.assumed]
@@ -337,7 +337,7 @@ def notes(diff: AssignmentDiff) -> list[tuple[str, str]]:
     ]
     return [
         *_first_notes("Conflict", conflicts, len(diff.conflicts)),
-        *_first_notes("Assumed", (assumed := assumptions(diff)), len(assumed)),
+        *_first_notes("Assumed", (assumed := diff_assumptions(diff)), len(assumed)),
         *_first_notes("Warning", diff.warnings, len(diff.warnings)),
         *_first_notes("Matched", renames(diff), len(diff.matching.renames)),
     ]
