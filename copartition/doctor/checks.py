@@ -8,7 +8,7 @@ missing: no "ok" is a default. Lags count records; times are milliseconds.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
 
 from assignors.optimal.quality import AssignmentQuality
 from copartition.assignment_diff.needed import balance_of, is_even
@@ -26,6 +26,11 @@ ASK = "ask the cluster: copartition doctor GROUP -b HOST:PORT"
 
 _AGAIN = "run it again in a minute, when the group is Stable"
 _NO_MEMBERS = Missing("the group has no member", "start a member, and run it again")
+
+
+Severity: TypeAlias = Literal["problem", "warning"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The worst first."""
 
 
 class Limits(NamedTuple):
@@ -65,7 +70,7 @@ class Check(NamedTuple):
 
     name: str  # as reports and docs/doctor.md have it, with blanks
     look: Callable[[Examination, Limits], Observation]
-    severity: Literal["problem", "warning"]
+    severity: Severity
     advice: Mapping[str, Advice]
     vital: bool = False  # a group of which this is unknown is not called healthy
 

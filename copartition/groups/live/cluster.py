@@ -73,6 +73,17 @@ def connect(group: str, config: Mapping[str, str]) -> Cluster:
     return Cluster(f"live:{group}", config)
 
 
+def connect_to_all(config: Mapping[str, str]) -> Cluster:
+    """Return a cluster all of whose groups are asked for; its errors begin with "all groups".
+
+    Raises:
+        SourceError: the settings name no cluster, or it cannot be reached.
+    """
+    if not config.get("bootstrap.servers"):
+        raise SourceError("all groups are those of a cluster; name it with -b HOST:PORT")
+    return Cluster("all groups", config)
+
+
 class Cluster:
     """A connection that only asks.
 
