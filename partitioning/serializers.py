@@ -14,11 +14,11 @@ import json
 import re
 import struct
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,11 @@ UUID_PATTERN = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 HEADER: Literal["header"] = "header"
 """The `schema_id` of a serializer that sends the id in a header of the record, and not in the key."""
+
+KeyValue: TypeAlias = str | int | float | bytes | uuid.UUID | Mapping[str, Any] | Sequence[Any]
+"""A value that some type of key can have."""
+SchemaId: TypeAlias = int | Literal["header"] | None
+"""The registry's number of a schema; "header" if it is not in the key; None for a type without a registry."""
 
 MAX_SCHEMA_ID = 2**31 - 1
 
@@ -197,7 +202,7 @@ class KeySerializer:
 
 
 def key_serializer(
-    key_type: str, *, schema: bytes | str | None = None, schema_id: int | Literal["header"] | None = None
+    key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
 ) -> KeySerializer:
     """Return what serializes keys of a type.
 
@@ -243,12 +248,16 @@ def key_serializer(
     return KeySerializer(key_type, read, lambda value: framed(write(value), schema_id, indexes))
 
 
+@overload
 def serialize_key(
-    value: Any,
-    key_type: str,
-    *,
-    schema: bytes | str | None = None,
-    schema_id: int | Literal["header"] | None = None,
+    value: KeyValue, key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
+) -> bytes: ...
+@overload
+def serialize_key(
+    value: KeyValue | None, key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
+) -> bytes | None: ...
+def serialize_key(
+    value: KeyValue | None, key_type: str, *, schema: bytes | str | None = None, schema_id: SchemaId = None
 ) -> bytes | None:
     """Return the bytes of one key, as `key_serializer` makes them: what `partition_for_key` takes.
 
