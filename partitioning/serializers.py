@@ -50,12 +50,13 @@ def big_endian(values: NDArray[Any], size: int) -> bytes:
     """Return numbers as Java's serializers write them: `size` bytes each, the highest byte first.
 
     Args:
-        values: integers that fit, or floating-point numbers; every NaN becomes Java's (0x7ff8...).
+        values: integers that fit, or floating-point numbers.
         size: bytes of one number: 2, 4 or 8.
     """
     kind = "f" if values.dtype.kind == "f" else "i"
-    if kind == "f":
-        # `DoubleSerializer` and `FloatSerializer` write one NaN, whatever bits the number had.
+    if kind == "f" and size == 8:
+        # Java's DoubleSerializer writes one NaN for all (`doubleToLongBits`); FloatSerializer keeps their
+        # bits.
         values = np.where(np.isnan(values), np.nan, values)
     return values.astype(f">{kind}{size}").tobytes()
 

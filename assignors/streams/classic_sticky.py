@@ -223,6 +223,7 @@ class _Plan(RackAwareApplication):
         """
         holders = self._holders[task]
         previous = self._previous_state.get(task, ())
+        # Java copies the set and removes the holders from the copy; a copied set may have another order.
         copied = self._order(previous, hash_set_capacity(len(previous)))
         with_state = self._least_loaded(task, [process for process in copied if process not in holders])
         for process in (self._previous_active.get(task), with_state):

@@ -41,6 +41,8 @@ def load_lazily(package: str, *others: str) -> None:
         for other in () if name.startswith("__") else others:
             if name in public_names(api := import_module(f"{other}.api")):
                 return vars(module).setdefault(name, getattr(api, name))
+        # Other names with two underscores are asked for by the import system and by tools: they must not
+        # import `api`.
         if name == "__all__" or not name.startswith("__"):
             names = public_names(import_module(f"{package}.api"))
             if name == "__all__":
@@ -58,6 +60,7 @@ def needs(what: str, extra: str) -> Iterator[None]:
     """Raise a MissingDependencyError that says which extra to install where an import in the block fails."""
     try:
         yield
+    # Not every ImportError: a package that is there but broken must show its own error.
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"{what} needs the package {error.name}; install it with: pip install 'copartition[{extra}]'"

@@ -95,7 +95,7 @@ class Kafka:
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
         self._topics: list[str] = []
         try:
-            self._admin.list_topics(timeout=20)
+            self._admin.list_topics(timeout=GENEROUS_S)
         except KafkaException as error:
             raise BrokerError(f"no broker answers at {bootstrap_servers}: {error}") from error
 
@@ -155,7 +155,7 @@ class Kafka:
         """Whether each leader knows that it is: metadata may say so before the broker does."""
         asked = {TopicPartition(name, number): OffsetSpec.earliest() for number in partitions}
         try:
-            for answer in self._admin.list_offsets(asked, request_timeout=60).values():
+            for answer in self._admin.list_offsets(asked, request_timeout=GENEROUS_S).values():
                 answer.result()
         except KafkaException:
             return False

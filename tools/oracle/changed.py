@@ -1,8 +1,8 @@
 """Says which classes that we follow changed their code between two versions of Kafka.
 
 `python -m tools.oracle.changed 4.3.1 4.4.0` compares the byte code of each class in `followed.toml`, nested
-classes included. It writes a table of Markdown: each class that is not the same, its methods, and our
-file that follows it. Exit code 1 if there is such a class. It needs Maven and a JDK.
+classes included. It writes a table of Markdown: each class that is not the same, which of its methods, and
+our file that follows it. Exit code 1 if there is such a class. It needs Maven and a JDK.
 
 What only looks different is passed over: line numbers, places in the constant pool, numbers of lambdas, and
 packages of Kafka's classes, so that a class that went to another package is the same if its code is.
