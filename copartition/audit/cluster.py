@@ -63,4 +63,9 @@ def audit_topic(
             if counted is not None:
                 counted.result()
         audit = conclude(topic, tally, reading.coverage, forms.forms(decode), compacted=reading.compacted)
-        return replace(audit, hottest=hot.hottest(), hottest_error=hot.error)
+        return replace(
+            audit,
+            hottest=hot.hottest(),
+            hottest_error=hot.error,
+            header_schemas=reading.header_schemas,
+        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.audit.options import KeyFormat, key_format_options, reading_options
+from copartition.audit.options import KeyTypeChoice, key_type_options, reading_options
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import Output, command, complain, end_of_help
 from copartition.shell.options import output_options, schema_option
@@ -22,7 +22,7 @@ HELP_END = end_of_help(__package__)
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
 @client_options("The cluster.")
 @reading_options
-@key_format_options
+@key_type_options
 @click.option("--all", "every", is_flag=True, help="Show every range of offsets, not the first 40.")
 @output_options("text", "json", "markdown")
 @schema_option("copartition.audit.report", "audit_schema")
@@ -33,7 +33,7 @@ def audit(
     topics: tuple[str, ...],
     config: dict[str, str],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
     every: bool,
     output: Output,
 ) -> None:

@@ -56,19 +56,19 @@ def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int
     return int(moment.timestamp() * 1000)
 
 
-PLAIN = ("string", "integer", "double")
-WITH_REGISTRY = ("avro", "json-schema")
+PLAIN = ("string", "short", "integer", "long", "float", "double", "uuid", "json")
+WITH_REGISTRY = ("avro", "jsonschema")
 
 
-class KeyFormat:
+class KeyTypeChoice:
     """Gives the decoder of a topic's keys when it is called with the topic; None if bytes are compared."""
 
-    def __init__(self, key_format: str | None, registry: dict[str, str]) -> None:
-        if registry and key_format not in WITH_REGISTRY:
-            raise click.UsageError(f"--registry is for --key-format {' or '.join(WITH_REGISTRY)}")
-        if key_format in WITH_REGISTRY and "url" not in registry:
-            raise click.UsageError(f"--key-format {key_format} needs the schema registry: --registry URL")
-        self.name = key_format
+    def __init__(self, key_type: str | None, registry: dict[str, str]) -> None:
+        if registry and key_type not in WITH_REGISTRY:
+            raise click.UsageError(f"--registry is for --key-type {' or '.join(WITH_REGISTRY)}")
+        if key_type in WITH_REGISTRY and "url" not in registry:
+            raise click.UsageError(f"--key-type {key_type} needs the schema registry: --registry URL")
+        self.name = key_type
         self._settings = registry
         self._client: Any = None
         self._decoders: dict[str, KeyDecoder] = {}
@@ -79,7 +79,7 @@ class KeyFormat:
             return None
         from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
-        with needs("--key-format", "kafka"):
+        with needs("--key-type", "kafka"):
             from copartition.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415
         if self._settings and self._client is None:
             self._client = registry_client(self._settings)
@@ -136,11 +136,11 @@ reading_options = one_argument(
 )
 """The options that select records; a command gets them as one argument, `selection`."""
 
-key_format_options = one_argument(
+key_type_options = one_argument(
     "keys",
-    KeyFormat,
+    KeyTypeChoice,
     click.option(
-        "--key-format",
+        "--key-type",
         type=click.Choice([*PLAIN, *WITH_REGISTRY]),
         help="Decode sampled keys, to find equal keys with different bytes.",
     ),

@@ -2,6 +2,7 @@
 
 import math
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
@@ -31,11 +32,19 @@ _TIMES = 64
 """Of so many records the time of one is looked at, besides that of the first and the last of a run."""
 
 
+KEY_SCHEMA = "__key_schema_id"
+"""The header in which serializers of a schema registry send a key's schema, if it is not in the key."""
+
+
 class Messages:
-    """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep."""
+    """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep.
+
+    `schemas` collects the schemas that headers name, of one record in `_TIMES` and of the ends of runs.
+    """
 
     def __init__(self, ends: NDArray[np.int64]) -> None:
         self._ends = ends
+        self.schemas = set[str]()
         self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
 
     def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[KafkaError]]:
@@ -60,6 +69,7 @@ class Messages:
         for row in {*range(0, count, _TIMES), *bounds.tolist(), *(bounds[:-1] + 1).tolist()}:
             kind, written_ms = messages[row].timestamp()
             timestamp_ms[row] = written_ms if kind else -1
+            self.schemas.update(_schemas(messages[row]))
         self._adapt(messages)
         records = Records(partition, offset, timestamp_ms, column)
         kept = offset < self._ends[partition]
@@ -74,6 +84,15 @@ class Messages:
             mean = sum(len(message) + len(message.key() or b"") for message in few) / len(few)
             most = int(_MOST_BYTES / max(mean, 1))
             self.next_count = max(1, min(_MOST_MESSAGES, most, 4 * self.next_count))
+
+
+def _schemas(message: Message) -> Iterator[str]:
+    """Yield the GUID of a key's schema, as confluent-kafka's `header_schema_id_serializer` writes it."""
+    headers: Any = message.headers()
+    for name, value in headers or ():
+        # A byte that says that 16 bytes of a GUID follow; after them Protobuf says which message it is.
+        if name == KEY_SCHEMA and isinstance(value, bytes) and value[:1] == b"\1" and len(value) >= 17:
+            yield str(uuid.UUID(bytes=value[1:17]))
 
 
 def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -149,6 +168,7 @@ class Reading:
         self._state = TopicState(topic, config)
         self.num_partitions = self._state.num_partitions  # when reading began
         self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None if unknown
+        self._schemas = set[str]()
         self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
         self._partitions = self._chosen()
         self._whole = self._state.ends(self._partitions, committed=committed)
@@ -200,6 +220,11 @@ class Reading:
         """The part of the topic that has been read so far."""
         present = sum(end - start for start, end in self._whole.values())
         return Coverage(self._kind, self._read, present, tuple(self._partitions), self._text())
+
+    @property
+    def header_schemas(self) -> tuple[str, ...]:
+        """GUIDs of the key schemas that headers named so far, ascending; of some records of each run."""
+        return tuple(sorted(self._schemas))
 
     @property
     def _sampled(self) -> bool:
@@ -299,6 +324,7 @@ class Reading:
             if got:
                 answered = time.monotonic()
                 records, finished, errors = messages.columns(got)
+                self._schemas |= messages.schemas
                 for error in errors:
                     self._refused(error)
                 if done := left.keys() & finished:

@@ -6,7 +6,7 @@ Keys of the JSON are stable: a minor version adds, never renames.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -16,7 +16,7 @@ from copartition.audit.hottest import OF_TOPIC
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.kit.json import attributes, dump, json_schema
 from copartition.kit.markdown import markdown_table, markdown_text
-from copartition.kit.words import Table, first_of, key_text, number_ranges
+from copartition.kit.words import Table, first_of, key_text, list_names, number_ranges
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def remarks(audit: TopicAudit) -> list[str]:
         more = f"each of the hottest may have {error:,} records more than its count"
         lines.append(f"too many keys to count all: {more if audit.hottest else none}")
     lines.extend(_form_sentence(form, audit.forms) for form in audit.forms)
+    lines.extend(_header_sentences(audit))
     if audit.compacted:
         lines.append("the topic is compacted: what was deleted may have had other writers")
     return lines
@@ -201,12 +202,32 @@ def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
     if form.schema_ids:
         ids = f", schema id{'s' * (len(form.schema_ids) > 1)} {', '.join(map(str, form.schema_ids))}"
     if len(form.schema_ids) > 1:
-        ids += ": the id is hashed, so one logical key under two ids is two keys"
+        ids += (
+            ": the id is hashed, so one logical key under two ids is two keys; with ids in headers "
+            "(header_schema_id_serializer) it would be one key from then on"
+        )
     maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
     example = repr(form.example)
     if form.meanings:
         example = f"{form.sample[0]!r}, the {form.meanings[0].kind} {form.meanings[0].value}"
     return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
+
+
+def _header_sentences(audit: TopicAudit) -> Iterator[str]:
+    """Yield what headers say of the schemas of keys, and what follows if other keys have the id in front."""
+    if not audit.header_schemas:
+        return
+    schemas = list_names(audit.header_schemas[:_SHOWN])
+    more = f" and {len(audit.header_schemas) - _SHOWN} more" if len(audit.header_schemas) > _SHOWN else ""
+    yield (
+        f"headers name the key schema {schemas}{more}: the schema's id is in a header and not in the key, so "
+        "a new version of the schema moves no key whose bytes it leaves as they are"
+    )
+    if audit.has_both_frames:
+        yield (
+            "other keys have a schema id in front: a key that was written in both ways is two keys, in two "
+            "partitions but by chance; switch all producers at once, as for another partitioner"
+        )
 
 
 MOST_ROWS = 40
@@ -313,6 +334,7 @@ class AuditData(TypedDict):
     forms: list[AuditedForm]
     hottest: list[HotKeyData] | None
     hottest_error: int
+    header_schemas: tuple[str, ...]
     tried: int
 
 

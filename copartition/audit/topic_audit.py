@@ -184,6 +184,9 @@ class TopicAudit:
         hottest: the ten keys with the most records, and the three of each partition, most first; a key of
             two partitions is one of each. None if keys were not counted.
         hottest_error: so many records more than that each of them may have; 0: the counts are exact.
+        header_schemas: GUIDs of key schemas that a header of some records names, ascending: their serializer
+            sends the schema's id there and not in the key. Empty if no record that was looked at has one, or
+            headers were not read.
     """
 
     topic: str
@@ -197,6 +200,12 @@ class TopicAudit:
     shares: tuple[Share, ...] = ()
     hottest: tuple[HotKey, ...] | None = None
     hottest_error: int = 0
+    header_schemas: tuple[str, ...] = ()
+
+    @property
+    def has_both_frames(self) -> bool:
+        """Whether some keys have their schema's id in front, and of others a header names the schema."""
+        return bool(self.header_schemas) and any(form.name == "registry" for form in self.forms)
 
 
 def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:

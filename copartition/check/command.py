@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.audit.options import KeyFormat, key_format_options, reading_options
+from copartition.audit.options import KeyTypeChoice, key_type_options, reading_options
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help
 from copartition.shell.options import (
@@ -35,7 +35,7 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 @click.argument("joined", nargs=-1, metavar="[TOPIC]...")
 @client_options("The cluster.")
 @reading_options
-@key_format_options
+@key_type_options
 @click.option(
     "--writer",
     "writers",
@@ -58,7 +58,7 @@ def check(
     joined: tuple[str, ...],
     config: dict[str, str],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
     writers: tuple[str, ...],
     grow: dict[str, int],
     joins: tuple[str, ...],
@@ -144,7 +144,7 @@ def _check_records(
     config: Mapping[str, str],
     counts: Mapping[str, int],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
 ) -> JoinReport:
     if counts:
         raise click.UsageError("the cluster has the partition counts; leave --topic out")

@@ -43,6 +43,14 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
             "a key under two ids has other bytes, and so another partition"
         )
         yield JoinReason("forms", names, text, "open")
+    in_headers = tuple(audit.topic for audit in audits if audit.header_schemas)
+    if in_headers and ids:
+        framed = tuple(audit.topic for audit in audits if any(form.schema_ids for form in audit.forms))
+        text = (
+            f"keys of {list_names(framed)} begin with a schema id, and of {list_names(in_headers)} it is in "
+            "a header; the same key has other bytes in each, and so another partition"
+        )
+        yield JoinReason("forms", names, text, "open")
     forms = [{form.name for form in audit.forms} for audit in audits]
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
@@ -382,6 +390,12 @@ def remedies(
         text = "write the keys of all topics with one serializer and one schema id, and the old records anew"
         command = "auto.register.schemas=false use.schema.id=N" if len(ids) > 1 else None
         ways.append(Remedy(topics[-1].name, text, command))
+        if ids:
+            text = (
+                "for good: send schema ids of keys in headers in all topics, and write the old records anew; "
+                "then no new version of a schema moves a key whose bytes it leaves as they are"
+            )
+            ways.append(Remedy(topics[-1].name, text, "key schema.id.serializer=header_schema_id_serializer"))
     for topic in topics:
         if topic.rows and not topic.keyed:
             ways.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
