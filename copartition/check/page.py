@@ -42,15 +42,27 @@ _GAP = 0.12
 
 
 class Row(NamedTuple):
-    """A topic in equally wide boxes, each for a partition or for several that follow each other."""
+    """A topic in equally wide boxes, each for a partition or for several that follow each other.
+
+    Attributes:
+        topic: its name.
+        text: how many partitions it has, in words.
+        boxes: (what the box has inside, maybe nothing; which partitions it stands for), from left to right.
+    """
 
     topic: str
     text: str
-    boxes: tuple[tuple[str, str], ...]  # what each has inside, which may be nothing, and what it is
+    boxes: tuple[tuple[str, str], ...]
 
 
 class Band(NamedTuple):
-    """Keys of a box above and of a box below."""
+    """Keys of a box above and of a box below.
+
+    Attributes:
+        apart: whether the keys are at different partition numbers.
+        path: the shape, in SVG's words and the picture's units.
+        title: how many keys they are, and of which boxes.
+    """
 
     apart: bool
     path: str
@@ -58,7 +70,13 @@ class Band(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The space between two rows: bands, the crossing ones last, and a sentence on them."""
+    """The space between two rows: bands, the crossing ones last, and a sentence on them.
+
+    Attributes:
+        bands: at most `_MOST_BANDS`, the crossing ones first among those that are kept.
+        text: how many keys are at different partition numbers.
+        left_out: how many bands are not drawn.
+    """
 
     bands: tuple[Band, ...]
     text: str
@@ -66,7 +84,14 @@ class Gap(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Rows from top to bottom, and one gap fewer."""
+    """Rows from top to bottom, and one gap fewer.
+
+    Attributes:
+        rows: one for each topic.
+        gaps: between each row and the next.
+        together: keys at the same partition number, summed over the gaps.
+        apart: keys at different ones, likewise.
+    """
 
     rows: tuple[Row, ...]
     gaps: tuple[Gap, ...]
@@ -94,8 +119,11 @@ def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -
 
 
 def _row(topic: str, partitions: int) -> Row:
+    """Return a topic's row; with more partitions than `_MOST_BOXES`, several share a box."""
     boxes = min(partitions, _MOST_BOXES)
+    # The first partition of each box: partition p is in box p * boxes // partitions, as in `_gap`.
     firsts = [-(-box * partitions // boxes) for box in range(boxes + 1)]
+    # Every so many boxes one has a number.
     every = -(-boxes // _MOST_LABELS)
     return Row(
         topic,
@@ -130,7 +158,9 @@ def _gap(one: tuple[str, int], other: tuple[str, int], pairs: KeyPairs) -> Gap:
         _places(box, boxes, beside, keys, crossing)
         for box, boxes, beside in ((top, above, bottom), (bottom, below, top))
     )
+    # Crossing bands come first, so that the ones left out are those that are as they should be.
     kept = np.lexsort((-keys, ~crossing))[:_MOST_BANDS]
+    # Drawn last, crossing bands lie above the others.
     kept = kept[np.argsort(crossing[kept], kind="stable")]
     drawn = tuple(
         Band(
@@ -156,10 +186,12 @@ def _places(
     width = WIDTH / boxes
     fullest = np.bincount(box, weights=keys).max()
     wide = width * (1 - _GAP) * keys / fullest
+    # Only crossing bands: a pale one that is too thin to be seen says nothing that matters.
     wide = np.where(crossing, np.maximum(wide, _THINNEST), wide)
     order = np.lexsort((beside, box))
     ends = np.cumsum(wide[order])
     first = np.searchsorted(box[order], np.arange(boxes))
+    # The running sum of widths at the first band of each box: what is left of it begins the box.
     before = np.append(0.0, ends)[first][box[order]]
     total = np.bincount(box, weights=wide, minlength=boxes)[box[order]]
     left = box[order] * width + (width - total) / 2 + ends - wide[order] - before
@@ -169,6 +201,7 @@ def _places(
 
 
 def _path(left: float, right: float, below_left: float, below_right: float) -> str:
+    """Return a band from the upper row to the lower, as SVG's path: both its sides are curves."""
     middle = HEIGHT / 2
     return (
         f"M{left:.2f} 0C{left:.2f} {middle:g} {below_left:.2f} {middle:g} {below_left:.2f} {HEIGHT:g}"
