@@ -1,4 +1,4 @@
-"""The rules of Kafka Connect: `EagerAssignor` and `IncrementalCooperativeAssignor` of connect-runtime 4.3.1.
+"""The rules of Kafka Connect: `EagerAssignor` and `IncrementalCooperativeAssignor` of connect-runtime 4.4.0.
 
 A connector is a topic, a task is a partition of it. The connector's own instance, task -1 in Connect's
 protocol, is partition 0 of a topic that is called "connector:" and the connector's name. Workers run whatever

@@ -1,4 +1,4 @@
-"""Kafka Streams applications in classic groups, as the strategies of kafka-streams 4.3.1 see them."""
+"""Kafka Streams applications in classic groups, as the strategies of kafka-streams 4.4.0 see them."""
 
 import re
 import uuid

@@ -1,4 +1,4 @@
-"""Kafka Streams' default in classic groups: `HighAvailabilityTaskAssignor` of kafka-streams 4.3.1.
+"""Kafka Streams' default in classic groups: `HighAvailabilityTaskAssignor` of kafka-streams 4.4.0.
 
 Tasks are first spread over processes as if all of them had all state (1, 2). A process that lacks a task's
 state gets a warm-up at best, a standby task more than is configured, and a more caught-up one runs or keeps

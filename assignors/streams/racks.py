@@ -1,4 +1,4 @@
-"""Tasks in the racks of their partitions (KIP-925), as kafka-streams 4.3.1 moves them in classic groups.
+"""Tasks in the racks of their partitions (KIP-925), as kafka-streams 4.4.0 moves them in classic groups.
 
 A task costs `traffic_cost` for each of its partitions without a replica in the rack of its process, and
 `non_overlap_cost` where it was not before. Processes exchange tasks, so each keeps its number of them.

@@ -104,7 +104,8 @@ class Grid:
         # Of a column that says nothing not even the title is shown.
         used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
         self.columns = [columns[place] for place in used]
-        self.rows = [[row[place] for place in used] for row in rows]
+        # Cells hold names of somebody else: none of their characters may steer the terminal.
+        self.rows = [[visible(row[place]) for place in used] for row in rows]
         self.full = full
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:

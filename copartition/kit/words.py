@@ -20,9 +20,8 @@ def visible(text: str) -> str:
     r"""Return the text, with every character that cannot be seen written as Python would.
 
     For example \x1b, \u202e or \udc80. Those are control characters, marks without width, marks of
-    direction, odd
-    blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes included; JSON
-    reports carry the true value.
+    direction, odd blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes
+    included; JSON reports carry the true value.
 
     >>> print(visible("orders\x1b[31m"))
     orders\x1b[31m

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from assignors.connect import CONNECTOR, INSTANCE, ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.group import Group, Member, Topic
 from assignors.streams.application import ProcessAssignment
-from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.classic_sticky import KAFKA_VERSIONS, StreamsClassicStickyAssignor
 from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
 from assignors.streams.sticky import (
     StreamsAssignment,
@@ -149,6 +149,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             case = {**_streams_group(group), **settings}
             answer: StreamsAssignment | ProcessAssignment
             if strategy == "streams-classic-sticky":
+                case["kafka_version"] = settings["kafka_version"] = rng.choice(KAFKA_VERSIONS)
                 answer = StreamsClassicStickyAssignor(**settings).assign(group)
             elif application.is_classic:
                 answer = StreamsHighAvailabilityAssignor(**settings).assign(group)

@@ -109,8 +109,8 @@ ROWS = [
     ),
     (
         "assignors/streams/classic_sticky.py",
-        "len(client.active) < client.threads * per_thread",
-        "len(client.active) <= client.threads * per_thread",
+        "len(self.processes[process].active) < shares[process]",
+        "len(self.processes[process].active) <= shares[process]",
         CLASSIC_STICKY,
     ),
     (

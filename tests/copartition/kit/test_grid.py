@@ -70,3 +70,11 @@ def test_what_is_too_wide_is_not_lost():
 def test_a_long_name_keeps_its_beginning_and_its_end(name, width, shown):
     assert shorten(name, width) == shown
     assert cell_len(shown) <= width
+
+
+def test_no_cell_steers_the_terminal():
+    assert lines(("a\x1b[31m\u202e", "1", "", "b\u202e\udc80"))[1].split() == [
+        r"a\x1b[31m\u202e",
+        "1",
+        r"b\u202e\udc80",
+    ]
