@@ -140,6 +140,7 @@ def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
 
     Its picture has trials over latency and requests a second; one without an answer is left out.
     """
+    # A latency of 0 has no place on a logarithmic axis.
     shown = [
         trial
         for tuning in tunings
@@ -151,6 +152,7 @@ def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
         tunings=tunings,
         verdicts=verdicts(tunings),
         shown=shown,
+        # The limit is drawn as a line, so the axis has to reach it even if all trials are far below.
         across=LogScale([trial.latency_ms for trial in shown] + [tunings[0].limit_ms], WIDTH),
         up=LogScale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT),
         width=WIDTH,
@@ -226,6 +228,7 @@ def assumptions(case: Case) -> list[str]:
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
     """Return the case and its tallies as JSON."""
+    # Only faults that the command can ask for; JSON has no infinity, so `finite` makes null of it.
     faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
     values = {
