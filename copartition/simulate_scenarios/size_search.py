@@ -61,8 +61,7 @@ class Size:
         """The fewest consumers that fit and of which one more fits, too; None if no number does."""
         if not self.trials or not self.trials[-1].fits:
             return None
-        # Where only the last one fits, it is the greatest number there is, with one consumer for each
-        # partition.
+        # Where only the last one fits, it is the greatest number that was to be tried.
         return self.trials[-2 if len(self.trials) > 1 and self.trials[-2].fits else -1].consumers
 
     @property
