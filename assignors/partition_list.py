@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
-from partitioning.kit.columns import inverse, ranges
+from partitioning.kit.columns import inverse, range_numbers
 from partitioning.kit.limits import MAX_PARTITION
 from partitioning.topic_partition import TopicPartition, is_integer
 
@@ -277,7 +277,9 @@ def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArra
     # All are parts of one table, as an assignor's answer is: then no name has to be looked up.
     if columns and not any(map(is_not, columns, repeat(columns[0]))):
         names, topics, partitions = columns[0]
-        rows = ranges(starts, sizes[filled]) if len(lists) > 1 else slice(lists[0].start, lists[0].stop)
+        rows = (
+            range_numbers(starts, sizes[filled]) if len(lists) > 1 else slice(lists[0].start, lists[0].stop)
+        )
         return PartitionColumns(names, topics[rows], partitions[rows]), sizes
     index: dict[str, int] = {}
     joined = [np.empty(0, np.int32)]

@@ -91,7 +91,7 @@ class Reader:
         return ProtocolError(f"cannot read {self._what}, byte {self._at} of {len(self._data)}: {why}")
 
 
-class Writer:
+class FieldWriter:
     """Writes primitives one after the other."""
 
     def __init__(self, what: str) -> None:
@@ -209,7 +209,7 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
         ProtocolError: the version is negative, or something does not fit its field.
     """
     version = _known_version(version)
-    writer = Writer("the subscription")
+    writer = FieldWriter("the subscription")
     writer.int16(version)
     topics = sorted(subscription.topics, key=utf16_key)
     writer.int32(len(topics))
@@ -267,7 +267,7 @@ def encode_assignment(
     Raises:
         ProtocolError: the version is negative, or something does not fit its field.
     """
-    writer = Writer("the assignment")
+    writer = FieldWriter("the assignment")
     writer.int16(_known_version(version))
     _write_partitions(writer, _columns(partitions).by_topic())
     writer.data(user_data)
@@ -303,7 +303,7 @@ def encode_sticky_user_data(
     Raises:
         ProtocolError: something does not fit its field.
     """
-    writer = Writer("the sticky user data")
+    writer = FieldWriter("the sticky user data")
     _write_partitions(writer, _hashed(_columns(partitions)))
     if generation is not None:
         writer.int32(generation)
@@ -347,7 +347,7 @@ def encode_cooperative_user_data(generation: int) -> bytes:
 
     Its generation, an int32.
     """
-    writer = Writer("the cooperative-sticky user data")
+    writer = FieldWriter("the cooperative-sticky user data")
     writer.int32(generation)
     return writer.bytes()
 
@@ -404,7 +404,7 @@ def _hashed(partitions: PartitionList) -> PartitionList:
     return PartitionList(partitions.names, partitions.topics[rows], partitions.partitions[rows])
 
 
-def _write_partitions(writer: Writer, partitions: PartitionList) -> None:
+def _write_partitions(writer: FieldWriter, partitions: PartitionList) -> None:
     """Write an array of topics, each with its partitions; a topic's rows are next to each other."""
     topics = partitions.topics
     starts = np.flatnonzero(np.diff(topics, prepend=-1)).tolist()

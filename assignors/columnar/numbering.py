@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import ne
 from typing import NamedTuple, TypeAlias
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,7 @@ def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
     if instances.count(None) == len(instances):
         return np.array(java_order(range(len(ids)), ids), np.intp)
     # Sorting is stable, so static members that share an instance id stay in the order of the HashMap.
-    static = [row for row in hash_order(ids).tolist() if instances[row] is not None]
+    static = [row for row in members_by_hash(ids).tolist() if instances[row] is not None]
     dynamic = [row for row, instance in enumerate(instances) if instance is None]
     names = [instance or "" for instance in instances]
     return np.array(java_order(static, names) + java_order(dynamic, ids), np.intp)
@@ -58,7 +57,7 @@ def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
     return sorted(rows, key=lambda row: utf16_key(names[row]))
 
 
-def hash_order(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
+def members_by_hash(ids: Sequence[str], hashes: NDArray[np.int32] | None = None) -> NDArray[np.intp]:
     """Return positions of the member ids in the order in which a `HashMap` filled with them iterates.
 
     The map is filled in the order of `ids`. `hashes` are their hash codes, if these are known already.
@@ -227,14 +226,14 @@ class Numbering:
     @cached_property
     def by_hash(self) -> JoinPosition:
         """Members in the order in which the leader's HashMap of subscriptions iterates over them."""
-        return hash_order(self.ids)
+        return members_by_hash(self.ids)
 
     @cached_property
     def by_owner_hash(self) -> JoinPosition:
         """Members in the order of a HashMap that is filled in the order of `by_hash`."""
         # Java puts members into this map while it iterates over the other one, which decides inside a bin.
         visited = self.by_hash
-        return visited[hash_order([self.ids[row] for row in visited.tolist()])]
+        return visited[members_by_hash([self.ids[row] for row in visited.tolist()])]
 
     @cached_property
     def topic_of(self) -> NDArray[np.int32]:
@@ -447,11 +446,6 @@ class BrokerNumbering(Numbering):
     def in_map_order(self, topics: TopicRow, capacity: int) -> TopicRow:
         """Return these topics in the order of a HashMap of this capacity that their ids are put into."""
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
-
-    @cached_property
-    def uuids(self) -> list[UUID]:
-        """The id of each topic."""
-        return [UUID(bytes=sixteen) for sixteen in self.topic_ids]
 
     @cached_property
     def halves(self) -> NDArray[np.int64]:

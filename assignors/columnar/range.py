@@ -16,9 +16,9 @@ from assignors.columnar.numbering import (
     JoinPosition,
     Numbering,
     Subscriptions,
-    hash_order,
     in_name_order,
     member_order,
+    members_by_hash,
     replica_patterns,
     topics_that_exist,
 )
@@ -61,7 +61,7 @@ def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) 
     """Return every subscribed topic, in the order they are first seen in the HashMap of members."""
     if len(subscriptions.lists) == 1:
         return list(subscriptions.lists[0])
-    visits = hash_order([member.id for member in members])
+    visits = members_by_hash([member.id for member in members])
     codes = dict.fromkeys(subscriptions.of_member[visits].tolist())
     return list(dict.fromkeys(topic for code in codes for topic in subscriptions.lists[code]))
 

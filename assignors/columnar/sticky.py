@@ -29,7 +29,7 @@ from assignors.columnar.numbering import (
 from assignors.columnar.sticky_general import assign_general
 from assignors.columnar.sticky_structures import (
     Claims,
-    Memory,
+    ReportedPartitions,
     read_claims,
     recall_owned,
     recall_user_data,
@@ -41,7 +41,7 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.hash_map import DEFAULT_LENGTH, grown_lengths
 from partitioning.java.many_maps import crowded_maps, map_order
-from partitioning.kit.columns import bounds, inverse, join, ranges, sort_rows
+from partitioning.kit.columns import bounds, inverse, join_columns, range_numbers, sort_rows
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
@@ -58,7 +58,7 @@ def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, i
 
 
 def _decide(
-    group: Group, highest: int, recall: Callable[[Numbering], Memory]
+    group: Group, highest: int, recall: Callable[[Numbering], ReportedPartitions]
 ) -> tuple[Numbering, Claims, Outcome]:
     """Return the numbering and the claims of a group, and the owner of each partition.
 
@@ -80,12 +80,12 @@ def _decide(
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
 
 
-def _recall_owned(numbering: Numbering) -> Memory:
+def _recall_owned(numbering: Numbering) -> ReportedPartitions:
     """Return what members own; the order of their reports matters only if subscriptions differ."""
     return recall_owned(numbering.members, in_order=not numbering.subscriptions.are_equal)
 
 
-def recall_as_it_arrives(numbering: Numbering) -> Memory:
+def recall_as_it_arrives(numbering: Numbering) -> ReportedPartitions:
     """Return what the members remember, in the order in which their leader reads it where that matters.
 
     User data travels as a map of topics, so a member's list reaches the leader in the order of that map.
@@ -148,7 +148,7 @@ def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Ou
     # Only rows behind the kept ones can be new to their member.
     had = owner[ids]
     moving = (had >= 0) & (had != outcome.member[kept:])
-    return outcome._replace(waits=join(np.zeros(kept, np.bool_), moving))
+    return outcome._replace(waits=join_columns(np.zeros(kept, np.bool_), moving))
 
 
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
@@ -173,9 +173,9 @@ def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None
         ids = np.concatenate([near_ids, rest])
     everything = racks is None and len(ids) == numbering.total  # then ids count up: no need to look them up
     return Outcome(
-        member=join(kept.member, join(near, seats.round_robin()[: len(ids) - len(near)])),
-        topic=join(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
-        number=join(kept.number, numbering.number_of if everything else numbering.number_of[ids]),
+        member=join_columns(kept.member, join_columns(near, seats.round_robin()[: len(ids) - len(near)])),
+        topic=join_columns(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
+        number=join_columns(kept.number, numbering.number_of if everything else numbering.number_of[ids]),
         kept=len(kept.member),
     )
 
@@ -206,7 +206,7 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[Ou
     # Rows are grouped by member and sorted; what is over the quota is the end of a member's rows.
     if (have > quota).any():
         # The rows of member m end at have.cumsum()[m]; those from its quota on are lost.
-        lost = ranges(have.cumsum() - have + quota, have - quota)
+        lost = range_numbers(have.cumsum() - have + quota, have - quota)
         member, topic, number = (np.delete(column, lost) for column in (member, topic, number))
 
     under = numbering.sort_by_id(np.flatnonzero(have < least))

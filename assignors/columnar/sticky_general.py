@@ -33,7 +33,7 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
     Raises:
         OddGroup: balancing meets a member that takes no part in it, or never ends.
     """
-    readers = Readers.of(numbering)
+    readers = Subscribers.of(numbering)
     distribution = distribute(numbering, claims, racks, readers)
     reassignment = Reassignment(numbering, claims, readers, distribution)
     before = reassignment.imbalance()
@@ -52,7 +52,7 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class Subscribers:
     """Holds the subscribers of a group's topics; an audience is an index into `members`.
 
     Attributes:
@@ -74,7 +74,7 @@ class Readers:
     order: list[int]
 
     @classmethod
-    def of(cls, numbering: Numbering) -> Readers:
+    def of(cls, numbering: Numbering) -> Subscribers:
         """Return the readers of a group."""
         subscriptions, index = numbering.subscriptions, numbering.index
         audiences = subscriptions.audiences(numbering.topics, numbering.by_id)
@@ -110,7 +110,9 @@ class Distribution:
     revokes: bool
 
 
-def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, readers: Readers) -> Distribution:
+def distribute(
+    numbering: Numbering, claims: Claims, racks: Racks | None, readers: Subscribers
+) -> Distribution:
     """Let members keep what they own; give the rest to the subscriber with the fewest, near ones first.
 
     Args:
@@ -179,7 +181,7 @@ def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
 
 def _hand_out_nearby(
     batches: Batches,
-    readers: Readers,
+    readers: Subscribers,
     racks: Racks,
     rack_of: NDArray[np.int32],
     size: NDArray[np.int64],
@@ -243,7 +245,7 @@ class Reassignment:
     """
 
     def __init__(
-        self, numbering: Numbering, claims: Claims, readers: Readers, distribution: Distribution
+        self, numbering: Numbering, claims: Claims, readers: Subscribers, distribution: Distribution
     ) -> None:
         self._readers = readers
         rank, ids = distribution.rank, distribution.id
@@ -260,7 +262,7 @@ class Reassignment:
         full = _full(numbering, readers)
         shared = np.array(readers.potential)[numbering.topic_of[ids]] >= 2
         takes_part = (size < full) | (np.bincount(rank[shared], minlength=members) > 0)
-        self._load = Load(size, takes_part, readers)
+        self._load = LoadHeaps(size, takes_part, readers)
         self._previous = _previous_owners(numbering, claims)
         self._topics, self._starts = numbering.topics, numbering.starts.tolist()
         self._movements = PartitionMovements()
@@ -353,7 +355,7 @@ class Reassignment:
         self._balance.count_move(topic, source, destination)
 
 
-def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
+def _full(numbering: Numbering, readers: Subscribers) -> NDArray[np.int64]:
     """Return the most partitions each rank can have: all partitions of its topics."""
     full = [int(numbering.counts[topics].sum()) for topics in readers.topics]
     return np.array(full)[readers.subscription]
@@ -381,7 +383,7 @@ class Balance:
     """
 
     def __init__(
-        self, numbering: Numbering, readers: Readers, load: Load, owner: list[int], full: list[int]
+        self, numbering: Numbering, readers: Subscribers, load: LoadHeaps, owner: list[int], full: list[int]
     ) -> None:
         self._readers = readers
         self._load = load
@@ -463,7 +465,7 @@ def _owners(
     return owners
 
 
-class Load:
+class LoadHeaps:
     """The sizes of members, which are ranks, with a heap of members for each audience.
 
     A heap's key is size * members + rank. Keys lag behind while sizes grow and are repaired when they come to
@@ -471,7 +473,7 @@ class Load:
     to date; `least` and `most` are the sizes among members that give or get partitions (`takes_part`).
     """
 
-    def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Readers) -> None:
+    def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Subscribers) -> None:
         self.size: list[int] = size.tolist()
         self.takes_part: list[bool] = takes_part.tolist()
         self._readers = readers

@@ -12,10 +12,10 @@ from assignors.columnar.numbering import JoinPosition, Numbering, OddGroup, Part
 from assignors.group import Carried, Member, StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
-from partitioning.kit.columns import join
+from partitioning.kit.columns import join_columns
 
 
-class Memory(NamedTuple):
+class ReportedPartitions(NamedTuple):
     """Lists the partitions that members say they had, as they say it: nothing is checked yet.
 
     Attributes:
@@ -29,7 +29,7 @@ class Memory(NamedTuple):
     generation: list[int]
 
 
-def recall_user_data(members: Sequence[Member]) -> Memory:
+def recall_user_data(members: Sequence[Member]) -> ReportedPartitions:
     """Return what the members of an eager group remember in user data, in JoinGroup order.
 
     User data that cannot be decoded counts as none: no partitions, generation -1.
@@ -47,10 +47,10 @@ def recall_user_data(members: Sequence[Member]) -> Memory:
         partitions.append(had)
         generations.append(-1 if generation is None else generation)
     joined, sizes = join_lists(partitions)
-    return Memory(joined, join(carried.sizes, sizes[1:]), generations)
+    return ReportedPartitions(joined, join_columns(carried.sizes, sizes[1:]), generations)
 
 
-def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
+def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> ReportedPartitions:
     """Return what the members of a cooperative group own, `in_order` as they report it, else in any.
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
@@ -65,7 +65,7 @@ def recall_owned(members: Sequence[Member], *, in_order: bool = True) -> Memory:
         generations.append(-1 if generation is None else generation)
     owned = PartitionList(*(carried.owned if in_order else carried.received))
     joined, sizes = join_lists([owned, *as_lists(member.owned for member in joining)])
-    return Memory(joined, join(carried.sizes, sizes[1:]), generations)
+    return ReportedPartitions(joined, join_columns(carried.sizes, sizes[1:]), generations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Claims:
     highest: int
 
 
-def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
+def read_claims(numbering: Numbering, memory: ReportedPartitions, highest: int) -> Claims:
     """Return the claims of a group, given what its members remember.
 
     Raises:

@@ -37,13 +37,13 @@ def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unreco
     member that subscribes to nothing is left out by the leader, what it owns included. Raises AssignorError
     where librdkafka would abort or read freed memory, or no member subscribes to anything.
     """
-    leader = Leader(group, record, [member for member in group.members if member.topics])
+    leader = LibrdkafkaLeader(group, record, [member for member in group.members if member.topics])
     leader.decide()
     lists, transferring = hand_over(leader, record)
     return Assignment.for_group(group, lists, transferring=transferring)
 
 
-class Leader:
+class LibrdkafkaLeader:
     """A leader at work for these members of its group, in the order of JoinGroup.
 
     That of kafka-python (`assignors.rules.kafka_python`) differs in what it has itself.
@@ -458,7 +458,7 @@ def _key(partition: TopicPartition) -> tuple[bytes, int]:
 # 5. Hand over ------------------------------------------------------------------------------------------
 
 
-def hand_over(leader: Leader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
+def hand_over(leader: LibrdkafkaLeader, record: Recorder) -> tuple[Lists, dict[TopicPartition, str]]:
     """Return what each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
 
     Each list has what the member keeps, then what nobody owns, then what it owns and nobody was assigned.

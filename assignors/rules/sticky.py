@@ -36,7 +36,7 @@ from partitioning.topic_partition import TopicPartition
 DEFAULT_GENERATION = -1
 
 
-class Decision(NamedTuple):
+class StickyDecision(NamedTuple):
     """Holds what both sticky strategies decide.
 
     Attributes:
@@ -63,7 +63,7 @@ def assign_sticky(
 
 def assign_partitions(
     group: Group, recall: Callable[[Member], MemberData], highest: int, record: Recorder
-) -> Decision:
+) -> StickyDecision:
     """`assignPartitions`, for both sticky strategies, which `recall` (`memberData`) from different places.
 
     `highest` is the highest generation that the leader has seen. AssignorError if the JVM throws or never
@@ -83,11 +83,11 @@ def assign_partitions(
     if all_subscriptions_equal(subscriptions):
         constrained = ConstrainedAssignmentBuilder(sticky_group, claims)
         assignment = constrained.build()
-        return Decision(assignment, constrained.partitions_transferring_ownership, max_generation)
+        return StickyDecision(assignment, constrained.partitions_transferring_ownership, max_generation)
 
     # 4. General, and 5. Reassign.
     general = GeneralAssignmentBuilder(sticky_group, claims)
-    return Decision(general.build(previous_assignment(memories, max_generation)), None, max_generation)
+    return StickyDecision(general.build(previous_assignment(memories, max_generation)), None, max_generation)
 
 
 # 1. Remember -------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ _CELLS = 1 << 22
 """Pairs of partitions after which a step looks at no more members, which bounds the time of a step."""
 
 
-class Limits(NamedTuple):
+class MoveLimits(NamedTuple):
     """Bounds the moves that are allowed.
 
     Attributes:
@@ -47,7 +47,7 @@ class Limits(NamedTuple):
     worth: float = 1.0
 
     @classmethod
-    def of(cls, max_moves: int | None, min_gain: float) -> Limits:
+    def of(cls, max_moves: int | None, min_gain: float) -> MoveLimits:
         """Return the limits that the settings `max_moves` and `min_gain` stand for.
 
         Raises:
@@ -65,7 +65,7 @@ _Changes = list[tuple[int, int]]
 """(partition, member that gets it) of one step: one entry for a move, two for a swap."""
 
 
-def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
+def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: MoveLimits) -> None:
     """Lower the peak step by step, at most down to `bound`; `owner` is changed in place.
 
     Each step takes from the fullest member and makes no other member as full. The search keeps the stop with
@@ -99,7 +99,7 @@ class _Search:
         problem: Problem,
         owner: NDArray[np.intp],
         bound: float,
-        limits: Limits,
+        limits: MoveLimits,
         rows: NDArray[np.intp],
     ) -> None:
         self._problem, self._owner, self._bound, self._limits = problem, owner, bound, limits
@@ -259,7 +259,7 @@ def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     return rows[:: -(-len(rows) // most) or 1]
 
 
-def decide(problem: Problem, limits: Limits) -> tuple[NDArray[np.intp], Certificate]:
+def decide(problem: Problem, limits: MoveLimits) -> tuple[NDArray[np.intp], Certificate]:
     """Return the owner of each partition, none -1, and a certificate of how near to the best that is.
 
     Partitions without a holder are placed first; then partitions move to lower the peak, within `limits`.

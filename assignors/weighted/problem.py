@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.optimal.levels import Levels, find_levels
-from assignors.optimal.reading import Reading
+from assignors.optimal.reading import NumberedGroup
 
 _BITS = 52
 """Sums of this many bits are exact, so that no order of adding shows in an answer."""
@@ -36,7 +36,7 @@ class Problem(NamedTuple):
         reads: True if a class may get a topic; bool of shape (classes, topics).
     """
 
-    reading: Reading
+    reading: NumberedGroup
     weight: NDArray[np.int64]
     capacity: NDArray[np.float64]
     mean: float
@@ -44,7 +44,9 @@ class Problem(NamedTuple):
     reads: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, reading: Reading, weights: NDArray[np.float64], capacities: NDArray[np.float64]) -> Problem:
+    def of(
+        cls, reading: NumberedGroup, weights: NDArray[np.float64], capacities: NDArray[np.float64]
+    ) -> Problem:
         """Return the problem with these weights (one a partition) and capacities (one a member).
 
         If all weights are 0, each partition weighs one unit, so that partitions are spread evenly.
@@ -82,7 +84,7 @@ def _units(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     return units
 
 
-def _levels(reading: Reading, weight: NDArray[np.int64], capacity: NDArray[np.float64]) -> Levels:
+def _levels(reading: NumberedGroup, weight: NDArray[np.int64], capacity: NDArray[np.float64]) -> Levels:
     """Return the levels, as exact as the numbers of a flow allow: they guide a search and prove nothing."""
     readers = reading.readers
     size = np.bincount(reading.topic_of, weight, readers.topics)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from assignors.files import read_text
 from assignors.group import Member, StickyUserData, name_in
-from assignors.optimal.reading import Reading
-from assignors.protocol import Reader, Writer
+from assignors.optimal.reading import NumberedGroup
+from assignors.protocol import FieldWriter, Reader
 from partitioning.errors import InvalidConfigError, ProtocolError, SourceError
 from partitioning.kit.limits import MAX_PARTITION, parse_number
 from partitioning.kit.packages import needs
@@ -82,7 +82,7 @@ class Weights:
             for name in every | listed
         }
 
-    def of(self, reading: Reading) -> NDArray[np.float64]:
+    def of(self, reading: NumberedGroup) -> NDArray[np.float64]:
         """Return the weight of each partition of a group, float64 of shape (partitions,), by flat index.
 
         Weights are divided by a power of 2, so that the largest known one is between a half and 1. If no
@@ -340,7 +340,7 @@ def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> by
     if not rates:
         return data
     Weights(rates)  # refuses what is none
-    writer = Writer(_WHAT)
+    writer = FieldWriter(_WHAT)
     for topic, group in groupby(sorted(rates.items()), key=lambda item: item[0][0]):
         own = list(group)
         writer.string(topic)

@@ -64,4 +64,4 @@ def audit(
     # Last, and on stderr: JSON on stdout stays whole.
     for line in keys.undecoded():
         complain(ctx, line)
-    ctx.exit(report.exit_code(audits))
+    ctx.exit(report.audit_exit_code(audits))

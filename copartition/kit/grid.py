@@ -71,7 +71,7 @@ _BAR = {"=": _DIM, "-": Style(color="red"), "+": Style(color="green")}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class GridColumn:
     """A column of a `Grid`.
 
     Attributes:
@@ -99,7 +99,7 @@ class Grid:
     """
 
     def __init__(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, full: bool = False
+        self, columns: Sequence[GridColumn], rows: Sequence[Sequence[str]], *, full: bool = False
     ) -> None:
         # Of a column that says nothing not even the title is shown.
         used = [place for place in range(len(columns)) if any(row[place] for row in rows)]

@@ -92,7 +92,7 @@ def without_ids(names: dict[str, str]) -> dict[str, str]:
     return short if len(set(short.values())) == len(set(names.values())) else names
 
 
-def ranges(numbers: NDArray[np.integer]) -> str:
+def number_ranges(numbers: NDArray[np.integer]) -> str:
     """Return ascending numbers as text, with runs drawn together.
 
     >>> import numpy as np
@@ -117,7 +117,7 @@ def partition_ranges(partitions: PartitionList) -> str:
 
     topics = np.unique(partitions.topics)
     return " ".join(
-        f"{partitions.names[topic]}:{ranges(partitions.partitions[partitions.topics == topic])}"
+        f"{partitions.names[topic]}:{number_ranges(partitions.partitions[partitions.topics == topic])}"
         for topic in topics.tolist()
     )
 

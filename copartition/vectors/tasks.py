@@ -36,7 +36,7 @@ _END_OFFSET = 1_000_000
 """The end offset of the changelog of every task."""
 
 
-def runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
+def read_runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
     """Return an ordered list of tasks or partitions: each run is a name followed by numbers.
 
     Args:
@@ -117,7 +117,7 @@ def _by_name(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[li
 
 def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
     """Return tasks as Connect's protocol has them: task -1 is the connector itself."""
-    return runs(
+    return read_runs(
         (name.removeprefix(CONNECTOR), INSTANCE) if name.startswith(CONNECTOR) else (name, number)
         for name, number in tasks
     )
@@ -132,7 +132,8 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
         rebalances: the rebalances of an application before the next one begins.
 
     Yields:
-        Cases without end; lists of tasks have the form of `runs`, offsets are [subtopology, number, offset].
+        Cases without end; lists of tasks have the form of `read_runs`, offsets are [subtopology, number,
+        offset].
     """
     while True:
         is_classic = strategy != "streams-sticky"
@@ -158,7 +159,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 answer = StreamsStickyAssignor().assign(group)
             lists = {"active": answer.active, "standby": answer.standby}
             shown = {
-                kind: {name: runs(tasks) for name, tasks in by_member.items()}
+                kind: {name: read_runs(tasks) for name, tasks in by_member.items()}
                 for kind, by_member in lists.items()
             }
             rest = {name: value for name, value in answer._asdict().items() if name not in lists}
@@ -184,8 +185,8 @@ def _streams_group(group: StreamsGroup) -> Json:
         {
             "id": member.id,
             "process_id": member.process_id,
-            "active": runs(member.active),
-            "standby": runs(member.standby),
+            "active": read_runs(member.active),
+            "standby": read_runs(member.standby),
             "offsets": [[*task, offset] for task, offset in member.offsets.items()],
             "tags": dict(member.tags),
             "rack": member.rack,

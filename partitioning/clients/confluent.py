@@ -19,7 +19,7 @@ from weakref import WeakSet
 from partitioning.clients.delivery import WAIT_S, Deliveries
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.placing import check_explicit
-from partitioning.clients.topics import ANY_PARTITION, Topic, Topics, encoded
+from partitioning.clients.topics import ANY_PARTITION, ClientTopic, Topics, encoded
 from partitioning.interface import Partitioner
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class PartitioningProducer(Producer):
             self._watched = own, watcher
         return watcher
 
-    def _current_topic(self, topic: str) -> Topic:
+    def _current_topic(self, topic: str) -> ClientTopic:
         """Return the topic with its state; the cluster is asked for its layout if need be."""
         return self._topics.current(topic, self._metadata)
 

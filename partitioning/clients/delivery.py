@@ -53,7 +53,7 @@ class Deliveries:
         limit_ms = max(
             # The longer one if both names are given: patience that is too long does less harm than too short
             # a one.
-            (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
+            (time_setting(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
             default=_LIMIT_MS,
         )
         # librdkafka takes 0 for "no limit".
@@ -243,7 +243,7 @@ def describe_errors(errors: Iterable[KafkaError]) -> str:
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 
 
-def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
+def time_setting(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
     """Return a time among librdkafka's settings.
 
     InvalidConfigError unless a whole number within its bounds.

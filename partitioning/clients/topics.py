@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from partitioning.clients.contact import connected_metadata, why_refused
-from partitioning.clients.delivery import milliseconds
+from partitioning.clients.delivery import time_setting
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -45,7 +45,7 @@ def encoded(part: str | bytes | None) -> bytes | None:
 
 
 @dataclass(slots=True)
-class Topic:
+class ClientTopic:
     """A topic: its strategy's state, and its layout.
 
     Attributes:
@@ -98,12 +98,12 @@ class Topics:
         if not max_block_ms > 0:
             raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
         name = "topic.metadata.refresh.interval.ms"
-        refresh_ms = milliseconds(config, name, _REFRESH_MS, _MOST_REFRESH_MS, -1)
+        refresh_ms = time_setting(config, name, _REFRESH_MS, _MOST_REFRESH_MS, -1)
         self._max_age_s = refresh_ms / 1000 if refresh_ms >= 0 else math.inf
         self._max_block_s = max_block_ms / 1000
         self._partitioner = strategy(partitioner)
         self._config = config
-        self._topics: dict[str, Topic] = {}
+        self._topics: dict[str, ClientTopic] = {}
         self._silent_until = -math.inf
         self._refreshing = Lock()
         self._refresher: Thread | None = None
@@ -111,7 +111,7 @@ class Topics:
         self.hashing = {} if native is None else {"partitioner": native}
         self.hashed: set[str] = set()
 
-    def trusted(self, name: str, ask: Ask) -> Topic | None:
+    def trusted(self, name: str, ask: Ask) -> ClientTopic | None:
         """Return a topic that needs no question before a record is placed; None for one that does.
 
         A layout that is due is asked for in the background; arguments as of `current`.
@@ -123,7 +123,7 @@ class Topics:
             self._refresh_soon(ask)
         return topic
 
-    def current(self, name: str, ask: Ask) -> Topic:
+    def current(self, name: str, ask: Ask) -> ClientTopic:
         """Return a topic; if need be, the cluster is asked for its layout first (`Producer.list_topics`).
 
         Raises:
@@ -138,21 +138,21 @@ class Topics:
         if topic is not None and error.code() in _IS_GONE:
             self._forget(name, topic)
 
-    def meet(self, name: str, ask: Ask) -> Topic:
+    def meet(self, name: str, ask: Ask) -> ClientTopic:
         """Return a topic, after the cluster was asked for its layout.
 
         Arguments and errors as of `current`.
         """
         topic = self._topics.get(name)
         if topic is None:
-            topic = self._topics.setdefault(name, Topic(TopicPlacer(name, self._partitioner)))
+            topic = self._topics.setdefault(name, ClientTopic(TopicPlacer(name, self._partitioner)))
         # One lock a topic: a cluster that is slow to answer for one topic must not stop the others.
         with topic.meeting:  # another thread may be first
             if not topic.trusted and (topic.layout is None or not self._refreshed(name, topic, ask)):
                 self._keep(name, topic, self._first_layout(name, ask))
         return topic
 
-    def _is_due(self, topic: Topic) -> bool:
+    def _is_due(self, topic: ClientTopic) -> bool:
         """Return whether this topic's layout is too old, and brokers are not known to be silent."""
         return (now := monotonic()) >= topic.fresh_until and now >= self._silent_until
 
@@ -179,7 +179,7 @@ class Topics:
         finally:
             self._refreshing.release()
 
-    def _is_there(self, name: str, topic: Topic, ask: Ask) -> bool:
+    def _is_there(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
         """Return whether a topic may still be written to by its last layout."""
         try:
             return self._refreshed(name, topic, ask)
@@ -187,7 +187,7 @@ class Topics:
         except CopartitionError:
             return False
 
-    def _refreshed(self, name: str, topic: Topic, ask: Ask) -> bool:
+    def _refreshed(self, name: str, topic: ClientTopic, ask: Ask) -> bool:
         """Return whether the topic is there.
 
         Where nobody answers, its last layout serves on for some seconds.
@@ -206,12 +206,12 @@ class Topics:
         topic.trusted = True
         return True
 
-    def _forget(self, name: str, topic: Topic) -> None:
+    def _forget(self, name: str, topic: ClientTopic) -> None:
         """Have a topic's layout asked for before its next record; its strategy's state stays."""
         topic.trusted = False
         self.hashed.discard(name)
 
-    def _keep(self, name: str, topic: Topic, layout: TopicLayout) -> None:
+    def _keep(self, name: str, topic: ClientTopic, layout: TopicLayout) -> None:
         """Take a topic's layout as of now."""
         topic.layout = layout
         topic.fresh_until = monotonic() + self._max_age_s

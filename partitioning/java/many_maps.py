@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioning.java.hash_map import TREEIFY, threshold
-from partitioning.kit.columns import ranges, sort_positions
+from partitioning.kit.columns import range_numbers, sort_positions
 
 
 class Order(NamedTuple):
@@ -43,7 +43,7 @@ def iteration_order(
     # Tables with one entry have no order to find. If most are such, the others are picked out and solved
     # alone.
     if 2 * len(several) < len(sizes):
-        picked = ranges(starts[several], sizes[several])
+        picked = range_numbers(starts[several], sizes[several])
         some = sizes[several]
         inner = iteration_order(np.cumsum(some) - some, some, hashes[picked], first[several], last[several])
         rows = None
@@ -59,7 +59,7 @@ def iteration_order(
     if 2 * len(changed) > len(sizes):
         rows = sort_positions(np.repeat(np.arange(len(sizes)), sizes), bucket)
     elif len(changed):
-        moving = ranges(starts[changed], sizes[changed])
+        moving = range_numbers(starts[changed], sizes[changed])
         order = moving[sort_positions(np.repeat(changed, sizes[changed]), bucket[moving])]
         rows = np.arange(len(hashes))
         rows[moving] = order
@@ -136,7 +136,7 @@ def _crowded_while_growing(
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
         prefix = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
         bins = np.repeat(np.arange(len(tables)) * length, prefix)
-        bins += hashes[ranges(starts[tables], prefix)] & (length - 1)
+        bins += hashes[range_numbers(starts[tables], prefix)] & (length - 1)
         full = np.flatnonzero(np.bincount(bins) > most)
         crowded[tables[full // length]] = True
         length *= 2

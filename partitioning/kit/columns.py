@@ -18,7 +18,7 @@ FEW = 1_000
 """So few rows are sorted by several keys in less time than it takes to pack them into one."""
 
 
-def join(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
+def join_columns(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
     """Join columns one after the other, without a copy if one is empty."""
     if not len(first):
         return second
@@ -48,7 +48,7 @@ def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
     return sizes
 
 
-def runs(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def runs_of(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return where runs of equal numbers begin, and how long they are."""
     starts = run_starts(column)
     return starts, run_sizes(starts, len(column))
@@ -65,7 +65,7 @@ def locate(column: NDArray[T], values: NDArray[T]) -> tuple[NDArray[np.intp], ND
 
 def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the position of each row in its run of equal numbers."""
-    starts, sizes = runs(column)
+    starts, sizes = runs_of(column)
     return np.arange(len(column)) - starts.repeat(sizes)
 
 
@@ -129,7 +129,7 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
     return key
 
 
-def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
+def range_numbers(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
     """Return the numbers of ranges, `sizes` from `starts`, one after the other, in the arguments' type."""
     # Counting on from 0, each row lacks its range's start minus the number of rows before the range.
     ends = np.cumsum(sizes, dtype=sizes.dtype)
@@ -178,7 +178,7 @@ def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
     return rows[(key.astype(np.uint16) if small else key).argsort(kind="stable")]
 
 
-def groups(
+def group_by_keys(
     rows: NDArray[np.intp], *keys: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Group and sort rows by all keys (the least significant one first); return rows, first rows and sizes.

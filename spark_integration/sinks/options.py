@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from partitioning.clients.delivery import milliseconds
+from partitioning.clients.delivery import time_setting
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.limits import parse_number
@@ -249,8 +249,8 @@ def check_transactional(config: Mapping[str, str]) -> None:
             )
     delivery = "message.timeout.ms" if "message.timeout.ms" in config else "delivery.timeout.ms"
     try:
-        longest = milliseconds(config, "transaction.timeout.ms", 60_000, 2**31 - 1, least=1000)
-        patience = milliseconds(config, delivery, 300_000, 2**31 - 1)
+        longest = time_setting(config, "transaction.timeout.ms", 60_000, 2**31 - 1, least=1000)
+        patience = time_setting(config, delivery, 300_000, 2**31 - 1)
     except ValueError as error:
         raise InvalidConfigError(f"option {error}") from None
     if not 0 < patience <= longest:

@@ -17,7 +17,7 @@ from copartition.simulation.outcome.phases import Call, Mergeable, Phases, do_al
 from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombies
 from copartition.simulation.records.flow import Flow
 from copartition.simulation.records.readers import Zombie
-from partitioning.kit.columns import bounds, ranges, ranks
+from partitioning.kit.columns import bounds, range_numbers, ranks
 from partitioning.topic_partition import TopicPartition
 
 JOINING = (Phase.PAUSED, Phase.COMPUTING)
@@ -97,7 +97,7 @@ class Partitions:
         self._done = 0  # how much of the log has been done
         self._zombies: list[Zombie] = []
         self._phases = Phases(self._total, memberships, self._partition_ms, flow=self._flow)
-        there = ranges(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
+        there = range_numbers(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
         self._do(Phases.born, there, 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property

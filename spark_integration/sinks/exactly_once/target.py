@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from partitioning.clients.delivery import milliseconds
+from partitioning.clients.delivery import time_setting
 from partitioning.clients.ledger import FORMAT, Entry
 from partitioning.errors import InvalidConfigError, TopicChangedError
 from partitioning.keys import key_column
@@ -110,7 +110,7 @@ class Target:
     @property
     def longest_transaction_s(self) -> float:
         """Seconds that a transaction that no producer ends stays open at the brokers."""
-        return milliseconds(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
+        return time_setting(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
 
     def __str__(self) -> str:
         return f"version {self.version} of {self.app_id!r} in topic {self.topic!r}"
