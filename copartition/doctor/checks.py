@@ -444,7 +444,8 @@ def _timeouts(group: Examination, _: Limits) -> Observation:
         assumed=["max.poll.interval.ms is above the session"] if poll is None else [],
     )
     case = "consumer" if consumer else ""
-    # Kafka advises a third of the session at most: then two heartbeats may be lost before the member is.
+    # "Typically should be set no higher than 1/3 of that value", says Kafka's documentation of
+    # `heartbeat.interval.ms` about `session.timeout.ms`; here the same is asked of the consumer protocol.
     if 3 * heartbeat > session:
         text = f"{duration(session)} of session hold fewer than 3 heartbeats of {duration(heartbeat)}"
         return Observation(True, text, ground, case)
@@ -715,7 +716,10 @@ def _uncommitted(group: Examination, _: Limits) -> Observation:
 def _expiring(group: Examination, _: Limits) -> Observation:
     """Look for offsets that a broker will delete, because no member is there.
 
-    A group with members keeps the offsets of topics that its members subscribe to; see KIP-211.
+    Offsets of topics that members subscribe to do not expire (KIP-211). Those of a classic group without
+    members expire so long after the group became empty, those of a group of the consumer protocol (KIP-848)
+    so long after each was committed: a coordinator has one `offsetExpirationCondition` for each kind of
+    group.
     """
     if group.state.members:
         topics = group.read_topics

@@ -106,8 +106,10 @@ def doctor(
     else:
         from copartition.groups import read_source  # noqa: PLC0415 - a cluster does without
 
+        # A file is one look: what takes two, such as members that come and go, stays unknown in its findings.
         examination = Examination(read_source(source, group=group).state, settings=changes)
     results = findings(examination, limits)
+    # Before the text: who reads it in a pipe may close that early.
     if html is not None:
         write(doctor_html(examination, results), html)
     output.show(

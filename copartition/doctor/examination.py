@@ -113,6 +113,7 @@ class Examination:
     @cached_property
     def owners(self) -> dict[Place, int]:
         """The index in `state.members` of each partition's owner, -1 for none; of two, the later row's."""
+        # A place may have two rows, of which the later one stays; `owned_twice` tells of both.
         return dict(zip(self.state.places, self.state.member.tolist(), strict=True))
 
     @cached_property
@@ -299,7 +300,10 @@ def _find_coordinator(cluster: Cluster, group: str) -> Coordinator | None:
 
 
 def _retention_ms(cluster: Cluster, broker: int) -> int | None:
-    """Return how long offsets are kept after the last member left, in ms; None if the broker does not say."""
+    """Return a broker's `offsets.retention.minutes` in ms; None if the broker does not say.
+
+    What it is counted from depends on the group's protocol, see `checks`.
+    """
     try:
         return 60_000 * int(cluster.broker_settings(broker)["offsets.retention.minutes"])
     except (SourceError, KeyError, ValueError):
@@ -316,5 +320,6 @@ def _consumer_settings(cluster: Cluster, group: str) -> dict[str, str]:
         shown = cluster.group_settings(group)
     except SourceError:
         return {}
+    # Brokers name them consumer.*; the same settings of share and Streams groups have prefixes of their own.
     names = TIMEOUTS[:2]
     return {name: shown[f"consumer.{name}"] for name in names if shown.get(f"consumer.{name}")}

@@ -207,7 +207,9 @@ class Cluster:
             GroupNotFoundError: there is no such group.
         """
         described: DescribedGroup = self._answer("describe_group", group)
-        # Brokers before Kafka 4.0 describe a group that is not there as dead, without an error.
+        # librdkafka asks for a classic group by DescribeGroups in version 5 at the most. In that version a
+        # broker describes a group that is not there as dead, without an error; GROUP_ID_NOT_FOUND came with
+        # version 6.
         if described.state == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return described
