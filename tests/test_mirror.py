@@ -58,7 +58,10 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
     "tests/copartition/simulate_scenarios/test_data.py": ["copartition/kit/json.py"],
-    "tests/copartition/simulation": ["copartition/simulation/run.py"],
+    "tests/copartition/simulation": [
+        "copartition/simulation/partition_states.py",
+        "copartition/simulation/run.py",
+    ],
     "tests/copartition/simulation/group": [
         "copartition/simulation/group/classic_group.py",
         "copartition/simulation/group/classic_protocol.py",
@@ -74,7 +77,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     ],
     "tests/copartition/simulation/outcome": [
         "copartition/simulation/outcome/history.py",
-        "copartition/simulation/outcome/phases.py",
         "copartition/simulation/outcome/result.py",
     ],
     "tests/copartition/simulation/records": ["copartition/simulation/records/calls.py"],

@@ -28,6 +28,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.result import SimulationResult
 from copartition.simulation.outcome.summary import sum_up
+from copartition.simulation.outcome.timeline import Phase
 from partitioning.errors import ScenarioError
 
 
@@ -177,8 +178,10 @@ def _happen(event: Primitive, world: World) -> None:
             engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
         case Grow(topic=topic, partitions=count) | Create(topic=topic, partitions=count):
             world.note(EVENT_NAMES[type(event)], topic, partitions=count)
-            number = world.partitions.grow(topic, count, now_ms)
-            engine.on_growth(number, created=isinstance(event, Create))
+            new = world.partitions.grow(topic, count)
+            cause = world.ledger.cause(f"{topic} has {count} partitions")
+            world.ledger.born(new, now_ms, Phase.UNNOTICED, cause)
+            engine.on_growth(world.partitions.topic(topic), created=isinstance(event, Create))
         case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
             assert isinstance(for_ms, float)  # the agenda has drawn it
             world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)

@@ -24,6 +24,7 @@ from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
 from copartition.simulation.group.timers import DONE, Beats, Timer, Timers
 from copartition.simulation.group.world import World
+from copartition.simulation.outcome.history import Change
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
@@ -117,7 +118,7 @@ class GroupCoordinator:
         if before is not None:
             absence = self._forget_session(before)
             if absence is not None:
-                world.partitions.causes[absence] = f"{client.configured.name} was away"
+                world.ledger.causes[absence] = f"{client.configured.name} was away"
             self._watch_deadline(before, math.inf)
             self.beats.remove(before)
         if before is not None or not is_member:
@@ -177,7 +178,7 @@ class GroupCoordinator:
         self._watch_deadline(member, math.inf)
         self.beats.remove(member)
         self.group.leave(member)
-        self._world.partitions.notice(member, self._world.now_ms, cause)
+        self._world.ledger.notice(member, self._world.now_ms, cause)
         if self.group.only_classic:
             self._downgrade(Reason(text, cause))
             return
@@ -245,9 +246,11 @@ class GroupCoordinator:
         group.begin(map(self._member, self.clients.values()), -world.scenario.settled_ms)
         self._epoch, self._computed, self.busy_ms = group.epoch, False, 0.0
         self.epochs.begin(self._targets.position)
-        owner = group.target.astype(np.int32)
-        world.partitions.give(owner, self._targets.position, 0.0, self.epochs.cause)
-        world.partitions.start(0.0)
+        now = world.ledger.now
+        owner, position = group.target.astype(np.int32), self._targets.position
+        change = Change.between(now.owner, now.position, owner, position)
+        world.ledger.own(*change, 0.0, self.epochs.cause)
+        world.ledger.begin(0.0)
         for number, client in self.clients.items():
             client.owned = client.assigned = group.members[number].assigned
 
@@ -256,14 +259,14 @@ class GroupCoordinator:
 
         `generation` is that of the classic group.
         """
-        group, partitions = self.group, self._world.partitions
+        group, ledger = self.group, self._world.ledger
         members = []
         for client in clients:
             self.clients[client.member] = client
             member = self._member(client)
-            assigned = partitions.owned(client.member)
+            assigned = ledger.owned(client.member)
             member.assigned = frozenset(assigned.tolist())
-            self._targets.adopt(client.member, assigned, partitions.now.position[assigned])
+            self._targets.adopt(client.member, assigned, ledger.now.position[assigned])
             members.append(member)
         group.adopt(members, generation)
         self._epoch = group.epoch
@@ -305,19 +308,19 @@ class GroupCoordinator:
 
         They are the topics whose new partitions were noticed, and the member that came or went.
         """
-        partitions, now_ms = self._world.partitions, self._world.now_ms
+        partitions, ledger, now_ms = self._world.partitions, self._world.ledger, self._world.now_ms
         reasons = []
         noticed, self.group.noticed = sorted(self.group.noticed), set()
         if noticed:
             numbers = [partitions.topic(name) for name in noticed]
-            added = partitions.growth(numbers)
+            added = ledger.cause(partitions.growth(numbers))
             for number in numbers:
                 rows = np.arange(partitions.first[number], partitions.first[number + 1], dtype=np.int32)
-                new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)
-                partitions.stand(rows[new].tolist(), now_ms, Phase.PAUSED, added)
-            reasons.append((partitions.causes[added], added))
+                new = (ledger.now.phase[rows] == Phase.UNNOTICED) & (ledger.now.owner[rows] < 0)
+                ledger.settle(rows[new].tolist(), now_ms, Phase.PAUSED, added)
+            reasons.append((ledger.causes[added], added))
         if text and (certain or not reasons):
-            reasons.append((text, partitions.cause(text) if cause is None else cause))
+            reasons.append((text, ledger.cause(text) if cause is None else cause))
         return reasons
 
     def _on_new_target(self) -> None:
@@ -325,20 +328,20 @@ class GroupCoordinator:
 
         Partitions wait for the assignor meanwhile.
         """
-        world, partitions = self._world, self._world.partitions
+        world, ledger = self._world, self._world.ledger
         if self.group.migrates:  # a member of the classic protocol joins again for every target
             self.group.news |= {number for number, member in self.group.members.items() if member.classic}
         change = self.epochs.replace_target(self._targets.position, self.group.news)
         if self.busy_ms <= world.now_ms:
             return
-        waiting = change.partitions[partitions.now.phase[change.partitions] == Phase.PAUSED]
-        partitions.stand(waiting.tolist(), world.now_ms, Phase.COMPUTING, None)
+        waiting = change.partitions[ledger.now.phase[change.partitions] == Phase.PAUSED]
+        ledger.settle(waiting.tolist(), world.now_ms, Phase.COMPUTING, None)
         self._timers.at(self.busy_ms, lambda: self._done_computing(waiting))
 
     def _done_computing(self, partitions: NDArray[np.int32]) -> None:
         """End the assignor's work; partitions that waited for it wait for their next owner to hear now."""
-        still = partitions[self._world.partitions.now.phase[partitions] == Phase.COMPUTING]
-        self._world.partitions.stand(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
+        still = partitions[self._world.ledger.now.phase[partitions] == Phase.COMPUTING]
+        self._world.ledger.settle(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
 
     def _look_ahead(self) -> None:
         """Set the timer for the next heartbeat of any member, if it would move the group.
@@ -419,7 +422,7 @@ class GroupCoordinator:
         """Expel a member that did not revoke or join again within its rebalance timeout."""
         name = self._world.memberships.consumers[member].name
         text = f"{name} did not give its partitions up in time"
-        cause = self._world.partitions.cause(text)
-        self._world.partitions.stop(member, self._world.now_ms, Phase.PAUSED, cause, committed=False)
+        cause = self._world.ledger.cause(text)
+        self._world.ledger.halt_member(member, self._world.now_ms, Phase.PAUSED, cause, committed=False)
         self.clients[member].on_expelled()
         self.leave(member, text, cause)

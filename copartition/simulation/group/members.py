@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.group.clients import WAKES_MS, Profile, draw_batches, draw_many
-from copartition.simulation.group.partitions import rows_where
 from copartition.simulation.group.timers import first_after, first_after_each, last_until
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.settings import Settings
+from copartition.simulation.ledger import rows_where
 
 _NONE = np.empty(0, np.int32)
 
@@ -221,7 +221,7 @@ class RebalanceNotifier:
         stands_ms = members.stands_ms[living]
         stopped = stands_ms <= now_ms
         if np.count_nonzero(stopped):
-            self._world.partitions.stop_all(living[stopped], stands_ms[stopped], cause)
+            self._world.ledger.stop(living[stopped], stands_ms[stopped], cause)
 
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
         """Return the time at which each of these members begins to read what it got now; None: at once."""

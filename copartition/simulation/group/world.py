@@ -16,6 +16,7 @@ from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.ledger import Ledger
 from copartition.simulation.outcome.history import History, Rebalance, Step
 from copartition.simulation.outcome.result import LogEntry
 from copartition.simulation.records.flow import Flow
@@ -93,8 +94,8 @@ class World:
         self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
         self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
-        # Who has what, and what every partition is doing.
-        self.partitions = Partitions(scenario, self.memberships)
+        self.partitions = Partitions(scenario)  # the topics, and which partitions exist
+        self.ledger = Ledger(scenario, self.partitions, self.memberships)  # all that happens to partitions
         self.history = History(self.partitions, self.memberships)
         for consumer in scenario.consumers:
             self.start_process(consumer)
@@ -104,8 +105,8 @@ class World:
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
-        if consumer.capacity is not None and self.partitions.flow is not None:
-            self.partitions.flow.readers.consumers.has_capacity(number, consumer.capacity)
+        if consumer.capacity is not None and self.ledger.flow is not None:
+            self.ledger.flow.readers.consumers.has_capacity(number, consumer.capacity)
         self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number
@@ -117,8 +118,8 @@ class World:
         """
         interval_ms = self.scenario.settings.auto_commit_interval_ms
         first_ms = float(self.random.uniform(0, interval_ms))
-        if self.partitions.flow is not None:
-            self.partitions.flow.readers.consumers.has_committed(consumer, first_ms - interval_ms)
+        if self.ledger.flow is not None:
+            self.ledger.flow.readers.consumers.has_committed(consumer, first_ms - interval_ms)
         return first_ms
 
     def end_process(self, consumer: int) -> None:
@@ -180,7 +181,7 @@ class World:
     def unread(self) -> int:
         """The number of partitions that exist and are not read now."""
         self._settle()
-        return self.partitions.now.unread
+        return self.ledger.now.unread
 
     def lag(self) -> float:
         """Return the records behind, over all partitions; NaN without a load."""
@@ -197,7 +198,7 @@ class World:
 
         An open transaction is waited for, too; a partition that never catches up is not.
         """
-        self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
+        self.now_ms = max(self.now_ms, self.ledger.now.open_at_ms())
         flow = self._settle()
         caught_up_ms = math.inf if flow is None else flow.caught_up_ms()
         return caught_up_ms if caught_up_ms < math.inf else self.now_ms
@@ -205,5 +206,5 @@ class World:
     def _settle(self) -> Flow | None:
         """Bring partitions and records up to now; return the records, None without a load."""
         self.engine.settle(self.now_ms)
-        self.partitions.settle(self.now_ms)
-        return self.partitions.flow
+        self.ledger.catch_up(self.now_ms)
+        return self.ledger.flow

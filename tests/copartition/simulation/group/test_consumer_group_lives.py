@@ -110,7 +110,7 @@ def lived(scenario):
 @given(lives())
 def test_a_group_comes_to_rest_with_every_partition_read_by_the_member_it_is_meant_for(scenario):
     result, world = lived(scenario)
-    group, now = world.engine._coordinator.group, world.partitions.now
+    group, now = world.engine._coordinator.group, world.ledger.now
     running = {world.memberships.consumer[member] for member in group.members}
     assert running == {world.number_of(each.name) for each in world.running if group.members} or not running
     there = np.flatnonzero(now.phase)
