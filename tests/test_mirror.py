@@ -58,17 +58,9 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     "tests/copartition/assignment_diff/test_checks.py": ["copartition/assignment_diff/summary.py"],
     "tests/copartition/assignment_diff/test_pair.py": ["copartition/groups/source.py"],
     "tests/copartition/simulate_scenarios/test_data.py": ["copartition/kit/json.py"],
-    "tests/copartition/simulation": [
-        "copartition/simulation/partition_states.py",
-        "copartition/simulation/run.py",
-    ],
     "tests/copartition/simulation/group": [
-        "copartition/simulation/group/classic_group.py",
         "copartition/simulation/group/classic_protocol.py",
         "copartition/simulation/group/consumer_client.py",
-        "copartition/simulation/group/group_coordinator.py",
-        "copartition/simulation/group/leader.py",
-        "copartition/simulation/group/members.py",
         "copartition/simulation/group/targets.py",
     ],
     "tests/copartition/simulation/inputs": [

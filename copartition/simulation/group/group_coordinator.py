@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,43 @@ from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
 from copartition.simulation.group.timers import DONE, Beats, Timer, Timers
 from copartition.simulation.group.world import World
+from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.outcome.history import Change
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
-if TYPE_CHECKING:  # it imports this module
-    from copartition.simulation.group.consumer_client import Client
-
 DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
+
+
+class MemberClient(Protocol):
+    """The client behind a member, as far as the coordinator knows it; partitions are flat indexes.
+
+    A coordinator is tested alone with objects that only have these names.
+    """
+
+    classic: ClassVar[bool]  # whether it speaks the classic protocol
+    consumer: int  # the number of its consumer
+    configured: Consumer  # that consumer, as it was when it joined
+    member: int  # its membership
+    every_ms: float  # the interval between its heartbeats, lateness included
+    session_ms: float  # after so long without a heartbeat it is dropped
+    owned: frozenset[int]  # the partitions it has
+    assigned: frozenset[int]  # the partitions that the coordinator sent last
+    gone: bool  # whether its process has ended
+
+    @property
+    def leaving(self) -> bool:
+        """True if the process has closed and told the coordinator, which has not heard it yet."""
+
+    def expects_news(self) -> None:
+        """Let the client's next heartbeat happen, as its answer may tell something."""
+
+    def beat(self) -> None:
+        """Let the client send a heartbeat now."""
+
+    def on_expelled(self) -> None:
+        """Note that the coordinator has dropped the member; its client does not know yet."""
 
 
 class GroupCoordinator:
@@ -70,7 +98,7 @@ class GroupCoordinator:
         )  # what it knows
         self.beats = Beats()  # when members send heartbeats
         self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
-        self.clients: dict[int, Client] = {}  # the client behind each member
+        self.clients: dict[int, MemberClient] = {}  # the client behind each member
         self.down_ms = 0.0  # until when it answers nobody
         self.busy_ms = 0.0  # until when its assignor is at work
         self._computed = False
@@ -94,7 +122,7 @@ class GroupCoordinator:
         else:
             request()
 
-    def join(self, client: Client, owned: Collection[int]) -> Answer | Error:
+    def join(self, client: MemberClient, owned: Collection[int]) -> Answer | Error:
         """Answer a member's first heartbeat, or its JoinGroup, with `owned` partitions.
 
         Refuse it if it may not join.
@@ -129,7 +157,7 @@ class GroupCoordinator:
             self._downgrade(None)
         return answer
 
-    def sync(self, client: Client) -> Answer | Error:
+    def sync(self, client: MemberClient) -> Answer | Error:
         """Answer SyncGroup of a member of the classic protocol; partitions None: it must join again."""
         member = self.group.members.get(client.member)
         if member is None:
@@ -138,7 +166,7 @@ class GroupCoordinator:
         self._follow("", None, client.member)
         return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
 
-    def _member(self, client: Client) -> GroupMember:
+    def _member(self, client: MemberClient) -> GroupMember:
         """Return a client as the coordinator knows it."""
         consumer = client.configured
         return GroupMember(
@@ -150,7 +178,7 @@ class GroupCoordinator:
             not client.classic and strategies_of(consumer, self._world)[0] != DEFAULT,
         )
 
-    def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
+    def heartbeat(self, client: MemberClient, owned: Collection[int] | None) -> Answer | Error:
         """Answer a heartbeat; one with `owned` partitions says that its member has reached its assignment.
 
         A member of the classic protocol is told whether to join again.
@@ -233,7 +261,7 @@ class GroupCoordinator:
         self.group.topic_changed(self._world.partitions.topics[topic], created=created)
         self._look_ahead()
 
-    def enter(self, client: Client, beats_ms: float) -> None:
+    def enter(self, client: MemberClient, beats_ms: float) -> None:
         """Add one of the members at time 0, with a heartbeat at `beats_ms`; `begin` makes a group of them."""
         self.clients[client.member] = client
         self.beats.add(client.member, beats_ms, client.every_ms, moves=not client.classic)
@@ -254,7 +282,7 @@ class GroupCoordinator:
         for number, client in self.clients.items():
             client.owned = client.assigned = group.members[number].assigned
 
-    def adopt(self, clients: Iterable[Client], generation: int) -> None:
+    def adopt(self, clients: Iterable[MemberClient], generation: int) -> None:
         """Make the members of a classic group those of this one, which has none yet.
 
         `generation` is that of the classic group.

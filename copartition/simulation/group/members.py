@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,27 +24,11 @@ class Members:
     `joins_ms` and `stands_ms` during a rebalance.
     """
 
-    base_ms: NDArray[np.float64]  # heartbeats are at this time plus multiples of `every_ms`
-    every_ms: NDArray[np.float64]  # the interval between a member's heartbeats, lateness included
-    metadata_ms: NDArray[np.float64]  # metadata is refreshed then, plus multiples of the maximum age
-    commit_ms: NDArray[np.float64]  # likewise its commits
-    assigned_ms: NDArray[np.float64]  # when it was last assigned something; NaN: before time 0
-    joins_ms: NDArray[np.float64]  # when it arrives at the present barrier; infinite: it does not
-    stands_ms: NDArray[np.float64]  # since or from when it stands still for the protocol; NaN: not
-    busy_ms: NDArray[np.float64]  # until when its application does not poll
-    alive: NDArray[np.bool_]  # whether its process runs and is awake
-    eager: NDArray[np.bool_]  # whether it gives everything up before it joins
-    keeps_beating: NDArray[np.bool_]  # heartbeats stay where they are in a rebalance
-    commits: NDArray[np.bool_]  # whether it commits offsets
-    commit_late_ms: NDArray[np.float64]  # `Profile.commit_late_ms`, NaN for None
-    background: NDArray[np.bool_]  # rejoins outside `poll`, see `Profile.joins_in_background`
-    reads_on: NDArray[np.bool_]  # whether it reads while it rejoins, unless it is eager
-    carries: NDArray[np.bool_]  # whether it rejoins with what the last assignment gave it
-
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.rows = _NONE  # the members of the group now, in the order they joined; never changed in place
-        self._grow(64)
+        self._times, self._flags = np.zeros((9, 64)), np.zeros((7, 64), np.bool_)
+        self._name_columns()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -55,8 +38,7 @@ class Members:
 
     def make(self, member: int, late_ms: float, *, eager: bool, profile: Profile) -> None:
         """Describe a member that is about to join; `late_ms` is the lateness of its heartbeats."""
-        if member >= len(self.alive):
-            self._grow(2 * member)
+        self._make_room(member)
         self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
         self.eager[member] = eager
         self.keeps_beating[member] = profile.keeps_beating
@@ -163,14 +145,36 @@ class Members:
         every_ms = self._settings.auto_commit_interval_ms
         return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
 
-    def _grow(self, size: int) -> None:
-        """Make room for `size` members; the columns' names and types are the annotations of the class."""
-        for name, kind in Members.__annotations__.items():
-            column: NDArray[Any] = np.zeros(size, np.bool_ if "bool" in str(kind) else np.float64)
-            old = getattr(self, name, None)
-            if old is not None:
-                column[: len(old)] = old
-            setattr(self, name, column)
+    def _name_columns(self) -> None:
+        """Name the rows of `_times` and `_flags`, of which every column of a member is a view."""
+        (
+            self.base_ms,  # heartbeats are at this time plus multiples of `every_ms`
+            self.every_ms,  # the interval between a member's heartbeats, lateness included
+            self.metadata_ms,  # metadata is refreshed then, plus multiples of the maximum age
+            self.commit_ms,  # likewise its commits
+            self.assigned_ms,  # when it was last assigned something; NaN: before time 0
+            self.joins_ms,  # when it arrives at the present barrier; infinite: it does not
+            self.stands_ms,  # since or from when it stands still for the protocol; NaN: not
+            self.busy_ms,  # until when its application does not poll
+            self.commit_late_ms,  # `Profile.commit_late_ms`, NaN for None
+        ) = self._times
+        (
+            self.alive,  # whether its process runs and is awake
+            self.eager,  # whether it gives everything up before it joins
+            self.keeps_beating,  # heartbeats stay where they are in a rebalance
+            self.commits,  # whether it commits offsets
+            self.background,  # rejoins outside `poll`, see `Profile.joins_in_background`
+            self.reads_on,  # whether it reads while it rejoins, unless it is eager
+            self.carries,  # whether it rejoins with what the last assignment gave it
+        ) = self._flags
+
+    def _make_room(self, member: int) -> None:
+        """Make room for members up to this number, and as many again."""
+        if member >= len(self.alive):
+            more = 2 * member - len(self.alive)
+            self._times = np.pad(self._times, ((0, 0), (0, more)))
+            self._flags = np.pad(self._flags, ((0, 0), (0, more)))
+            self._name_columns()
 
 
 class State(Enum):

@@ -4,7 +4,6 @@ The main loop (`copartition.simulation.run`) tells an engine what happens to pro
 a group coordinator with its members, decides who reads what and tells the partitions.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -19,7 +18,6 @@ from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.ledger import Ledger
 from copartition.simulation.outcome.history import History, Rebalance, Step
 from copartition.simulation.outcome.result import LogEntry
-from copartition.simulation.records.flow import Flow
 
 
 class Engine(Protocol):
@@ -73,8 +71,6 @@ class World:
     `now_ms` is set by the main loop, and never goes back. Engines draw from `random` only, events never, so
     that the same event takes as long under every assignor.
     """
-
-    engine: Engine  # the group; set by whoever makes it
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -171,40 +167,3 @@ class World:
     def running(self) -> Sequence[Consumer]:
         """The consumers whose processes run, in the order in which they started."""
         return [self.consumers[number] for number in self._running]
-
-    @property
-    def members(self) -> int:
-        """The number of members of the group, with dead ones that are not missed yet."""
-        return self.engine.members
-
-    @property
-    def unread(self) -> int:
-        """The number of partitions that exist and are not read now."""
-        self._settle()
-        return self.ledger.now.unread
-
-    def lag(self) -> float:
-        """Return the records behind, over all partitions; NaN without a load."""
-        flow = self._settle()
-        return math.nan if flow is None else flow.lag()
-
-    def partition_lag(self) -> float:
-        """Return the records behind of the partition that is most behind; NaN without a load."""
-        flow = self._settle()
-        return math.nan if flow is None else flow.partition_lag()
-
-    def at_rest_ms(self) -> float:
-        """Return the time at which the last partition is open and has caught up, if nothing else happens.
-
-        An open transaction is waited for, too; a partition that never catches up is not.
-        """
-        self.now_ms = max(self.now_ms, self.ledger.now.open_at_ms())
-        flow = self._settle()
-        caught_up_ms = math.inf if flow is None else flow.caught_up_ms()
-        return caught_up_ms if caught_up_ms < math.inf else self.now_ms
-
-    def _settle(self) -> Flow | None:
-        """Bring partitions and records up to now; return the records, None without a load."""
-        self.engine.settle(self.now_ms)
-        self.ledger.catch_up(self.now_ms)
-        return self.ledger.flow

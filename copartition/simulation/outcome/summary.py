@@ -28,10 +28,11 @@ from copartition.simulation.records.flow import RecordsResult
 
 
 def sum_up(world: World, unmet: Iterable[str]) -> SimulationResult:
-    """Return the result of a world at its end; `unmet` are the events whose condition never held."""
+    """Return the result of a world at its end, up to which its ledger is brought.
+
+    `unmet` are the events whose condition never held.
+    """
     now_ms, scenario, ledger = world.now_ms, world.scenario, world.ledger
-    world.engine.settle(now_ms)
-    ledger.catch_up(now_ms)
     forsaken = scenario.until_ms is None and _is_forsaken(world)
     double_read_ms = ledger.finish(now_ms)
     records = ledger.flow.result(now_ms) if ledger.flow is not None else None

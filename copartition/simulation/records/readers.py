@@ -30,18 +30,9 @@ class Consumers:
     """
 
     def __init__(self, capacity: float) -> None:
-        self.capacity = np.full(1, capacity)  # records a second it can process: for all infinite, or for none
-        self.touched = np.zeros(1, np.bool_)  # whether this round concerns it
-        self.commits = np.zeros(1, np.bool_)  # whether it commits in this round
-        self.busy = np.zeros(1, np.bool_)  # whether it has been reading up to this round
-        self.now = np.zeros(1)  # when this round concerns it
-        self.clock = np.zeros(1)  # when its commit interval began
-        # As `clock`, of a consumer that has been reading for longer than the run: before time 0.
-        self.since = np.zeros(1)
-        # By how much its reading changes the slope of the group's lag, until when, and what this round adds.
-        self._drift = np.zeros(1)
-        self._until = np.zeros(1)
-        self._bend = np.zeros(1)
+        self._amounts, self._flags = np.zeros((7, 1)), np.zeros((3, 1), np.bool_)
+        self._name_columns()
+        self.capacity[:] = capacity
         self._who = np.empty(0, np.intp)
         self._make_room(31)  # at once for as many as most groups have
 
@@ -124,11 +115,30 @@ class Consumers:
         """Make room for consumers up to this number."""
         if last < len(self.now) - 1:
             return
-        size = 2 * last + 2
-        for name, column in vars(self).items():
-            if len(column) < size:
-                # Nobody, the last row, is as everybody is before anything happens.
-                setattr(self, name, np.concatenate([column, np.repeat(column[-1:], size - len(column))]))
+        more = 2 * last + 2 - len(self.now)
+        # Nobody, the last row, is as everybody is before anything happens.
+        self._amounts, self._flags = (
+            np.concatenate([columns, np.repeat(columns[:, -1:], more, axis=1)], axis=1)
+            for columns in (self._amounts, self._flags)
+        )
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        """Name the rows of `_amounts` and `_flags`, of which every column of a consumer is a view."""
+        (
+            self.capacity,  # records a second it can process: for all infinite, or for none
+            self.now,  # when this round concerns it
+            self.clock,  # when its commit interval began
+            self.since,  # as `clock`, of a consumer that has been reading since before time 0
+            self._drift,  # by how much its reading changes the slope of the group's lag
+            self._until,  # until when
+            self._bend,  # what this round adds to that slope
+        ) = self._amounts
+        (
+            self.touched,  # whether this round concerns it
+            self.commits,  # whether it commits in this round
+            self.busy,  # whether it has been reading up to this round
+        ) = self._flags
 
 
 class OpenTransactions:
