@@ -71,7 +71,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/simulation/outcome/history.py",
         "copartition/simulation/outcome/result.py",
     ],
-    "tests/copartition/simulation/records": ["copartition/simulation/records/calls.py"],
     "tests/copartition/audit": ["copartition/audit/conclusion.py"],
     "tests/partitioning/java/test_hash_map.py": ["partitioning/java/tree_bin.py"],
     "tests/partitioning/kit/test_extras.py": ["partitioning/kit/packages.py"],

@@ -12,10 +12,9 @@ import numpy as np
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.memberships import Memberships
-from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.inputs.events import Consumer
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.ledger import Ledger
+from copartition.simulation.ledger import Ledger, Partitions
 from copartition.simulation.outcome.history import History, Rebalance, Step
 from copartition.simulation.outcome.result import LogEntry
 

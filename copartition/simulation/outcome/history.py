@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from copartition.simulation.group.memberships import Memberships
-from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.inputs.events import Consumer
+from copartition.simulation.ledger import Partitions
 from partitioning.kit.columns import bounds, ranks
 from partitioning.topic_partition import TopicPartition
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from assignors.group import Topic
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.group.memberships import Memberships
-from copartition.simulation.group.partitions import Partitions
-from copartition.simulation.ledger import Ledger
+from copartition.simulation.ledger import Ledger, Partitions
 from copartition.simulation.outcome.timeline import Phase
 from copartition.simulation.partition_states import TransitionKind
 from tests.support.tiers import sample
