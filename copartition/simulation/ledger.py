@@ -113,7 +113,7 @@ class Ledger:
         self._partitions = partitions
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
-        self._transitions: list[Transition] = []
+        self.transitions: list[Transition] = []  # all of them; only methods of this class append
         self._folded = 0  # how many of them `_states` and `_flow` have
         self._flow = None if scenario.load is None else Flow(scenario, partitions.first, partitions.topics)
         self._states = PartitionStates(partitions.total, memberships, self._partition_ms, flow=self._flow)
@@ -299,7 +299,7 @@ class Ledger:
         """Return the life of every partition up to the end of the run; `consumers` are names by number."""
         rows: Rows = []
         states = PartitionStates(self._partitions.total, self._memberships, self._partition_ms, rows=rows)
-        fold(self._transitions, states, None)
+        fold(self.transitions, states, None)
         states.finish(until_ms)
         nothing = tuple(np.empty(0, kind) for kind in (np.int32, np.float64, np.int8, np.int32))
         parts = list(map(list, zip(nothing, *rows, strict=True)))
@@ -366,10 +366,10 @@ class Ledger:
     ) -> None:
         """Append a transition, if it is about any partition."""
         if len(partitions):
-            self._transitions.append(Transition(kind, partitions, at_ms, phase, cause, **more))
+            self.transitions.append(Transition(kind, partitions, at_ms, phase, cause, **more))
 
     def _fold(self) -> None:
         """Bring the folds up to the ledger's end."""
-        if self._folded < len(self._transitions):
-            new, self._folded = self._transitions[self._folded :], len(self._transitions)
+        if self._folded < len(self.transitions):
+            new, self._folded = self.transitions[self._folded :], len(self.transitions)
             fold(new, self._states, self._flow)

@@ -33,12 +33,21 @@ from copartition.simulation.outcome.timeline import Phase
 from copartition.simulation.records.flow import Flow
 from partitioning.errors import ScenarioError
 
+STEPS = 1_000
+STEPS_EACH = 10
+"""A group comes to rest within so many steps, and so many for each consumer and event, or it never does.
+
+A step is a barrier passed, a session ended or growth noticed, without an event of the scenario in between.
+"""
+MOST_STEPS = 2**20
+"""The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
+
 
 class Run:
-    """A scenario under way: the world, and the engine of the kind of group that it is at present.
+    """A scenario under way: its world, its agenda, and the engine of the kind of group that it is at present.
 
-    `world.now_ms` is set by the main loop, and never goes back. The agenda sees the group through the
-    properties and figures here, which are brought up to the present when somebody looks.
+    `to_end` is the main loop, which sets `world.now_ms`; that never goes back. The agenda sees the group
+    through the properties and figures here, which are brought up to the present when somebody looks.
     """
 
     def __init__(self, scenario: Scenario, decisions: Decisions) -> None:
@@ -59,6 +68,72 @@ class Run:
             else ClassicProtocol(world, decisions, self._upgrade)
         )
         self.engine.begin()
+        self.agenda = Agenda(scenario)
+
+    def to_end(self) -> SimulationResult:
+        """Make all steps, those of the scenario's events and those of the group by itself; return the result.
+
+        Raises:
+            ScenarioError: the group does not come to rest.
+        """
+        world, agenda, scenario = self.world, self.agenda, self.world.scenario
+        if scenario.until_ms is None:
+            until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
+        else:
+            until_ms, most = scenario.until_ms, MOST_STEPS
+        steps = 0
+        while True:
+            # Events that wait for a refused commit come first, as they may end the process before it does
+            # anything else.
+            for event in agenda.reactions(self):
+                self.happen(event)
+            event_ms, own_ms = agenda.next_ms(), self.engine.next_ms()
+            now_ms = min(event_ms, own_ms)
+            if now_ms == math.inf or now_ms > until_ms:
+                world.now_ms = self.at_rest_ms() if scenario.until_ms is None else until_ms
+                self.settle()
+                return sum_up(world, agenda.unmet)
+            world.now_ms = now_ms
+            if own_ms <= event_ms:
+                if steps == most:
+                    raise _restless(world, most)
+                self.engine.advance()
+                steps += 1
+                continue
+            steps = 0
+            for event in agenda.due(now_ms, self):
+                self.happen(event)
+
+    def happen(self, event: Primitive) -> None:
+        """Let an event happen at the present time: write it to the log, and tell the engine."""
+        world, now_ms, engine = self.world, self.now_ms, self.engine
+        match event:
+            case Join(consumer=consumer):
+                world.note("join", consumer.name)
+                engine.start(world.start_process(consumer), now_ms)
+            case Leave(consumer=name) | Crash(consumer=name):
+                world.note(EVENT_NAMES[type(event)], name)
+                number = world.number_of(name)
+                world.end_process(number)
+                engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
+            case Grow(topic=topic, partitions=count) | Create(topic=topic, partitions=count):
+                world.note(EVENT_NAMES[type(event)], topic, partitions=count)
+                new = world.partitions.grow(topic, count)
+                cause = world.ledger.cause(f"{topic} has {count} partitions")
+                world.ledger.born(new, now_ms, Phase.UNNOTICED, cause)
+                engine.on_growth(world.partitions.topic(topic), created=isinstance(event, Create))
+            case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
+                assert isinstance(for_ms, float)  # the agenda has drawn it
+                world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
+                befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
+                befall(world.number_of(name), now_ms, now_ms + for_ms)
+            case DuplicateInstance(consumer=name):
+                world.note("duplicate-instance", name)
+                engine.duplicate(world.number_of(name), now_ms)
+            case Failover(down_ms=down_ms):
+                assert isinstance(down_ms, float)  # the agenda has drawn it
+                world.note("failover", down_ms=down_ms)
+                engine.failover(now_ms, now_ms + down_ms)
 
     def _upgrade(self, handover: Handover, consumer: int, since_ms: float) -> None:
         """Go on as a consumer group, which a consumer joins that has been ready since `since_ms`."""
@@ -132,16 +207,6 @@ class Run:
         return self.world.ledger.flow
 
 
-STEPS = 1_000
-STEPS_EACH = 10
-"""A group comes to rest within so many steps, and so many for each consumer and event, or it never does.
-
-A step is a barrier passed, a session ended or growth noticed, without an event of the scenario in between.
-"""
-MOST_STEPS = 2**20
-"""The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
-
-
 def simulate(scenario: Scenario | str | PathLike[str]) -> SimulationResult:
     """Run a scenario, or a scenario file, until nothing is left to happen; one seed gives one result.
 
@@ -193,78 +258,10 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _run_through(scenario, decisions)
+        return Run(scenario, decisions).to_end()
     finally:
         if collects:
             gc.enable()
-
-
-def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """Return one run, made step by step: of the events of the scenario, and of the group by itself.
-
-    Raises:
-        ScenarioError: the group does not come to rest.
-    """
-    run = Run(scenario, decisions)
-    world, agenda = run.world, Agenda(scenario)
-    if scenario.until_ms is None:
-        until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
-    else:
-        until_ms, most = scenario.until_ms, MOST_STEPS
-    steps = 0
-    while True:
-        # Events that wait for a refused commit come first, as they may end the process before it does
-        # anything else.
-        for event in agenda.reactions(run):
-            _happen(event, run)
-        event_ms, own_ms = agenda.next_ms(), run.engine.next_ms()
-        now_ms = min(event_ms, own_ms)
-        if now_ms == math.inf or now_ms > until_ms:
-            world.now_ms = run.at_rest_ms() if scenario.until_ms is None else until_ms
-            run.settle()
-            return sum_up(world, agenda.unmet)
-        world.now_ms = now_ms
-        if own_ms <= event_ms:
-            if steps == most:
-                raise _restless(world, most)
-            run.engine.advance()
-            steps += 1
-            continue
-        steps = 0
-        for event in agenda.due(now_ms, run):
-            _happen(event, run)
-
-
-def _happen(event: Primitive, run: Run) -> None:
-    """Let an event happen at the present time: write it to the log, and tell the engine."""
-    world, now_ms, engine = run.world, run.now_ms, run.engine
-    match event:
-        case Join(consumer=consumer):
-            world.note("join", consumer.name)
-            engine.start(world.start_process(consumer), now_ms)
-        case Leave(consumer=name) | Crash(consumer=name):
-            world.note(EVENT_NAMES[type(event)], name)
-            number = world.number_of(name)
-            world.end_process(number)
-            engine.stop(number, now_ms, cleanly=isinstance(event, Leave))
-        case Grow(topic=topic, partitions=count) | Create(topic=topic, partitions=count):
-            world.note(EVENT_NAMES[type(event)], topic, partitions=count)
-            new = world.partitions.grow(topic, count)
-            cause = world.ledger.cause(f"{topic} has {count} partitions")
-            world.ledger.born(new, now_ms, Phase.UNNOTICED, cause)
-            engine.on_growth(world.partitions.topic(topic), created=isinstance(event, Create))
-        case SlowPoll(consumer=name, for_ms=for_ms) | Stall(consumer=name, for_ms=for_ms):
-            assert isinstance(for_ms, float)  # the agenda has drawn it
-            world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
-            befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
-            befall(world.number_of(name), now_ms, now_ms + for_ms)
-        case DuplicateInstance(consumer=name):
-            world.note("duplicate-instance", name)
-            engine.duplicate(world.number_of(name), now_ms)
-        case Failover(down_ms=down_ms):
-            assert isinstance(down_ms, float)  # the agenda has drawn it
-            world.note("failover", down_ms=down_ms)
-            engine.failover(now_ms, now_ms + down_ms)
 
 
 def _restless(world: World, steps: int) -> ScenarioError:

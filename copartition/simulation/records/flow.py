@@ -234,7 +234,7 @@ class Flow:
 
     Changes are about partitions by flat index; each one is named once in a change, and is named in changes in
     the order of time. `at` is one time or one for each partition, in milliseconds. Changes about different
-    partitions may come in any order, as long as no change is for a time before the last `advance`, or after the
+    partitions may come in any order, if none is for a time before the last `advance`, or after the
     next one; changes for the same time happen in the order in which they were made.
 
     `_reader` and `_stands` are ahead of `readers`: they include the changes that wait for the next `advance`.
