@@ -33,14 +33,13 @@ from copartition.simulation.inputs.events import (
     GroupWide,
     Grow,
     Join,
+    Lasting,
     Leave,
     Primitive,
     Restart,
     RollingRestart,
     Rollout,
     ScaleTo,
-    SlowPoll,
-    Stall,
     StatefulSetRoll,
 )
 from copartition.simulation.inputs.scenario import (
@@ -451,6 +450,8 @@ class Agenda:
         """Return an event of the scenario that the cluster knows as it is, with its length drawn."""
         if isinstance(event, ByName):
             self._running(event, number, group)
+        if isinstance(event, Lasting):
+            return replace(event, for_ms=self._lengths(number)(event.for_ms))
         match event:
             case Join(consumer=consumer):
                 if group.is_running(consumer.name) or consumer.name in self._planned:
@@ -460,8 +461,6 @@ class Agenda:
                 self._forget(event.consumer)
             case Grow() | Create():
                 self._cluster.change(event, number)
-            case SlowPoll() | Stall():
-                return replace(event, for_ms=self._lengths(number)(event.for_ms))
             case Failover():
                 return replace(event, down_ms=self._lengths(number)(event.down_ms))
         return event

@@ -281,9 +281,11 @@ class ClassicGroup:
             self.cause, self._blamed = cause, []
             self._world.ledger.settle_all(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
             members.joins_ms[members.rows] = math.inf
-            members.joins_ms[members.living()] = now_ms + self._costs.network_ms
-            if self.leader.member is not None and members.alive[self.leader.member]:
-                members.joins_ms[self.leader.member] = max(now_ms, self._computed_ms) + self._costs.network_ms
+            living, leader = members.living(), self.leader.member
+            members.joins_ms[living] = now_ms + self._world.network_each(living, now_ms)
+            if leader is not None and members.alive[leader]:
+                asks_ms = max(now_ms, self._computed_ms)
+                members.joins_ms[leader] = asks_ms + self._network_ms(leader, asks_ms)
             self.state = State.PREPARING
             self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         self._causes.append(text)
@@ -369,19 +371,26 @@ class ClassicGroup:
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
         self._notifier.stop_all(now_ms, self.cause)
         answer = self.leader.decide(self.metadata.counts())
-        self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
-        known_ms = self._computed_ms + self._costs.network_ms
         leader = self.leader.member
         assert leader is not None, "there is one that has decided"
+        self._computed_ms = now_ms + self._network_ms(leader, now_ms) / 2 + answer.took_ms
+        # The leader's SyncGroup takes half of its round trip, the answers half of each member's.
+        told_ms = self._network_ms(leader, self._computed_ms) + self._costs.network_ms
+        known_ms = self._computed_ms + told_ms / 2
         if PROFILES[self._world.memberships.consumers[leader].client].refreshes_as_it_assigns:
             members.metadata_ms[leader] = self._computed_ms
-        members.restart_beats(joined, now_ms + self._costs.network_ms / 2, known_ms)
+        answered_ms = now_ms + self._world.network_each(joined, now_ms) / 2
+        members.restart_beats(joined, answered_ms, known_ms)
         if known_ms <= now_ms:
             self._sync(answer)
             return
         self.state = State.COMPLETING
         self._world.ledger.settle_all(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
         self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
+
+    def _network_ms(self, member: int, at_ms: float) -> float:
+        """Return how long a request that a member sends then takes, with its answer."""
+        return self._world.network_ms(int(self._world.memberships.consumer[member]), at_ms)
 
     def _sync(self, answer: Answer) -> None:
         """Give all members their assignment, and plan what follows from it."""

@@ -64,7 +64,7 @@ class ClassicProtocol:
         # FindCoordinator takes a round trip, JoinGroup half of one until it arrives; the first JoinGroup of a
         # dynamic member is answered with its member id, one round trip more.
         rounds = 1.5 if self._world.consumers[consumer].static else 2.5
-        arrives_ms = now_ms + rounds * self._costs.network_ms
+        arrives_ms = now_ms + rounds * self._world.network_ms(consumer, now_ms)
         self._plan(consumer, arrives_ms, lambda: self._arrive(consumer, now_ms))
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
@@ -91,7 +91,7 @@ class ClassicProtocol:
             heard_ms = now_ms if commits else self._members.last_heard_ms(member, now_ms, reads=reads)
             self._group.fall_silent(member, heard_ms, cause)
             return
-        says_ms = now_ms + self._costs.network_ms / 2
+        says_ms = now_ms + self._world.network_ms(consumer, now_ms) / 2
         if reads:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
         self._timers.soon(says_ms, now_ms, lambda: self._group.drop(member, text, cause))
@@ -112,7 +112,8 @@ class ClassicProtocol:
         self._world.ledger.halt_member(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self._members.busy_ms[member] = until_ms
         if self._group.state is State.PREPARING and not self._members.background[member]:
-            self._group.arrives(member, until_ms + self._costs.network_ms / 2, until_ms)
+            joins_ms = until_ms + self._world.network_ms(consumer, until_ms) / 2
+            self._group.arrives(member, joins_ms, until_ms)
         if not self._leave_when_overdue(member, now_ms, until_ms):
             self._plan(consumer, until_ms, lambda: self._resume(member))
 
@@ -138,7 +139,7 @@ class ClassicProtocol:
         The first one reads on until its next heartbeat is refused.
         """
         self._forget_plans(consumer)
-        arrives_ms = now_ms + 1.5 * self._costs.network_ms
+        arrives_ms = now_ms + 1.5 * self._world.network_ms(consumer, now_ms)
         self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
@@ -365,7 +366,8 @@ class ClassicProtocol:
             self._arrive(consumer, since_ms)
             return
         name = self._world.consumers[consumer].name
-        fenced_ms = members.next_beat(member, now_ms) + self._costs.network_ms
+        beats_ms = members.next_beat(member, now_ms)
+        fenced_ms = beats_ms + self._world.network_ms(consumer, beats_ms)
         cause = ledger.cause(f"session of {name} timed out")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         ledger.zombie(had, member, now_ms, fenced_ms, reads=True)
@@ -484,10 +486,11 @@ class ClassicProtocol:
             self._members.alive[member] = True
             self._members.base_ms[member] = now_ms
             if self._group.speaks(member):
-                self._notifier.notify(member, now_ms + self._costs.network_ms)
+                self._notifier.notify(member, now_ms + self._world.network_ms(consumer, now_ms))
             self._resume(member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
-        told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])
+        asks_ms = now_ms + PROFILES[configured.client].recheck_ms
+        told_ms = asks_ms + self._world.network_ms(consumer, asks_ms) + float(left_ms[0])
         ledger.zombie(had, member, now_ms, told_ms, reads=True)
         self._plan(consumer, told_ms, lambda: self._return(consumer, member, had))

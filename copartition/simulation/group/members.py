@@ -99,7 +99,9 @@ class Members:
         stood = rows[(self.stands_ms[rows] <= now_ms) & self.carries[rows] & ~self.eager[rows]]
         return rows_where((old == owner) & self.mask(stood)[owner]) if len(stood) else _NONE
 
-    def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
+    def restart_beats(
+        self, members: NDArray[np.int32], answered_ms: float | NDArray[np.float64], assigned_ms: float
+    ) -> None:
         """Set the next heartbeats of these members, whose JoinGroup is answered as the barrier has opened.
 
         Args:
@@ -209,8 +211,8 @@ class RebalanceNotifier:
         members = self._members
         living = members.living()
         if len(living):
-            heard_ms = members.next_beats(living, now_ms) + self._costs.network_ms
-            self._respond(living, heard_ms)
+            beats_ms = members.next_beats(living, now_ms)
+            self._respond(living, beats_ms + self._world.network_each(living, beats_ms))
 
     def notify(self, member: int, heard_ms: float) -> None:
         """Let one member hear of the rebalance at `heard_ms`, and not when it was thought to."""
@@ -230,17 +232,20 @@ class RebalanceNotifier:
     def begins(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64] | None:
         """Return the time at which each of these members begins to read what it got now; None: at once."""
         costs, random = self._costs, self._world.random
-        busy_ms = self._members.busy_ms[members]
+        # The answer to SyncGroup is with all members now, but for those whose network is slower than others'.
+        late_ms = (self._world.network_each(members, now_ms) - costs.network_ms) / 2
+        free_ms = np.maximum(self._members.busy_ms[members], now_ms + late_ms)
         if not costs.assign_ms and not costs.first_fetch_ms and not costs.partition_ms:
-            return np.maximum(busy_ms, now_ms) if np.count_nonzero(busy_ms > now_ms) else None
-        polls_ms = np.maximum(busy_ms, now_ms) + draw_many(costs.assign_ms, random, len(members))
+            return free_ms if np.count_nonzero(free_ms > now_ms) else None
+        polls_ms = free_ms + draw_many(costs.assign_ms, random, len(members))
         return polls_ms + draw_many(costs.first_fetch_ms, random, len(members))
 
     def after_revoking(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
         """Return the arrival of JoinGroup from each of these members, once it has revoked what it must."""
         free_ms = np.maximum(self._members.busy_ms[members], now_ms)
         revoke_ms = draw_many(self._costs.revoke_ms, self._world.random, len(members))
-        return free_ms + revoke_ms + self._costs.network_ms / 2
+        ready_ms = free_ms + revoke_ms
+        return ready_ms + self._world.network_each(members, ready_ms) / 2
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
         """Set when these members stop and join, given when each hears of the rebalance, in milliseconds.
@@ -264,7 +269,7 @@ class RebalanceNotifier:
         if np.count_nonzero(stop):
             stands_ms = members.stands_ms[living]
             members.stands_ms[living] = np.where(stop, np.fmin(ready_ms, stands_ms), stands_ms)
-        joins_ms = ready_ms + costs.network_ms / 2
+        joins_ms = ready_ms + self._world.network_each(living, ready_ms) / 2
         if costs.revoke_ms:
             joins_ms = joins_ms + np.where(eager, draw_many(costs.revoke_ms, random, len(living)), 0.0)
         members.joins_ms[living] = joins_ms

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
@@ -116,6 +117,18 @@ class World:
         if self.ledger.flow is not None:
             self.ledger.flow.readers.consumers.has_committed(consumer, first_ms - interval_ms)
         return first_ms
+
+    def network_ms(self, consumer: int, at_ms: float) -> float:  # noqa: ARG002 - all are alike, at any time
+        """Return how long a request that a consumer sends then takes, with its answer, in milliseconds."""
+        return self.scenario.costs.network_ms
+
+    def network_each(
+        self,
+        members: NDArray[np.int32],  # noqa: ARG002 - as above
+        at_ms: float | NDArray[np.float64],  # noqa: ARG002 - as above
+    ) -> float | NDArray[np.float64]:
+        """Return `network_ms` of the consumer behind each of these members; one number if all are alike."""
+        return self.scenario.costs.network_ms
 
     def end_process(self, consumer: int) -> None:
         """Note that a consumer's process is gone; nothing happens if it was gone already."""

@@ -294,6 +294,9 @@ Primitive = Join | Leave | Crash | Grow | Create | SlowPoll | Stall | Failover |
 ByName = Leave | Crash | SlowPoll | Stall | DuplicateInstance | Restart | CrashLoop
 """The events that happen to one consumer that runs."""
 
+Lasting = SlowPoll | Stall
+"""Those of them that last for `for_ms`, which the agenda draws."""
+
 Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
 """The events that change the whole group, once; one waits until the one before has ended."""
 
