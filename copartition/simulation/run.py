@@ -23,6 +23,7 @@ from copartition.simulation.inputs.events import (
     Join,
     Leave,
     Primitive,
+    SlowNetwork,
     SlowPoll,
     Stall,
 )
@@ -127,6 +128,10 @@ class Run:
                 world.note(EVENT_NAMES[type(event)], name, for_ms=for_ms)
                 befall = engine.stall if isinstance(event, Stall) else engine.slow_poll
                 befall(world.number_of(name), now_ms, now_ms + for_ms)
+            case SlowNetwork(consumer=name, for_ms=for_ms, network_ms=network_ms):
+                assert isinstance(for_ms, float)  # the agenda has drawn it
+                world.note("slow-network", name, for_ms=for_ms, network_ms=network_ms)
+                world.slow_network(world.number_of(name), now_ms + for_ms, network_ms)
             case DuplicateInstance(consumer=name):
                 world.note("duplicate-instance", name)
                 engine.duplicate(world.number_of(name), now_ms)

@@ -87,6 +87,9 @@ class World:
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
+        self._slow: dict[
+            int, tuple[float, float]
+        ] = {}  # consumers whose network is slow: until when, how slow
         self.memberships = Memberships()  # every membership there ever was
         self.log: list[LogEntry] = []
         self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
@@ -118,17 +121,27 @@ class World:
             self.ledger.flow.readers.consumers.has_committed(consumer, first_ms - interval_ms)
         return first_ms
 
-    def network_ms(self, consumer: int, at_ms: float) -> float:  # noqa: ARG002 - all are alike, at any time
+    def slow_network(self, consumer: int, until_ms: float, network_ms: float) -> None:
+        """Let each request of a consumer take `network_ms` with its answer, until `until_ms`."""
+        self._slow[consumer] = until_ms, network_ms
+
+    def network_ms(self, consumer: int, at_ms: float) -> float:
         """Return how long a request that a consumer sends then takes, with its answer, in milliseconds."""
-        return self.scenario.costs.network_ms
+        normal_ms = self.scenario.costs.network_ms
+        if consumer not in self._slow:
+            return normal_ms
+        until_ms, slow_ms = self._slow[consumer]
+        # No request overtakes another one: what is on its way as the slow time ends arrives then.
+        return max(min(slow_ms, until_ms + normal_ms - at_ms), normal_ms)
 
     def network_each(
-        self,
-        members: NDArray[np.int32],  # noqa: ARG002 - as above
-        at_ms: float | NDArray[np.float64],  # noqa: ARG002 - as above
+        self, members: NDArray[np.int32], at_ms: float | NDArray[np.float64]
     ) -> float | NDArray[np.float64]:
         """Return `network_ms` of the consumer behind each of these members; one number if all are alike."""
-        return self.scenario.costs.network_ms
+        if not self._slow:
+            return self.scenario.costs.network_ms
+        times = zip(members.tolist(), np.broadcast_to(at_ms, members.shape).tolist(), strict=True)
+        return np.array([self.network_ms(int(self.memberships.consumer[member]), at) for member, at in times])
 
     def end_process(self, consumer: int) -> None:
         """Note that a consumer's process is gone; nothing happens if it was gone already."""
