@@ -1,4 +1,13 @@
-"""The names that the package has for everybody; errors are in `partitioning.errors`."""
+"""The names that the package has for everybody; errors are in `partitioning.errors`.
+
+A name is public if it stands in `__all__`, which is in the order in which people need the names. Names that
+need only the hashes and the table of profiles are imported here at once. Strategies, growth and the
+registries come with the first use of one of their names, so that `from partitioning import partition_for_key`
+stays cheap on an executor and on the command line.
+
+`Growth`, `grow` and `expected_share` come from `growth`, `seeded` from `strategy`, the functions that get,
+list and register partitioners from `partitioners`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -28,7 +37,17 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Return what placing a key does without: importing it takes longer than importing the rest."""
+        """Return a name of a module that is loaded late.
+
+        Placing a key does without these modules, and importing them takes longer than importing the rest.
+
+        Args:
+            name: a name that is no global of this module yet.
+
+        Raises:
+            AttributeError: the package has no such public name.
+        """
+        # The cheapest module first: `growth` imports no strategy.
         for module in map(
             import_module, ("partitioning.growth", "partitioning.strategy", "partitioning.partitioners")
         ):

@@ -47,6 +47,7 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
             f"partitioner {name!r} answered {len(keys)} keys with {placed!r:.80}, which is not an integer "
             f"array of shape ({len(keys)},)"
         )
+    # Checked here, because a client would refuse such a partition later, without saying which key led to it.
     misplaced = np.flatnonzero((placed < -1) | (placed >= num_partitions))
     if len(misplaced):
         row = int(misplaced[0])
@@ -59,6 +60,13 @@ def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArra
 
 @cache
 def _plug_in(name: str) -> PlacesByKey:
+    """Return the plug-in of this name, made once in a process and with its own defaults.
+
+    Placing by key alone needs no state, so one instance serves all calls.
+
+    Raises:
+        UnknownStrategyError: there is no such plug-in, or it has no `place_keys`.
+    """
     if name not in PARTITIONERS.names():
         find_profile(name)  # which says what there is
     partitioner = PARTITIONERS.get(name)
@@ -177,6 +185,8 @@ def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -
         hashes = HASHES[rule.hash].column(column.offsets, column.data)
     except UnicodeError as error:
         raise InvalidKeyError(f"profile {profile!r} hashes text: {error}") from None
+    # Nulls and empty keys are hashed with the rest, as no bytes, and overwritten afterwards: to take them out
+    # first would copy the column.
     partitions = partitions_of(hashes, count, rule.sign)
     if rule.empty == "unkeyed":
         partitions[column.empty] = UNKEYED
@@ -186,6 +196,12 @@ def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -
 
 
 def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | None:
+    """Return the partition of one key under a profile: the readable twin of `partition_batch`.
+
+    Raises:
+        InvalidPartitionCountError: the count is out of range.
+        InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
+    """
     count = checked_partition_count(num_partitions)
     if key is None:
         if profile.null != "empty":
@@ -202,6 +218,7 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
 
 
 def _check_key(key: object) -> None:
+    """Raise InvalidKeyError if the key is not bytes; a bytearray, which may change later, is refused, too."""
     if not isinstance(key, bytes):
         raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
 
@@ -212,6 +229,8 @@ def _native_rule(profile: Profile) -> _Rule | None:
         import confluent_kafka  # noqa: PLC0415 - optional, slow to import
     except ImportError:
         return None
+    # librdkafka's functions hash an empty key. A profile that leaves an empty key to the unkeyed strategy
+    # must go through `_place`.
     if profile.empty != "hashed" or profile.rule not in LIBRDKAFKA:
         return None
     function: _Rule | None = getattr(confluent_kafka, LIBRDKAFKA[profile.rule], None)

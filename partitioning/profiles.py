@@ -73,6 +73,8 @@ def find_profile(name: str) -> Profile:
         raise _no_profile(str(name)) from None
 
 
+# These come before names of a close spelling: "murmur2" may mean Java's client or librdkafka's, so both are
+# named.
 _MEANT = {
     "murmur2": ("java", "librdkafka-murmur2"),
     "murmur2_random": ("librdkafka-murmur2-random",),
@@ -87,6 +89,7 @@ _MEANT = {
 
 
 def _no_profile(name: str) -> UnknownStrategyError:
+    """Return the error for an unknown profile: that it is a plug-in's name, or which names are close."""
     from partitioning.plug_ins import PARTITIONERS  # noqa: PLC0415 - executors place keys without plug-ins
 
     plug_ins = PARTITIONERS.names()

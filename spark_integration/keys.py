@@ -57,12 +57,23 @@ def uuid_key(column: Column | str) -> Column:
 
 
 def _integer(name: str, column: Column | str, types: tuple[str, ...], size: int) -> Column:
+    """Return the big-endian bytes of an integer column.
+
+    Args:
+        name: of the function that people call, for messages.
+        column: the column or its name.
+        types: the types that it may have.
+        size: bytes of the key.
+    """
     value = _column(column)
+    # Two's complement of this many bytes: -1 as an int is ffffffff, and the hex of a bigint would be twice as
+    # long.
     unsigned = value.cast("bigint").bitwiseAND(2 ** (8 * size) - 1) if size < 8 else value.cast("bigint")
     return _typed(name, value, types, sf.unhex(sf.lpad(sf.hex(unsigned), 2 * size, "0")))
 
 
 def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_type: pa.DataType) -> Column:
+    """Return the big-endian bytes of a floating-point column, by a function on Arrow arrays."""
     value = _column(column)
     number = value.cast("float" if arrow_type == pa.float32() else "double")
     to_bytes = column_function(name, _big_endian(arrow_type), arrow_type, pa.binary(), "binary")
@@ -71,10 +82,16 @@ def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_typ
 
 
 def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
+    """Return a function from an Arrow array of numbers to their big-endian bytes.
+
+    A null becomes the bytes of 0.
+    """
     size = arrow_type.bit_width // 8
 
     def to_bytes(numbers: pa.Array) -> pa.Array:
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+        # Java's DoubleSerializer writes one NaN for all (`doubleToLongBits`); FloatSerializer keeps their
+        # bits.
         if size == 8:
             values = np.where(np.isnan(values), np.nan, values)
         offsets = np.arange(0, size * (len(values) + 1), size, dtype=np.int32)
@@ -86,6 +103,7 @@ def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
 
 
 def _typed(name: str, value: Column, types: tuple[str, ...], serialized: Column) -> Column:
+    """Return the serialized column, or an error at the first row if the column has none of the types."""
     # A column's type is known when the query is planned, so this costs nothing as rows pass.
     fault = sf.concat(
         sf.lit(f"copartition: {name}() takes {' or '.join(types)}, not "),
@@ -96,4 +114,5 @@ def _typed(name: str, value: Column, types: tuple[str, ...], serialized: Column)
 
 
 def _column(column: Column | str) -> Column:
+    """Return a column by its name, or as it is."""
     return sf.col(column) if isinstance(column, str) else column

@@ -13,12 +13,12 @@ from assignors.group import Assignment, Certificate, Group
 from assignors.interface import CooperativeMemory, EagerMemory, Reason, Recorder
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import Reading, read_group
+from assignors.optimal.reading import NumberedGroup, read_group
 from partitioning.errors import InvalidConfigError
 from partitioning.topic_partition import TopicPartition
 
 
-class Decision(NamedTuple):
+class OwnerDecision(NamedTuple):
     """Holds the answer for each partition, by flat index.
 
     Attributes:
@@ -28,7 +28,7 @@ class Decision(NamedTuple):
         certificate: how near to the best the answer is; None if it is the best.
     """
 
-    reading: Reading
+    reading: NumberedGroup
     owner: NDArray[np.intp]
     waits: NDArray[np.bool_]
     certificate: Certificate | None = None
@@ -75,7 +75,7 @@ class Decision(NamedTuple):
         return topic.astype(np.int32), number.astype(np.int32)
 
 
-def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
+def find_held_back(reading: NumberedGroup, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return whether each partition has to wait: a member claims it that does not get it.
 
     Only the member whose claim counts need not wait for others to give it up.
@@ -88,7 +88,7 @@ def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool
 
 
 class Deciding(ABC):
-    """An assignor whose answers are made of a `Decision`."""
+    """An assignor whose answers are made of a `OwnerDecision`."""
 
     def assign(self, group: Group) -> Assignment:
         """Decide who gets what: every partition with a subscriber has an owner, or waits for its next one."""
@@ -101,7 +101,7 @@ class Deciding(ABC):
         return decision.assignment(group)
 
     @abstractmethod
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
         """Return the owner of each partition, and the partitions that wait."""
 
 
@@ -132,7 +132,7 @@ class _Optimal(Deciding):
         self._spread = spread
         self._racks = racks
 
-    def _owners(self, group: Group, reading: Reading) -> NDArray[np.intp]:
+    def _owners(self, group: Group, reading: NumberedGroup) -> NDArray[np.intp]:
         near = None if self._racks == "ignore" else find_kinds(group, reading)
         first = self._racks == "before-moves"
         return Task(reading, spread=self._spread, near=near, near_first=first).decide()
@@ -147,10 +147,10 @@ class OptimalAssignor(EagerMemory, _Optimal):
 
     name: ClassVar[str] = "optimal"
 
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
         reading = read_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
-        return Decision(reading, owner, np.zeros(len(owner), np.bool_))
+        return OwnerDecision(reading, owner, np.zeros(len(owner), np.bool_))
 
 
 class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
@@ -165,7 +165,7 @@ class CooperativeOptimalAssignor(CooperativeMemory, _Optimal):
 
     name: ClassVar[str] = "cooperative-optimal"
 
-    def _decide(self, group: Group) -> Decision:
+    def _decide(self, group: Group) -> OwnerDecision:
         reading = read_group(group, recall_owned(group.members))
         owner = self._owners(group, reading)
-        return Decision(reading, owner, find_held_back(reading, owner))
+        return OwnerDecision(reading, owner, find_held_back(reading, owner))

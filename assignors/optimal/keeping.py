@@ -1,7 +1,7 @@
 """Decides how many partitions each member keeps: the fewest moves within bounds on loads.
 
-A topic may also be a kind of `racks.Kinds`; a class is a row of `Readers.members`; a member is an index into
-`Readers.of_member`, and -1 stands for none. All amounts are partitions.
+A topic may also be a kind of `racks.Kinds`; a class is a row of `ClassTopics.members`; a member is an index
+into `ClassTopics.of_member`, and -1 stands for none. All amounts are partitions.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.optimal.network import UNLIMITED, Arcs, Ints, Network
-from assignors.optimal.reading import Readers
+from assignors.optimal.reading import ClassTopics
 from partitioning.kit.columns import sums
 
 
-class Claims(NamedTuple):
+class RankedClaims(NamedTuple):
     """Lists claims, one a row: alike partitions of one topic that a member had, or should get back.
 
     Attributes:
@@ -67,8 +67,8 @@ class KeepingProblem:
     def __init__(
         self,
         size: NDArray[np.int64],
-        readers: Readers,
-        claims: Claims,
+        readers: ClassTopics,
+        claims: RankedClaims,
         low: Ints,
         high: Ints,
         giving: Ints | None = None,
@@ -175,7 +175,7 @@ def most_kept(
     Returns:
         How many partitions, or None if no assignment has such loads.
     """
-    readers = Readers.of(subscriptions, int(topic.max(initial=-1)) + 1)
+    readers = ClassTopics.of(subscriptions, int(topic.max(initial=-1)) + 1)
     read = np.zeros(readers.topics, np.bool_)
     read[readers.topic] = True
     here = read[topic]
@@ -195,6 +195,8 @@ def most_kept(
     pairs, amount = np.unique(
         holder[stays].astype(np.int64) * readers.topics + topic[stays], return_counts=True
     )
-    claims = Claims(*np.divmod(pairs, readers.topics), amount, np.ones_like(amount), np.full_like(amount, -1))
+    claims = RankedClaims(
+        *np.divmod(pairs, readers.topics), amount, np.ones_like(amount), np.full_like(amount, -1)
+    )
     kept = KeepingProblem(size, readers, claims, *levels).solve()
     return None if kept is None else int(kept.amount.sum())

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.optimal.network import UNLIMITED, Arcs, Network
-from assignors.optimal.reading import Readers
+from assignors.optimal.reading import ClassTopics
 from partitioning.kit.columns import sums
 
 
@@ -22,13 +22,13 @@ class Levels(NamedTuple):
     """
 
     of_kind: NDArray[np.int64]
-    readers: Readers
+    readers: ClassTopics
     part_of_kind: NDArray[np.intp]
     part_of_topic: NDArray[np.intp]
     complete: NDArray[np.bool_]
 
 
-def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
+def find_levels(size: NDArray[np.int64], readers: ClassTopics) -> Levels:
     """Return the levels of the best loads.
 
     Topics that no reader connects, directly or through other topics, are in different parts from the start. A

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning.kit.columns import bounds, distinct, inverse, ranges, runs
+from partitioning.kit.columns import bounds, distinct, inverse, range_numbers, runs_of
 
 Ints = NDArray[np.integer[Any]]
 
@@ -106,7 +106,7 @@ class Network:
         waiting = int(np.count_nonzero(self.excess > 0))
         while waiting and len(frontier):
             starts = self._starts[frontier]
-            rows = ranges(starts, self._starts[frontier + 1] - starts)
+            rows = range_numbers(starts, self._starts[frontier + 1] - starts)
             rows = rows.compress(self._left[rows] > 0)
             rows = rows.compress(~reached[self._tail[rows]])
             cost = self._cost[rows]
@@ -221,7 +221,7 @@ def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.i
 
     The rows of a node are next to each other. Limits are above 0, and no row gets more than its own.
     """
-    starts, sizes = runs(node)
+    starts, sizes = runs_of(node)
     nodes, total = node[starts], np.add.reduceat(limit, starts)
     dealt = np.minimum(amount[nodes], total)
     amount[nodes] -= dealt

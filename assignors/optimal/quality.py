@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from assignors.group import Assignment, Certificate, Group
 from assignors.optimal.deciding import Task
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import Reading, read_group, recall_owned_or_user_data
+from assignors.optimal.reading import NumberedGroup, read_group, recall_owned_or_user_data
 from assignors.partition_list import PartitionList
 from assignors.weighted.improving import certify
 from assignors.weighted.problem import Problem, least_peak
@@ -123,14 +123,14 @@ def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certi
 
 
 def _certificate(
-    group: Group, reading: Reading, owner: NDArray[np.intp], weights: Weights, capacities: Capacities
+    group: Group, reading: NumberedGroup, owner: NDArray[np.intp], weights: Weights, capacities: Capacities
 ) -> Certificate:
     members = [group.members[row] for row in reading.members.tolist()]
     problem = Problem.of(reading, weights.of(reading), capacities.of(members))
     return certify(problem, owner, least_peak(problem))
 
 
-def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[np.intp]:
+def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDArray[np.intp]:
     """Return the member that gets each partition of a reading, -1 if nobody does."""
     place = {group.members[row].id: number for number, row in enumerate(reading.members.tolist())}
     topics = {name: row for row, name in enumerate(reading.topics)}
@@ -165,11 +165,11 @@ def _loads(owner: NDArray[np.intp], members: int) -> tuple[int, ...]:
     return tuple(sorted(np.bincount(owner[owner >= 0], minlength=members).tolist(), reverse=True))
 
 
-def _moves(reading: Reading, owner: NDArray[np.intp]) -> int:
+def _moves(reading: NumberedGroup, owner: NDArray[np.intp]) -> int:
     return int(np.count_nonzero((reading.holder >= 0) & (owner != reading.holder)))
 
 
-def _worst_topic(reading: Reading, owner: NDArray[np.intp]) -> tuple[int, int]:
+def _worst_topic(reading: NumberedGroup, owner: NDArray[np.intp]) -> tuple[int, int]:
     """Return the most partitions of one topic on one member, and its fair share, for the worst such topic."""
     topics = len(reading.topics)
     assigned = owner >= 0

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from assignors.columnar.numbering import replica_patterns
 from assignors.group import Group
 from assignors.optimal.network import Ints
-from assignors.optimal.reading import Readers, Reading
+from assignors.optimal.reading import ClassTopics, NumberedGroup
 
 
 class Kinds(NamedTuple):
@@ -28,7 +28,7 @@ class Kinds(NamedTuple):
 
     of_partition: NDArray[np.intp]
     size: NDArray[np.int64]
-    readers: Readers
+    readers: ClassTopics
     rack: NDArray[np.intp]
     elsewhere: NDArray[np.bool_]
 
@@ -45,7 +45,7 @@ class Kinds(NamedTuple):
         return far
 
 
-def find_kinds(group: Group, reading: Reading) -> Kinds | None:
+def find_kinds(group: Group, reading: NumberedGroup) -> Kinds | None:
     """Return the kinds of a group's partitions; None if no member can be far from anything it reads."""
     racks: dict[str, int] = {}
     members = [group.members[row].rack for row in reading.members.tolist()]
@@ -85,6 +85,6 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
         np.concatenate([np.empty(0, np.intp), *(by_topic[topic] for topic in of_class[kind].tolist())])
         for kind in subscription.tolist()
     ]
-    readers = Readers.of_classes(of_member, lists, len(pairs))
+    readers = ClassTopics.of_classes(of_member, lists, len(pairs))
     kinds = Kinds(of_partition, size.astype(np.int64), readers, rack_of - 1, elsewhere)
     return kinds if kinds.far(readers.topic, readers.kind).any() else None

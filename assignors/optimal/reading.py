@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.columnar.numbering import distinct_lists, topics_that_exist
-from assignors.columnar.sticky_structures import Memory, recall_owned, recall_user_data
+from assignors.columnar.sticky_structures import ReportedPartitions, recall_owned, recall_user_data
 from assignors.group import Group, Member, name_in
 from assignors.optimal.network import Ints
 from partitioning.kit.columns import bounds, distinct, inverse, locate
 
 
-class Readers(NamedTuple):
+class ClassTopics(NamedTuple):
     """Lists the topics that each class of members reads; members with equal subscriptions are one class.
 
     Attributes:
@@ -35,7 +35,7 @@ class Readers(NamedTuple):
     topic: NDArray[np.intp]
 
     @classmethod
-    def of(cls, subscriptions: Sequence[Collection[int] | Ints], topics: int) -> Readers:
+    def of(cls, subscriptions: Sequence[Collection[int] | Ints], topics: int) -> ClassTopics:
         """Return the classes of these subscriptions.
 
         Topics from the number `topics` on have no partitions.
@@ -54,7 +54,7 @@ class Readers(NamedTuple):
         return cls.of_classes(of_member, lists, topics)
 
     @classmethod
-    def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> Readers:
+    def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> ClassTopics:
         """Return the classes with these topics, each in ascending order."""
         kind = np.repeat(np.arange(len(lists)), [len(partitions) for partitions in lists])
         topic = np.concatenate([np.empty(0, np.intp), *lists])
@@ -101,14 +101,14 @@ def rightful_members(
     return holder
 
 
-class Owned(NamedTuple):
+class OwnedRows(NamedTuple):
     """Lists the members' claims, one a row: a member and the flat index of a partition that it had."""
 
     member: NDArray[np.intp]
     partition: NDArray[np.intp]
 
 
-class Reading(NamedTuple):
+class NumberedGroup(NamedTuple):
     """Holds a group in numbers, in an order that does not depend on the order of its members or topics.
 
     Members are ordered by instance id, then by client id where no other member has it, then by what they own
@@ -129,13 +129,13 @@ class Reading(NamedTuple):
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
     topic_of: NDArray[np.intp]
-    readers: Readers
-    claims: Owned
+    readers: ClassTopics
+    claims: OwnedRows
     rightful: NDArray[np.intp]
     holder: NDArray[np.intp]
 
 
-def read_group(group: Group, memory: Memory) -> Reading:
+def read_group(group: Group, memory: ReportedPartitions) -> NumberedGroup:
     """Return a group in numbers; `memory` is in the order of the group."""
     lists, of_member = distinct_lists([member.topics for member in group.members])
     existing = topics_that_exist(group, set(chain.from_iterable(lists)))
@@ -148,9 +148,11 @@ def read_group(group: Group, memory: Memory) -> Reading:
 
     claims, generation = _claims(memory, row, counts, starts)
     members = _order(group.members, of_member, claims)
-    claims = Owned(inverse(members)[claims.member], claims.partition)
+    claims = OwnedRows(inverse(members)[claims.member], claims.partition)
     classes = int(of_list.max(initial=-1)) + 1
-    readers = Readers(len(topics), of_member[members], np.bincount(of_member, minlength=classes), kind, topic)
+    readers = ClassTopics(
+        len(topics), of_member[members], np.bincount(of_member, minlength=classes), kind, topic
+    )
     topic_of = np.repeat(np.arange(len(topics)), counts)
     rightful = rightful_members(*claims, generation, int(starts[-1]))
     holder = rightful
@@ -159,7 +161,7 @@ def read_group(group: Group, memory: Memory) -> Reading:
         lost = held[~readers.has(readers.of_member[rightful[held]], topic_of[held])]
         holder = rightful.copy()
         holder[lost] = -1
-    return Reading(members, topics, counts, starts, topic_of, readers, claims, rightful, holder)
+    return NumberedGroup(members, topics, counts, starts, topic_of, readers, claims, rightful, holder)
 
 
 def _classes(
@@ -183,8 +185,8 @@ def _classes(
 
 
 def _claims(
-    memory: Memory, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
-) -> tuple[Owned, NDArray[np.int64]]:
+    memory: ReportedPartitions, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
+) -> tuple[OwnedRows, NDArray[np.int64]]:
     """Return what members claim, by member and partition, and the generation of each claim."""
     (names, column, number), sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes)), sizes)
@@ -198,10 +200,10 @@ def _claims(
         key = distinct(key)
         member, partition = np.divmod(key, starts[-1])
     generation = np.maximum(np.array(memory.generation, np.int64), -1)[member]
-    return Owned(member, partition.astype(np.intp)), generation
+    return OwnedRows(member, partition.astype(np.intp)), generation
 
 
-def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned) -> NDArray[np.intp]:
+def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: OwnedRows) -> NDArray[np.intp]:
     """Return positions of the members in an order that does not depend on the order in which they come."""
     clients = [name_in(member.id) for member in members]
     times = Counter(clients)
@@ -220,7 +222,7 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)
 
 
-def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:
+def recall_owned_or_user_data(members: Sequence[Member]) -> ReportedPartitions:
     """Return what the members own, or, if no member owns a partition, what their user data remembers."""
     memory = recall_owned(members)
     return memory if memory.sizes.any() else recall_user_data(members)

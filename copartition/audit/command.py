@@ -58,4 +58,4 @@ def audit(
     )
     for line in keys.undecoded():
         complain(ctx, line)
-    ctx.exit(report.exit_code(audits))
+    ctx.exit(report.audit_exit_code(audits))

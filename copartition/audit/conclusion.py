@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from copartition.audit.ranges import NEVER, ranges, widened
+from copartition.audit.ranges import NEVER, partition_ranges, widened
 from copartition.audit.tally import Tally
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 
@@ -76,7 +76,7 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
     counts = [writer.num_partitions for writer in tally.writers]
     blocks = tally.blocks if counts else widened(tally.blocks, (), 1)
     spans = []
-    for range_ in ranges(blocks, counts or [1]):
+    for range_ in partition_ranges(blocks, counts or [1]):
         fields = range_._asdict()
         candidate = fields.pop("candidate")
         writer = tally.writers[candidate] if range_.explained else None

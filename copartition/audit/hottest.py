@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from copartition.audit.topic_audit import HotKey, Records, concatenate, key_hashes, pick_records
 from partitioning.hashing.murmur2 import murmur2_column
-from partitioning.kit.columns import locate, runs
+from partitioning.kit.columns import locate, runs_of
 
 MOST = 1 << 14
 """Keys that are counted at a time, one in two partitions twice."""
@@ -63,7 +63,7 @@ class HotKeys:
         marks |= np.arange(count, dtype=np.uint64)
         marks = marks[~records.keys.empty]
         marks.sort()
-        starts, sizes = runs(marks >> _ROW_BITS)
+        starts, sizes = runs_of(marks >> _ROW_BITS)
         rows = self._cut(sizes)
         kept = np.flatnonzero(rows > 0)
         examples = pick_records(records, (marks[starts[kept]] & _ROW).astype(np.intp))

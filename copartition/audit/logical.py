@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from copartition.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.hashing.words import padded_rows
-from partitioning.kit.columns import bounds, ranges
+from partitioning.kit.columns import bounds, range_numbers
 
 FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
 """The shapes: a registry's frame, text of four kinds, sixteen bytes marked as a UUID, other bytes."""
@@ -134,7 +134,7 @@ def spans_of(keys: Sequence[bytes]) -> Spans:
 
 def digests(keys: Spans) -> NDArray[np.uint64]:
     """Return a hash of each key's bytes and length."""
-    column = keys.data[ranges(keys.starts, keys.sizes)]
+    column = keys.data[range_numbers(keys.starts, keys.sizes)]
     hashes = murmur3_column(bounds(keys.sizes), column).view(np.uint32).astype(np.uint64)
     return _mixed(hashes << np.uint64(32) | keys.sizes.astype(np.uint64))
 

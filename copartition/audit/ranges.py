@@ -148,7 +148,7 @@ def widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
     return blocks._replace(explained=explained, first_missed=first, last_missed=last)
 
 
-def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
+def partition_ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
     """Yield the ranges of every partition, in order; `counts` are the candidates' partition counts."""
     # Where candidates explain a partition equally well, the one that explains more of the topic is right.
     total = blocks.explained.sum(axis=0)

@@ -16,7 +16,7 @@ from copartition.audit.hottest import OF_TOPIC
 from copartition.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.kit.json import attributes, dump, json_schema
 from copartition.kit.markdown import markdown_table, markdown_text
-from copartition.kit.words import Table, first_of, key_text, ranges
+from copartition.kit.words import Table, first_of, key_text, number_ranges
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-def is_settled(audit: TopicAudit) -> bool:
+def is_topic_settled(audit: TopicAudit) -> bool:
     """Return whether one writer over the topic's own count explains what was read, but for strays."""
     return (
         audit.certainty in {"sure", "likely"}
@@ -35,15 +35,15 @@ def is_settled(audit: TopicAudit) -> bool:
     )
 
 
-def exit_code(audits: Sequence[TopicAudit]) -> int:
+def audit_exit_code(audits: Sequence[TopicAudit]) -> int:
     """Return 0 if every topic is settled; else 1 if writers differ, 2 if only too little is known."""
-    open_ones = [audit for audit in audits if not is_settled(audit)]
+    open_ones = [audit for audit in audits if not is_topic_settled(audit)]
     if not open_ones:
         return 0
     return 2 if all(audit.certainty == "unknown" for audit in open_ones) else 1
 
 
-def verdict(audit: TopicAudit) -> str:
+def audit_verdict(audit: TopicAudit) -> str:
     """Return the answer in a sentence."""
     keyed = _keyed(audit)
     writers = _writers_in_turn(audit)
@@ -140,7 +140,7 @@ def _row(spans: Sequence[Span]) -> tuple[str, ...]:
     ends = [span.last_ms for span in spans if span.last_ms is not None]
     keyed = sum(span.rows - span.keyless for span in spans)
     return (
-        ranges(np.array([span.partition for span in spans])),
+        number_ranges(np.array([span.partition for span in spans])),
         f"{spans[0].first}-{spans[0].last}" if len(spans) == 1 else "all read",
         _time(min(starts, default=None)),
         _time(max(ends, default=None)),
@@ -233,7 +233,9 @@ def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool)
     for number, audit in enumerate(audits):
         if number:
             console.print()
-        console.print(cell(f"{audit.topic}: {verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True)
+        console.print(
+            cell(f"{audit.topic}: {audit_verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True
+        )
         for shown, more in _tables(audit, every=every):
             print_table(shown, console)
             if more:
@@ -246,7 +248,7 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
     """Return audits as GitHub Markdown: the verdicts in bold, small tables."""
     lines: list[str] = []
     for audit in audits:
-        sentence = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
+        sentence = markdown_text(f"{audit.topic}: {audit_verdict(audit)} ({audit.certainty})")
         lines += [f"**{sentence}**", ""]
         for shown, more in _tables(audit, every=every):
             lines += [*markdown_table(shown), ""]
@@ -260,7 +262,7 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
 AUDIT_FORMAT_VERSION = "1.0"
 
 
-class FormData(TypedDict):
+class AuditedForm(TypedDict):
     """One form of keys.
 
     Attributes:
@@ -308,13 +310,13 @@ class AuditData(TypedDict):
     coverage: Coverage
     shares: tuple[Share, ...]
     spans: tuple[Span, ...]
-    forms: list[FormData]
+    forms: list[AuditedForm]
     hottest: list[HotKeyData] | None
     hottest_error: int
     tried: int
 
 
-class Document(TypedDict):
+class AuditDocument(TypedDict):
     """The audits of some topics.
 
     Attributes:
@@ -332,18 +334,18 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
         attributes(
             AuditData,
             audit,
-            settled=is_settled(audit),
-            verdict=verdict(audit),
+            settled=is_topic_settled(audit),
+            verdict=audit_verdict(audit),
             remarks=remarks(audit),
-            forms=[attributes(FormData, form, example=form.example.hex()) for form in audit.forms],
+            forms=[attributes(AuditedForm, form, example=form.example.hex()) for form in audit.forms],
             hottest=audit.hottest
             and [attributes(HotKeyData, hot, key=hot.key.hex()) for hot in audit.hottest],
         )
         for audit in audits
     ]
-    return dump(Document(format_version=AUDIT_FORMAT_VERSION, topics=topics))
+    return dump(AuditDocument(format_version=AUDIT_FORMAT_VERSION, topics=topics))
 
 
 def audit_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, of draft 2020-12."""
-    return json_schema(Document, "copartition audit", {AuditData: TopicAudit, FormData: KeyForm})
+    return json_schema(AuditDocument, "copartition audit", {AuditData: TopicAudit, AuditedForm: KeyForm})

@@ -42,7 +42,7 @@ _PROOF = 64
 
 
 @dataclass
-class Group:
+class WriterGroup:
     """Writers that were found together: the best one and its rivals."""
 
     writers: list[int]  # positions of the writers
@@ -87,7 +87,7 @@ class Tally:
     ) -> None:
         self.trials = Trials(num_partitions, profiles, counts)
         self.writers: list[Writer] = []
-        self.groups: list[Group] = []  # writers found together, in the order in which they were found
+        self.groups: list[WriterGroup] = []  # writers found together, in the order in which they were found
         none, empty = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
         # The counts by ranges of offsets.
         self.blocks = Blocks(none, none, none, none, none, empty, empty, empty, none, none)
@@ -131,7 +131,7 @@ class Tally:
             new = [writer for writer in group.writers if numbers[writer] < 0]
             mine = next((group for group in self.groups if {*shared} & {*group.writers}), None)
             if mine is None:
-                mine = Group([], group.from_records)
+                mine = WriterGroup([], group.from_records)
                 self.groups.append(mine)
             for number in new:
                 numbers[number] = len(self.writers)
@@ -159,7 +159,7 @@ class Tally:
         """
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
-        tally.groups = [Group([*group.writers], group.from_records) for group in self.groups]
+        tally.groups = [WriterGroup([*group.writers], group.from_records) for group in self.groups]
         tally.blocks = widened(tally.blocks, (), len(self.writers))
         return tally
 
@@ -183,7 +183,7 @@ class Tally:
         total: list[int] = self.blocks.explained.sum(axis=0).tolist()
         return total
 
-    def best(self, group: Group) -> int:
+    def best(self, group: WriterGroup) -> int:
         """Return the position of the writer of a group that chance explains least."""
         total, rows = self.explained, max(group.rows, 1)
         if self.num_partitions == 1:
@@ -243,7 +243,7 @@ class Tally:
         with np.load(io.BytesIO(body), allow_pickle=False) as kept:
             tally.blocks = Blocks(*(kept[f"blocks_{name}"] for name in Blocks._fields))
             tally.groups = [
-                Group(writers, asked_for, rows, kept[f"proof_{number}"])
+                WriterGroup(writers, asked_for, rows, kept[f"proof_{number}"])
                 for number, (writers, asked_for, rows) in enumerate(plain["groups"])
             ]
             if "ends" in kept:
@@ -368,7 +368,9 @@ class Tally:
 
     def _grow_groups(self, new: Sequence[Writer], *, from_records: bool) -> None:
         if new:
-            self.groups.append(Group([*range(len(self.writers), len(self.writers) + len(new))], from_records))
+            self.groups.append(
+                WriterGroup([*range(len(self.writers), len(self.writers) + len(new))], from_records)
+            )
             self.writers.extend(new)
 
 

@@ -11,7 +11,7 @@ from partitioning.errors import InvalidConfigError
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.hashing.murmur3 import murmur3_column
 from partitioning.keys import KeyColumn, concatenate_columns
-from partitioning.kit.columns import bounds, ranges
+from partitioning.kit.columns import bounds, range_numbers
 
 
 class LogicalKey(NamedTuple):
@@ -211,7 +211,7 @@ def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
     """Return the keys of these rows, in their order; their bytes are copied."""
     starts, sizes = keys.offsets[rows], np.diff(keys.offsets)[rows]
     nulls = None if keys.nulls is None else keys.nulls[rows]
-    return KeyColumn(bounds(sizes), keys.data[ranges(starts, sizes)], nulls)
+    return KeyColumn(bounds(sizes), keys.data[range_numbers(starts, sizes)], nulls)
 
 
 def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from copartition.audit.cluster import audit_topic
 from copartition.audit.topic_audit import LogicalKey, Selection, TopicAudit
 from copartition.check.judge import judge
-from copartition.check.proof import KeyComparison, KeyPairs
+from copartition.check.proof import KeyComparison
 from copartition.check.verdict import JoinVerdict, checked_topics
 
 _UNCOMMITTED = (
@@ -24,7 +23,6 @@ class JoinCheck(NamedTuple):
 
     verdict: JoinVerdict
     audits: tuple[TopicAudit, ...]  # who wrote each topic
-    pairs: tuple[KeyPairs, ...]  # of each topic but the last, where its keys are that the next one has, too
 
 
 def check_topics(
@@ -50,5 +48,4 @@ def check_topics(
     verdict = judge(audits, comparison.proof(complete=complete))
     isolation = _COMMITTED if selection is not None and selection.committed else _UNCOMMITTED
     verdict = replace(verdict, assumed=(*verdict.assumed, isolation))
-    pairs = tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(names))))
-    return JoinCheck(verdict, tuple(audits), pairs)
+    return JoinCheck(verdict, tuple(audits))

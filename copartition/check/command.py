@@ -10,11 +10,10 @@ import click
 
 from copartition.audit.options import KeyFormat, key_format_options, reading_options
 from copartition.shell.client_options import client_options
-from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help, write
+from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help
 from copartition.shell.options import (
     check_option,
     grow_option,
-    html_option,
     output_options,
     schema_option,
     topics_option,
@@ -51,7 +50,6 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 @topics_option("With --grow or --writer: a topic has N partitions, if no cluster is named; repeatable.")
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
-@html_option
 @schema_option("copartition.check.report", "check_schema")
 @click.pass_context
 def check(
@@ -67,7 +65,6 @@ def check(
     topics: tuple[tuple[str, int], ...],
     checks: tuple[str, ...],
     output: Output,
-    html: str | None,
 ) -> None:
     """Can these TOPICs be joined partition by partition?
 
@@ -104,10 +101,6 @@ def check(
     else:
         report = _check_records(joined, config, counts, selection, keys)
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
-    if html is not None:
-        from copartition.check.page import join_html  # noqa: PLC0415 - needs the extra "report"
-
-        write(join_html(report), html)
     output.show(
         partial(print_join, report),
         json=partial(check_json, report, limits),
@@ -126,14 +119,13 @@ def _check_writers(
     """Return whether topics will fit if these clients write them, without reading any."""
     if topics:
         raise click.UsageError("--writer names the topics; leave TOPIC out")
-    from copartition.check.planned import invented_pairs, judge_writers  # noqa: PLC0415
+    from copartition.check.planned import judge_writers  # noqa: PLC0415
     from copartition.check.report import JoinReport  # noqa: PLC0415 - help and completion do without
     from copartition.check.writers import parse_writer  # noqa: PLC0415
 
     clients = [parse_writer(text) for text in writers]
     known_counts = _partition_counts(config, counts, {client.topic for client in clients})
-    shown, pairs = invented_pairs(clients, known_counts)
-    return JoinReport(judge_writers(clients, known_counts), pairs=pairs, invented_counts=shown)
+    return JoinReport(judge_writers(clients, known_counts))
 
 
 def _partition_counts(

@@ -12,11 +12,11 @@ from copartition.audit.logical import Respelled, respelled
 from copartition.audit.topic_audit import KeyForm, TopicAudit
 from copartition.check.verdict import (
     WEIGHTS,
+    AuditSummary,
+    JoinReason,
     JoinVerdict,
     KeyProof,
-    Reason,
     Remedy,
-    Topic,
     answer_of,
     checked_topics,
 )
@@ -32,7 +32,7 @@ _SEEMING = {"int32", "int64", "bytes"}
 """Forms that bytes without any mark are given."""
 
 
-def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[Reason]:
+def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[JoinReason]:
     """Yield what the forms of keys say about a join of these topics."""
     names = tuple(audit.topic for audit in audits)
     yield from _respelled(audits)
@@ -42,7 +42,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
             f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
             "a key under two ids has other bytes, and so another partition"
         )
-        yield Reason("forms", names, text, "open")
+        yield JoinReason("forms", names, text, "open")
     forms = [{form.name for form in audit.forms} for audit in audits]
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
@@ -55,10 +55,10 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
                 because = (
                     "; no two are the same bytes" if proved else "; the same value in both has other bytes"
                 )
-                yield Reason("forms", (name, other), text + because, "against" if proved else "open")
+                yield JoinReason("forms", (name, other), text + because, "against" if proved else "open")
 
 
-def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
+def _respelled(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
     """Yield a reason if sampled keys say the same in other bytes, in two topics or one; the surest only."""
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
@@ -73,7 +73,7 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
                 text = _respelled_text(names, respelling) + "; so their bytes seem to say" * (
                     weight == "open"
                 )
-                yield Reason("respelled", names, text, weight)
+                yield JoinReason("respelled", names, text, weight)
                 return
 
 
@@ -124,7 +124,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         raise InvalidConfigError(
             f"the keys are those of {len(proof.keys)} topics, not of {list_names(names)}"
         )
-    topics = [Topic(audit) for audit in audits]
+    topics = [AuditSummary(audit) for audit in audits]
     compared = proof is not None and _convinces(proof)
     explained = _all_explained(topics)
     reasons = [
@@ -142,7 +142,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     ]
     if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
         text = "neither the rules nor the keys that are in both show that the topics agree"
-        reasons.append(Reason("unproved", names, text, "open"))
+        reasons.append(JoinReason("unproved", names, text, "open"))
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     answer = answer_of(reasons)
     assumed = [_BY_BYTES, _AS_BEFORE]
@@ -166,7 +166,7 @@ def _convinces(proof: KeyProof) -> bool:
     return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
 
 
-def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
+def _alone(topics: Sequence[AuditSummary], proof: KeyProof | None) -> list[int | None]:
     """Return, for each topic, how many of its keys are not in every topic; None if that was not counted."""
     if proof is None:
         return [None] * len(topics)
@@ -174,7 +174,7 @@ def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
     return [None if everywhere is None else keys - everywhere for keys in proof.keys]
 
 
-def _all_explained(topics: Sequence[Topic]) -> bool:
+def _all_explained(topics: Sequence[AuditSummary]) -> bool:
     """Return whether one rule over one count explains the place of every record of every topic.
 
     Then no key can be apart.
@@ -184,17 +184,17 @@ def _all_explained(topics: Sequence[Topic]) -> bool:
     )
 
 
-def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
+def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
-        yield Reason("counts", names, f"each has {count(counts[0], 'partition')}")
+        yield JoinReason("counts", names, f"each has {count(counts[0], 'partition')}")
         return
     text = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
-    yield Reason("counts", names, f"{text}; a join by partition needs as many in each", "against")
+    yield JoinReason("counts", names, f"{text}; a join by partition needs as many in each", "against")
 
 
-def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
+def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinReason]:
     """Yield whether one rule over the count of today explains all topics that any rule explains."""
     sure = [topic for topic in topics if topic.trusted and topic.today]
     names = tuple(topic.name for topic in sure)
@@ -202,7 +202,7 @@ def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
         return
     rules = {rule for topic in sure for rule in topic.today}
     if len(rules) == 1:
-        yield Reason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
+        yield JoinReason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
         return
     by_rules: dict[frozenset[Placement], list[str]] = {}
     for topic in sure:
@@ -213,12 +213,12 @@ def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
     apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
         share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
-        yield Reason("rules", names, f"{text}; {share}, by chance", "against")
+        yield JoinReason("rules", names, f"{text}; {share}, by chance", "against")
     elif all(len(topic.today) == 1 for topic in sure):
-        yield Reason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
+        yield JoinReason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
 
 
-def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -> Iterator[Reason]:
+def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: bool) -> Iterator[JoinReason]:
     """Yield what the comparison of keys says."""
     if proof is None:
         return
@@ -234,34 +234,34 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
                 if place is not None
             ]
             text += f", such as {key_text(example.key)}, {list_names(places)}"
-        yield Reason("keys-apart", names, text, "against")
+        yield JoinReason("keys-apart", names, text, "against")
     elif not proof.common:
         text = (
             "no key is in more than one topic, so nothing meets in a join"
             if proof.complete
             else "of the keys that were read none is in more than one topic, which says nothing of the others"
         )
-        yield Reason("no-common-key", names, text, "open")
+        yield JoinReason("no-common-key", names, text, "open")
     else:
         text = f"{keys} that were read in more than one topic are each at one partition number"
-        yield Reason("keys", names, text)
+        yield JoinReason("keys", names, text)
     if proof.common and proof.everywhere == 0:
-        yield Reason("no-common-key", names, "no key that was read is in every topic", "open")
+        yield JoinReason("no-common-key", names, "no key that was read is in every topic", "open")
     for name, scattered in zip(names, proof.scattered, strict=True):
         if scattered and not proof.apart:
             text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
-            yield Reason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
+            yield JoinReason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
     full = all(topic.full for topic in topics)
     if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
         text = (
             "not all keys were compared" if proof.share == 1 else f"{proof.share:.2%} of keys were compared"
         )
-        yield Reason(
+        yield JoinReason(
             "sample", names, f"{text}; one that was not may be at different partition numbers", "open"
         )
 
 
-def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Reason]:
+def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iterator[JoinReason]:
     """Yield what the audit of one topic leaves open, and the keys do not settle.
 
     `alone` is how many of its keys are not in every topic, None if not counted; `convinced`: the keys in
@@ -269,11 +269,11 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
     """
     name = (topic.name,)
     if not topic.rows:
-        yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
+        yield JoinReason("no-records", name, f"nothing was read of {topic.name}", "open")
         return
     if not topic.keyed:
         text = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
-        yield Reason("keyless", name, text, "against" if topic.full else "open")
+        yield JoinReason("keyless", name, text, "against" if topic.full else "open")
         return
     certainty = topic.audit.certainty
     if certainty == "mixed":
@@ -284,18 +284,18 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
         )
         if convinced and alone:
             text += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
-        yield Reason("mixed", name, text, "for" if convinced and alone == 0 else "open")
+        yield JoinReason("mixed", name, text, "for" if convinced and alone == 0 else "open")
     elif certainty == "none":
         text = f"no known rule explains where the records of {topic.name} are"
-        yield Reason("unexplained", name, text, "for" if convinced else "open")
+        yield JoinReason("unexplained", name, text, "for" if convinced else "open")
     elif certainty == "unknown":
         text = f"{topic.name} has too few keys to tell by which rule they are placed"
-        yield Reason("too-few-keys", name, text, "for" if convinced else "open")
+        yield JoinReason("too-few-keys", name, text, "for" if convinced else "open")
     else:
         yield from _trusted(topic, settled=convinced and alone == 0)
 
 
-def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
+def _trusted(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReason]:
     name = (topic.name,)
     if topic.old_counts:
         counts = list_names([str(count) for count in topic.old_counts])
@@ -303,26 +303,26 @@ def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
             f"{topic.name} has grown: {count(topic.old_rows, 'keyed record')} were placed over {counts} "
             f"partitions, not {topic.count}, and stay where they are"
         )
-        yield Reason("epochs", name, text, "open")
+        yield JoinReason("epochs", name, text, "open")
     if len(topic.today) > 1:
         text = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
-        yield Reason("changed-rule", name, text, "open")
+        yield JoinReason("changed-rule", name, text, "open")
     if topic.missed:
         text = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
-        yield Reason("strays", name, text, "for" if settled else "open")
+        yield JoinReason("strays", name, text, "for" if settled else "open")
 
 
-def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
+def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
     for topic in topics:
         if not topic.full:
             read = f"of {topic.name} {topic.audit.coverage.text} were read"
             text = (
                 f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
             )
-            yield Reason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
+            yield JoinReason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
 
 
-def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
+def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator[JoinReason]:
     """Warn of null keys, which do not join, and of empty keys, which some clients place by chance."""
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
@@ -331,7 +331,7 @@ def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason
         )
         unsure = len(having) > 1 and (proof is None or not proof.complete)
         weight = "; an empty key in both may be at different partition numbers" if unsure else ""
-        yield Reason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
+        yield JoinReason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
 
 
 def _all(rules: frozenset[Placement]) -> str:
@@ -358,7 +358,7 @@ class _Target(NamedTuple):
 
     rule: Placement
     partitions: int
-    anew: tuple[Topic, ...]
+    anew: tuple[AuditSummary, ...]
 
     @property
     def records(self) -> int:
@@ -366,7 +366,7 @@ class _Target(NamedTuple):
 
 
 def remedies(
-    topics: Sequence[Topic], reasons: Sequence[Reason], proof: KeyProof | None
+    topics: Sequence[AuditSummary], reasons: Sequence[JoinReason], proof: KeyProof | None
 ) -> tuple[Remedy, ...]:
     """Return the ways out of what speaks against a join or leaves it open, the cheapest first."""
     codes = {reason.code for reason in reasons if reason.weight != "for"}
@@ -388,7 +388,7 @@ def remedies(
     return tuple(ways)
 
 
-def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
+def _read(topics: Sequence[AuditSummary]) -> Iterator[Remedy]:
     """Yield the remedy of reading everything, which settles what a sample leaves open."""
     partial = [topic for topic in topics if not topic.full]
     if partial:
@@ -398,7 +398,7 @@ def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
         yield Remedy(partial[0].name, text, f"copartition check {' '.join(names)} --full")
 
 
-def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
+def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target:
     """Return the placement for which the fewest records are written anew.
 
     Of equal ones, over more partitions.
@@ -428,7 +428,7 @@ def _cheapest(topics: Sequence[Topic], proof: KeyProof | None) -> _Target:
     return min(targets, key=lambda target: (target.records, -target.partitions, seniority(target.rule)))
 
 
-def _anew(topic: Topic, target: _Target) -> Remedy:
+def _anew(topic: AuditSummary, target: _Target) -> Remedy:
     """Return the remedy of copying a topic into one that is placed as wanted."""
     name = f"{topic.name}-by-{target.partitions}"
     text = (
@@ -442,7 +442,7 @@ def _anew(topic: Topic, target: _Target) -> Remedy:
     )
 
 
-def _settings(topic: Topic, target: _Target) -> Iterator[Remedy]:
+def _settings(topic: AuditSummary, target: _Target) -> Iterator[Remedy]:
     """Yield the remedy of setting the topic's writers so that records to come are placed as wanted."""
     wanted = target.rule
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}

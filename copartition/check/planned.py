@@ -3,20 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import pairwise
 from typing import Literal
 
-import numpy as np
-
-from copartition.audit.topic_audit import Records
-from copartition.check.proof import KeyComparison, KeyPairs
-from copartition.check.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of, checked_topics
+from copartition.check.verdict import WEIGHTS, JoinReason, JoinVerdict, Remedy, answer_of, checked_topics
 from copartition.check.writers import ClientWriter, Placement, placement, rule_name, seniority, setting_for
 from copartition.kit.words import count, list_names
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import check_growth, expected_share
-from partitioning.keys import key_column
-from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
 
 _ASSUMED = (
@@ -25,8 +18,6 @@ _ASSUMED = (
     "no topic has grown since its first record, and no record names its partition itself",
 )
 _NO_EMPTY_KEY = "no key is empty: one of these clients places empty keys by chance"
-_SHOWN_COUNT = 12
-_SHOWN_KEYS = 2_000
 _MANY_PARTITIONS = "the topics have more than one partition"
 
 
@@ -59,56 +50,35 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
 
 
-def invented_pairs(
-    writers: Sequence[ClientWriter], counts: Mapping[str, int]
-) -> tuple[tuple[int, ...], tuple[KeyPairs, ...]]:
-    """Return where these clients would put invented keys.
-
-    Returned are partition counts, and pairs from each topic to the next.
-
-    There are none if a topic has several writers, or one that does not look at keys. A topic whose count
-    is not known has as many partitions as another one, or twelve.
-    """
-    profiles = {writer.topic: writer.profile for writer in writers}
-    if len(profiles) < len(writers) or None in profiles.values():
-        return (), ()
-    known_counts = [counts[topic] for topic in profiles if topic in counts]
-    shown = tuple(counts.get(topic, known_counts[0] if known_counts else _SHOWN_COUNT) for topic in profiles)
-    keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
-    comparison = KeyComparison(len(profiles))
-    number = np.arange(_SHOWN_KEYS)
-    for topic, (profile, partitions) in enumerate(zip(profiles.values(), shown, strict=True)):
-        assert profile is not None
-        places = partition_batch(keys, partitions, profile=profile.name)
-        comparison.add(topic, Records(places, number, number, keys))
-    return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
-
-
-def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Reason]:
+def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[JoinReason]:
     text = list_names(
         [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
     )
     if len({*counts.values()}) > 1:
-        yield Reason("counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against")
+        yield JoinReason(
+            "counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against"
+        )
     elif len(counts) == len(topics):
-        yield Reason("counts", topics, text)
+        yield JoinReason("counts", topics, text)
     else:
         silent = tuple(topic for topic in topics if topic not in counts)
         text = (
             f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
         )
-        yield Reason("counts", silent, text, "open")
+        yield JoinReason("counts", silent, text, "open")
 
 
-def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
+def _rules(
+    topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None
+) -> Iterator[JoinReason]:
     for writer in writers:
         if writer.profile is None:
             text = f"{writer.topic} is written by {writer}, which does not look at keys"
-            yield Reason("rules", (writer.topic,), text, "against" if count != 1 else "for")
+            yield JoinReason("rules", (writer.topic,), text, "against" if count != 1 else "for")
     rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
     different = dict.fromkeys(rule for _, rule in rules)
     if len(different) == 1 and len(rules) == len(writers):
-        yield Reason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
+        yield JoinReason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
     elif len(different) > 1:
         text = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
@@ -117,7 +87,7 @@ def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int 
         if alike:
             text += "; they differ in the sign of a hash, which matters for most partition counts"
         names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
-        yield Reason("rules", names, text, "open" if alike else "against")
+        yield JoinReason("rules", names, text, "open" if alike else "against")
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:

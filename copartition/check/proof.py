@@ -56,15 +56,6 @@ class KeyPlaces(NamedTuple):
         return KeyPlaces(self.hashes[:kept].copy(), self.low[:kept].copy(), self.high[:kept].copy())
 
 
-class KeyPairs(NamedTuple):
-    """Keys that two topics share, by their partitions; columns of n pairs of partitions, most keys first."""
-
-    one: NDArray[np.int64]  # the partition in the first topic
-    other: NDArray[np.int64]  # the partition in the second
-    # How many; a key at several places of a topic counts at the lowest and the highest.
-    keys: NDArray[np.int64]
-
-
 class _Waiting(NamedTuple):
     """Records that have not been counted yet."""
 
@@ -158,28 +149,6 @@ class KeyComparison:
             everywhere=everywhere,
             share=(int(self.ceiling) + 1) / 2**64,
         )
-
-    def pairs(self, one: int, other: int) -> KeyPairs:
-        """Return where the keys are that two topics, by number, share."""
-        self._count(one)
-        self._count(other)
-        first, second = self._places[one], self._places[other]
-        most = int(second.high.max(initial=0)) + 1
-        keys_of: dict[int, int] = {}
-        for begin in range(0, len(first.hashes), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
-            at, present = locate(second.hashes, first.hashes[block])
-            at = at[present]
-            low, high = (
-                mine[block][present].astype(np.int64) * most + its[at]
-                for mine, its in ((first.low, second.low), (first.high, second.high))
-            )
-            pairs, keys = np.unique(np.append(low, high[high != low]), return_counts=True)
-            for pair, count in zip(pairs.tolist(), keys.tolist(), strict=True):
-                keys_of[pair] = keys_of.get(pair, 0) + count
-        pairs, keys = (np.array([*column], np.int64) for column in (keys_of.keys(), keys_of.values()))
-        order = np.lexsort((pairs, -keys))
-        return KeyPairs(pairs[order] // most, pairs[order] % most, keys[order])
 
     def _count(self, topic: int) -> None:
         """Count what waits of a topic, and keep the bytes of a few keys that are apart."""

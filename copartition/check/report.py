@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from copartition.audit.topic_audit import Coverage, KeyForm, TopicAudit
 from copartition.check.planned import GrowthPlan, MustGrow, PlannedJoin
-from copartition.check.proof import KeyPairs
-from copartition.check.verdict import JoinVerdict, KeyProof, Reason, Remedy, Topic
+from copartition.check.verdict import AuditSummary, JoinReason, JoinVerdict, KeyProof, Remedy
 from copartition.kit.json import CheckResult, attributes, check_results, dump, json_schema
 from copartition.kit.markdown import Page, markdown_text
 from copartition.kit.words import Table, key_text, list_names, visible
@@ -23,7 +22,7 @@ from copartition.simulation.inputs.settings import Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.kit.number_checks import Check
+    from copartition.kit.number_checks import NumberCheck
 
 MARKS = {"against": "✗", "open": "?", "for": "✓"}
 """A reason's weight -> the sign that shows it at a glance."""
@@ -83,10 +82,6 @@ class JoinReport:
 
     verdict: JoinVerdict | GrowthPlan
     audits: tuple[TopicAudit, ...] = ()  # where topics were read
-    # Of each topic but the last, where its keys are that the next one has, too.
-    pairs: tuple[KeyPairs, ...] = ()
-    # Partition counts for pairs of invented keys, where no topic was read.
-    invented_counts: tuple[int, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -133,7 +128,8 @@ def topic_table(audits: Sequence[TopicAudit]) -> Table:
             f"{audit.num_partitions:,}",
             f"{audit.coverage.read:,}",
             f"{audit.coverage.present:,}",
-            "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in Topic(audit).rules)) or "-",
+            "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in AuditSummary(audit).rules))
+            or "-",
             audit.certainty,
             ", ".join(form.name for form in audit.forms) or "-",
         )
@@ -403,7 +399,7 @@ class JoinData(TypedDict):
     """
 
     topics: tuple[str, ...]
-    reasons: tuple[Reason, ...]
+    reasons: tuple[JoinReason, ...]
     remedies: tuple[Remedy, ...]
     assumed: tuple[str, ...]
     proof: ProofData | None
@@ -449,7 +445,7 @@ class CheckDocument(TypedDict):
     checks: list[CheckResult]
 
 
-def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
+def check_json(report: JoinReport, limits: Sequence[NumberCheck] = ()) -> str:
     """Return the report, with the limits that were given, as JSON."""
     numbers, verdict = report.numbers, report.verdict
     join = plan = None
@@ -476,7 +472,7 @@ def _proof(proof: KeyProof) -> ProofData:
 
 
 def _topic(audit: TopicAudit) -> TopicData:
-    topic = Topic(audit)
+    topic = AuditSummary(audit)
     return attributes(
         TopicData,
         audit,

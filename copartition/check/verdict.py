@@ -43,7 +43,7 @@ class KeyProof:
 
 
 @dataclass(frozen=True)
-class Reason:
+class JoinReason:
     """One fact that speaks for or against a join.
 
     Attributes:
@@ -87,7 +87,7 @@ WEIGHTS = tuple(_ANSWERS)
 """Weights of reasons, the one that decides first in front."""
 
 
-def answer_of(reasons: Iterable[Reason]) -> Literal["yes", "no", "unknown"]:
+def answer_of(reasons: Iterable[JoinReason]) -> Literal["yes", "no", "unknown"]:
     """Return what the heaviest of one reason or more makes the answer."""
     weights = {reason.weight for reason in reasons}
     return next(answer for weight, answer in _ANSWERS.items() if weight in weights)
@@ -99,13 +99,13 @@ class JoinVerdict:
 
     topics: tuple[str, ...]
     answer: Literal["yes", "no", "unknown"]  # "yes": nothing is left open; "no": a proof
-    reasons: tuple[Reason, ...]  # the deciding ones first
+    reasons: tuple[JoinReason, ...]  # the deciding ones first
     remedies: tuple[Remedy, ...]  # the cheapest first; empty for "yes"
     assumed: tuple[str, ...]  # what the answer takes for granted, in sentences
     proof: KeyProof | None  # None if no keys were read
 
 
-class Topic:
+class AuditSummary:
     """An audit summed up over a whole topic."""
 
     def __init__(self, audit: TopicAudit) -> None:

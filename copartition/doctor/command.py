@@ -69,7 +69,7 @@ def doctor(
     """
     from pathlib import Path  # noqa: PLC0415 - help and completion do without
 
-    from copartition.doctor.checks import Limits, exit_code, findings  # noqa: PLC0415
+    from copartition.doctor.checks import Limits, doctor_exit_code, findings  # noqa: PLC0415
     from copartition.doctor.examination import Examination, examine_live  # noqa: PLC0415
     from copartition.doctor.report import (  # noqa: PLC0415
         doctor_html,
@@ -97,4 +97,4 @@ def doctor(
         json=partial(doctor_json, examination, results),
         prometheus=partial(doctor_metrics, examination, results),
     )
-    ctx.exit(exit_code(results))
+    ctx.exit(doctor_exit_code(results))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from copartition.doctor.checks import exit_code
+from copartition.doctor.checks import doctor_exit_code
 from copartition.kit.evidence import Missing
 from copartition.kit.json import dump, ground_fields
 from copartition.kit.words import count, list_names, without_ids
@@ -104,15 +104,15 @@ def print_doctor(examination: Examination, results: Sequence[Finding], console: 
         console.print(note(f"next: {finding.advice.action}"))
     if unknown:
         console.print()
-    for remedy, names in remedies(results).items():
+    for remedy, names in ways_to_know(results).items():
         console.print(note(f"to know {list_names(names)}: {remedy}"))
     for text in examination.state.warnings:
         console.print(note(text, "yellow"))
-    for text in assumptions(examination, results):
+    for text in doctor_assumptions(examination, results):
         console.print(note(f"assumed: {text}"))
 
 
-def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
+def ways_to_know(results: Sequence[Finding]) -> dict[str, list[str]]:
     """Return the ways to learn what is unknown: remedy -> names of the checks that it would answer.
 
     Remedies and names are in the order of `results`; a remedy that serves several checks is there once.
@@ -124,7 +124,7 @@ def remedies(results: Sequence[Finding]) -> dict[str, list[str]]:
     return ways
 
 
-def assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
+def doctor_assumptions(examination: Examination, results: Sequence[Finding]) -> list[str]:
     """Return what is taken for granted, each sentence once: first by the source, then by checks.
 
     A sentence of checks ends with their names in brackets, so that readers see which answers rest on it.
@@ -175,9 +175,9 @@ def doctor_html(examination: Examination, results: Sequence[Finding]) -> str:
         results=results,
         rows=shown,
         members=len(members),
-        remedies=remedies(results),
-        assumed=assumptions(examination, results),
-        code=exit_code(results),
+        remedies=ways_to_know(results),
+        assumed=doctor_assumptions(examination, results),
+        code=doctor_exit_code(results),
     )
 
 

@@ -24,7 +24,7 @@ from copartition.simulation import Phase, Timeline
 from copartition.simulation.outcome.timeline import PHASE_NAMES
 
 
-class Blocks(NamedTuple):
+class Rectangles(NamedTuple):
     """Rectangles as columns: first and last lane, beginning and end, and one of the rows they are made of.
 
     All columns have the shape (blocks,). `bottom` is included; `row` counts in the columns that were merged.
@@ -47,7 +47,7 @@ def merge(
     start: NDArray[np.float64],
     end: NDArray[np.float64],
     *same: NDArray[np.integer],
-) -> Blocks:
+) -> Rectangles:
     """Return neighbouring lanes with the same times, and with the same values in `same`, as one block.
 
     Times are the same that lie in the same multiple of `grain`. `lane`, `start`, `end` and the columns of
@@ -66,10 +66,10 @@ def merge(
     for column in alike:
         joins &= np.diff(column[order]) == 0
     if len(order) == 0:
-        return Blocks(lane, lane, start, end, order)
+        return Rectangles(lane, lane, start, end, order)
     opens = np.flatnonzero(np.append(True, ~joins))
     closes = np.append(opens[1:], len(order)) - 1
-    return Blocks(
+    return Rectangles(
         lane[order[opens]],
         lane[order[closes]],
         np.minimum.reduceat(start[order], opens),
@@ -78,7 +78,7 @@ def merge(
     )
 
 
-def cells(label: NDArray[np.int64]) -> Blocks:
+def merged_cells(label: NDArray[np.int64]) -> Rectangles:
     """Return equal neighbours of a grid as blocks, zeros left out; times are columns, rows indices into it.
 
     Args:
@@ -306,7 +306,7 @@ class Lanes:
             share = standing.sum(axis=0) / np.maximum(existing, 1e-9)
             depth = np.searchsorted(DEPTHS, share - 1e-9).clip(max=len(DEPTHS) - 1)
             label = np.where(share > 0, standing.argmax(axis=0) * len(DEPTHS) + depth + 1, 0)
-            blocks = cells(label)
+            blocks = merged_cells(label)
             columns = label.shape[1]
             if len(blocks.row) <= most or columns == _FEWEST_COLUMNS:
                 break
@@ -374,10 +374,10 @@ class Lanes:
             place = np.searchsorted(start, moments, side="right") - 1
             lives = (place >= 0) & (moments < closed[place])
             label[lane, lives] = life.consumer[read[place[lives]]] + 1
-        blocks = cells(label)
+        blocks = merged_cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
             label = label[:, ::2]
-            blocks = cells(label)
+            blocks = merged_cells(label)
         shapes: dict[str, list[Shape]] = {}
         for top, bottom, since, until, row in blocks.rows():
             reader = life.consumers[int(label.flat[row]) - 1]
@@ -394,7 +394,7 @@ class Lanes:
         )
         return Strip(shapes, f"who reads, {scale}")
 
-    def _exact(self, blocks: Blocks, most: int) -> bool:
+    def _exact(self, blocks: Rectangles, most: int) -> bool:
         """Return whether the blocks are few enough and high enough to be drawn as they are."""
         flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
         return len(blocks.row) <= most and flattest >= _FLATTEST * self._count

@@ -35,10 +35,10 @@ from copartition.simulation import (
 from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.settings import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
-from copartition.watch.changes import Change, Kind, Watch
+from copartition.watch.changes import ChangeKind, GroupChange, Watch
 from partitioning.errors import SourceError
 
-CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})
+CAUSES = frozenset({ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED, ChangeKind.GREW})
 """Changes that make a group rebalance, and that become events of a scenario."""
 HEARTBEATS_MS = 60_000
 """The span that is added by chance to the quiet time before a record: it has many heartbeats.
@@ -57,7 +57,7 @@ class NamedStep(NamedTuple):
 
     step: Step
     names: Sequence[str]  # what its members are called, in their order
-    changes: Sequence[Change]  # what it shows that is new
+    changes: Sequence[GroupChange]  # what it shows that is new
 
     @property
     def settled(self) -> bool:
@@ -70,7 +70,7 @@ class NamedStep(NamedTuple):
     @property
     def owners(self) -> dict[tuple[str, int], str | None]:
         """The owner of each (topic, partition); None if it has none."""
-        return owners_of(self.step.state, self.names)
+        return state_owners(self.step.state, self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ class Episode:
         return self.first + len(self.steps) - 1
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[GroupChange]:
         """All changes of the episode, in order; those of its first step came before."""
         return [change for step in self.steps[1:] for change in step.changes]
 
     @property
-    def causes(self) -> tuple[Change, ...]:
+    def causes(self) -> tuple[GroupChange, ...]:
         """Members that came and went, and topics that grew."""
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
@@ -102,7 +102,7 @@ class Episode:
         static: it keeps its partitions across a restart (KIP-345).
         """
         before, after = self.steps[0], self.steps[-1]
-        new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
+        new = {cause.name for cause in self.causes if cause.kind in {ChangeKind.JOINED, ChangeKind.RESTARTED}}
         place = {
             name: number
             for number, (name, member) in enumerate(zip(after.names, after.step.state.members, strict=True))
@@ -186,7 +186,7 @@ class Episode:
         A static one that left counts as dynamic here: the coordinator has just dropped it, which it does for
         a static one only after its session.
         """
-        left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
+        left = {cause.name for cause in self.causes if cause.kind is ChangeKind.LEFT}
         topics = self._counts()
         return {
             name: Consumer(
@@ -205,18 +205,18 @@ def _drawn_ms(step: Step, random: np.random.Generator) -> float:
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
 
-def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
+def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], step: Step) -> Event:
     """Return a cause as an event at `at_ms` milliseconds of the run.
 
     A member that restarted was away for half of the time between two looks.
     """
     name = str(cause.name)
     match cause.kind:
-        case Kind.JOINED:
+        case ChangeKind.JOINED:
             return Join(at_ms, consumers[name])
-        case Kind.LEFT:
+        case ChangeKind.LEFT:
             return Leave(at_ms, name)
-        case Kind.GREW:
+        case ChangeKind.GREW:
             return Grow(at_ms, name, int(cause.after or 0))
         case _:
             return Restart(at_ms, name, 0 if step.since is None else 500 * (step.at - step.since))
@@ -235,11 +235,11 @@ def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
     return [
         episode
         for episode in episodes
-        if any(change.kind in {*CAUSES, Kind.MOVED} for change in episode.changes)
+        if any(change.kind in {*CAUSES, ChangeKind.MOVED} for change in episode.changes)
     ]
 
 
-def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
+def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
     """Return the owner of each (topic, partition) of a state; None if it has none.
 
     `names` are those of the state's members, in their order.
@@ -267,7 +267,7 @@ class Bounds(NamedTuple):
     most: float | None
 
 
-class Spread(NamedTuple):
+class TimeRange(NamedTuple):
     """A time in milliseconds by the model: the shortest, the median and the longest of its runs."""
 
     least: float
@@ -281,12 +281,12 @@ class Compared:
 
     first: int  # number of the step before
     last: int  # number of the step after
-    causes: tuple[Change, ...]  # who came and went, and what grew; empty if the record does not show it
+    causes: tuple[GroupChange, ...]  # who came and went, and what grew; empty if the record does not show it
     partitions: int  # how many the group has after
     differing: tuple[Differing, ...]  # partitions that others have than the model says
     # Longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown.
     recorded: Bounds | None
-    predicted: Spread | None  # the same by the model; None if the record shows no cause
+    predicted: TimeRange | None  # the same by the model; None if the record shows no cause
 
     @property
     def in_time(self) -> bool | None:
@@ -425,7 +425,7 @@ def _compare(
     """Return an episode beside the model: owners by `planned`, times by one run for each seed."""
     after = episode.steps[-1]
     name_of = dict(zip((member.id for member in after.step.state.members), after.names, strict=True))
-    model = owners_of(planned, [name_of[member.id] for member in planned.members])
+    model = state_owners(planned, [name_of[member.id] for member in planned.members])
     recorded = after.owners
     apart: dict[tuple[str | None, str | None], list[tuple[str, int]]] = {}
     for partition in sorted(recorded):
@@ -436,7 +436,7 @@ def _compare(
     if episode.causes:
         scenarios = (with_settings(episode.scenario(strategy, seed), changes) for seed in seeds)
         runs = [episode.unnamed_ms(simulate(scenario)) for scenario in scenarios]
-        predicted = Spread(min(runs), median(runs), max(runs))
+        predicted = TimeRange(min(runs), median(runs), max(runs))
     return Compared(
         episode.first,
         episode.last,
@@ -457,7 +457,7 @@ def _bounds(episode: Episode) -> Bounds | None:
     moved = [
         change
         for change in episode.changes
-        if change.kind is Kind.MOVED and change.source is not None and change.target is not None
+        if change.kind is ChangeKind.MOVED and change.source is not None and change.target is not None
     ]
     if not moved:
         return None
@@ -487,18 +487,18 @@ def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, con
         f"events came at any time between two looks, which is drawn for each of {runs} runs",
         "before the record the group was quiet for about an hour",
     ]
-    if Kind.LEFT in kinds:
+    if ChangeKind.LEFT in kinds:
         assumed.append(
             "members that left have closed; if one was killed, nobody read its partitions for up to "
             f"{session / 1000:g} s before, while the coordinator named it"
         )
-    if Kind.RESTARTED in kinds:
+    if ChangeKind.RESTARTED in kinds:
         assumed.append(
             "members with a new id were away for half of the time between two looks; those that are static "
             f"or were killed may have been away for up to {session / 1000:g} s, while the coordinator named "
             "them"
         )
-    if Kind.GREW in kinds:
+    if ChangeKind.GREW in kinds:
         assumed.append(
             "a topic grew when a look showed it; the model's leader sees it within metadata.max.age.ms"
         )

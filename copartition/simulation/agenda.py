@@ -44,8 +44,8 @@ from copartition.simulation.inputs.events import (
 )
 from copartition.simulation.inputs.scenario import (
     LOOK_MS,
-    Cluster,
     Scenario,
+    TopicCounts,
     check_instance,
     no_consumer,
     not_running,
@@ -334,7 +334,7 @@ class Agenda:
     def __init__(self, scenario: Scenario) -> None:
         self._seed = scenario.seed
         self._random: dict[int, np.random.Generator] = {}
-        self._cluster = Cluster(scenario.topics)
+        self._cluster = TopicCounts(scenario.topics)
         self._consumers = {consumer.name: consumer for consumer in scenario.consumers}
         self._turns = count()
         self._queue: list[_Entry] = []

@@ -22,7 +22,7 @@ from copartition.simulation.outcome.timeline import Phase, Rows, Timeline, Zombi
 from copartition.simulation.partition_states import PartitionStates, Transition, TransitionKind, fold
 from copartition.simulation.records.flow import Flow
 from copartition.simulation.records.readers import Zombie
-from partitioning.kit.columns import bounds, ranges
+from partitioning.kit.columns import bounds, range_numbers
 from partitioning.topic_partition import TopicPartition
 
 JOINING = (Phase.PAUSED, Phase.COMPUTING)
@@ -61,7 +61,7 @@ class Partitions:
 
     def present(self) -> NDArray[np.int32]:
         """Return the flat indexes of the partitions that exist now, ascending."""
-        return ranges(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
+        return range_numbers(self.first[:-1], np.array(self.counts, np.int64)).astype(np.int32)
 
     def topic(self, name: str) -> int:
         """Return the number of a topic, by its name."""

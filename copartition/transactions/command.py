@@ -45,7 +45,7 @@ def transactions(
     this user; 0 nothing is wrong.
     """
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - help and completion do without
-    from copartition.transactions.looks import judge, look_at  # noqa: PLC0415
+    from copartition.transactions.looks import judge_looks, look_at  # noqa: PLC0415
     from copartition.transactions.report import print_transactions, transactions_json  # noqa: PLC0415
 
     if not config.get("bootstrap.servers"):
@@ -57,7 +57,7 @@ def transactions(
     first = look_at(cluster, topics or None, group)
     time.sleep(interval / 1000)
     last = look_at(cluster, topics or None, group)
-    answer = judge(
+    answer = judge_looks(
         first,
         last,
         open_ms=open_longer_than,

@@ -19,7 +19,7 @@ from assignors.partition_list import PartitionList
 from assignors.registry import get_assignor
 from assignors.share import SimpleAssignor
 from assignors.testing.stories import Story
-from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, runs, streams_cases
+from copartition.vectors.tasks import CONNECT, STREAMS, Json, connect_cases, read_runs, streams_cases
 from partitioning.errors import AssignorError
 from partitioning.kit.packages import read_data
 from partitioning.placement import partition_for_key
@@ -86,7 +86,10 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
             except AssignorError as error:
                 yield {**case, "answer": {"error": error.jvm_exception}}
                 break
-            yield {**case, "answer": {"assignment": {name: runs(mine) for name, mine in assignment.items()}}}
+            yield {
+                **case,
+                "answer": {"assignment": {name: read_runs(mine) for name, mine in assignment.items()}},
+            }
             _, group = story.next(group, assignment)
 
 
@@ -107,7 +110,7 @@ def _as_sent(leader: Assignor | SimpleAssignor, member: Member) -> Member:
 def _group(group: Group) -> Json:
     """Return a group as plain values of JSON; a key whose value is None is left out.
 
-    Owned partitions have the form of `runs`; user data are bytes in hexadecimal.
+    Owned partitions have the form of `read_runs`; user data are bytes in hexadecimal.
     """
     topics = [
         {
@@ -124,7 +127,7 @@ def _group(group: Group) -> Json:
             "topics": [*member.topics],
             "instance_id": member.instance_id,
             "rack": member.rack,
-            "owned": runs(member.owned) or None,
+            "owned": read_runs(member.owned) or None,
             "generation": member.generation,
             "user_data": None if member.user_data is None else bytes(member.user_data).hex(),
         }

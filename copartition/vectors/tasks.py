@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from assignors.connect import CONNECTOR, INSTANCE, ConnectEagerAssignor, ConnectIncrementalAssignor
 from assignors.group import Group, Member, Topic
 from assignors.streams.application import ProcessAssignment
-from assignors.streams.classic_sticky import StreamsClassicStickyAssignor
+from assignors.streams.classic_sticky import KAFKA_VERSIONS, StreamsClassicStickyAssignor
 from assignors.streams.high_availability import StreamsHighAvailabilityAssignor
 from assignors.streams.sticky import (
     StreamsAssignment,
@@ -36,7 +36,7 @@ _END_OFFSET = 1_000_000
 """The end offset of the changelog of every task."""
 
 
-def runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
+def read_runs(tasks: Iterable[tuple[str, int]]) -> list[list[str | int]]:
     """Return an ordered list of tasks or partitions: each run is a name followed by numbers.
 
     Args:
@@ -115,7 +115,7 @@ def _by_name(lists: Mapping[str, Iterable[TopicPartition]]) -> dict[str, list[li
 
 def _connect_runs(tasks: Iterable[TopicPartition]) -> list[list[str | int]]:
     """Return tasks as Connect's protocol has them: task -1 is the connector itself."""
-    return runs(
+    return read_runs(
         (name.removeprefix(CONNECTOR), INSTANCE) if name.startswith(CONNECTOR) else (name, number)
         for name, number in tasks
     )
@@ -130,7 +130,8 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
         rebalances: the rebalances of an application before the next one begins.
 
     Yields:
-        Cases without end; lists of tasks have the form of `runs`, offsets are [subtopology, number, offset].
+        Cases without end; lists of tasks have the form of `read_runs`, offsets are [subtopology, number,
+        offset].
     """
     while True:
         is_classic = strategy != "streams-sticky"
@@ -147,6 +148,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
             case = {**_streams_group(group), **settings}
             answer: StreamsAssignment | ProcessAssignment
             if strategy == "streams-classic-sticky":
+                case["kafka_version"] = settings["kafka_version"] = rng.choice(KAFKA_VERSIONS)
                 answer = StreamsClassicStickyAssignor(**settings).assign(group)
             elif application.is_classic:
                 answer = StreamsHighAvailabilityAssignor(**settings).assign(group)
@@ -155,7 +157,7 @@ def streams_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 answer = StreamsStickyAssignor().assign(group)
             lists = {"active": answer.active, "standby": answer.standby}
             shown = {
-                kind: {name: runs(tasks) for name, tasks in by_member.items()}
+                kind: {name: read_runs(tasks) for name, tasks in by_member.items()}
                 for kind, by_member in lists.items()
             }
             rest = {name: value for name, value in answer._asdict().items() if name not in lists}
@@ -181,8 +183,8 @@ def _streams_group(group: StreamsGroup) -> Json:
         {
             "id": member.id,
             "process_id": member.process_id,
-            "active": runs(member.active),
-            "standby": runs(member.standby),
+            "active": read_runs(member.active),
+            "standby": read_runs(member.standby),
             "offsets": [[*task, offset] for task, offset in member.offsets.items()],
             "tags": dict(member.tags),
             "rack": member.rack,

@@ -146,7 +146,7 @@ _SETTLED = {"Stable", "Empty", "Dead"}
 """The states in which nothing is under way."""
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """The kind of a change."""
 
     STATE = "state"
@@ -166,12 +166,12 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class GroupChange:
     """One change of a group between two steps."""
 
     at: float  # when it was seen, seconds since 1970
     step: int  # the number of the step that showed it
-    kind: Kind
+    kind: ChangeKind
     state: GroupState  # the group then
     name: str | None = None  # the member or the topic that it is about
     before: str | int | None = None  # a state, a strategy, or a number of partitions
@@ -223,7 +223,7 @@ class Watch:
         self._free: dict[TopicPartition, _Spell] = {}
         self._unsettled: _Spell | None = None
 
-    def see(self, step: Step) -> list[Change]:
+    def see(self, step: Step) -> list[GroupChange]:
         """Return what the step shows that is new; the first one gives the group's state.
 
         Args:
@@ -243,11 +243,11 @@ class Watch:
         self._state = step.state
         return changes
 
-    def _change(self, step: Step, kind: Kind, **what: object) -> Change:
-        """Return a change of this step; `what` are the other attributes of `Change`."""
-        return replace(Change(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
+    def _change(self, step: Step, kind: ChangeKind, **what: object) -> GroupChange:
+        """Return a change of this step; `what` are the other attributes of `GroupChange`."""
+        return replace(GroupChange(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
 
-    def _status(self, step: Step) -> Iterator[Change]:
+    def _status(self, step: Step) -> Iterator[GroupChange]:
         """Yield the change of the group's state and of its assignor, if there is one."""
         status, old = step.state.status, self._state
         if old is None or status != old.status:
@@ -258,25 +258,27 @@ class Watch:
                 least, most = self._unsettled.lengths(step)
                 self._unsettled = None
             before = None if old is None else old.status
-            yield self._change(step, Kind.STATE, before=before, after=status, least_s=least, most_s=most)
+            yield self._change(
+                step, ChangeKind.STATE, before=before, after=status, least_s=least, most_s=most
+            )
         strategy = None if old is None else old.strategy
         if strategy is not None and step.state.strategy not in {None, strategy}:
-            yield self._change(step, Kind.STRATEGY, before=strategy, after=step.state.strategy)
+            yield self._change(step, ChangeKind.STRATEGY, before=strategy, after=step.state.strategy)
 
-    def _members(self, step: Step, names: list[str]) -> Iterator[Change]:
+    def _members(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
         """Yield the members that came, went, or have a new member id; those that left come last, by name."""
         if self._state is None:
             return
         for name, member in zip(names, step.state.members, strict=True):
             if name not in self._ids:
-                yield self._change(step, Kind.JOINED, name=name)
+                yield self._change(step, ChangeKind.JOINED, name=name)
             elif self._ids[name] != member.id:
                 # No bound from looks: the coordinator names a member that is gone until its session ends.
-                yield self._change(step, Kind.RESTARTED, name=name)
+                yield self._change(step, ChangeKind.RESTARTED, name=name)
         for name in sorted(self._ids.keys() - {*names}, key=natural):
-            yield self._change(step, Kind.LEFT, name=name)
+            yield self._change(step, ChangeKind.LEFT, name=name)
 
-    def _partitions(self, step: Step, names: list[str]) -> Iterator[Change]:
+    def _partitions(self, step: Step, names: list[str]) -> Iterator[GroupChange]:
         """Yield topics that grew and partitions that moved, and keep the owners of this step for the next."""
         state = step.state
         if self._state is not None and self._state.status not in _HIDING:
@@ -305,21 +307,21 @@ class Watch:
         for flow in diff(before, now, match="member-id").flows:
             yield from self._flow(step, flow)
 
-    def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[Change]:
+    def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[GroupChange]:
         """Yield the topics that have more partitions than before; nothing if a state lacks partitions."""
         if not (before.complete and now.complete):
             return
         old, new = before.counts_by_topic, now.counts_by_topic
         for topic in old.keys() & new.keys():
             if old[topic] < new[topic]:
-                yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
+                yield self._change(step, ChangeKind.GREW, name=topic, before=old[topic], after=new[topic])
 
-    def _flow(self, step: Step, flow: Flow) -> Iterator[Change]:
+    def _flow(self, step: Step, flow: Flow) -> Iterator[GroupChange]:
         """Yield the changes of a flow: one for each former owner and time since when they had none."""
         if flow.target is None:
             spell = _Spell(flow.source, self._shown_until, step.at)
             self._free.update(dict.fromkeys(flow.partitions, spell))
-            yield self._change(step, Kind.MOVED, source=flow.source, partitions=flow.partitions)
+            yield self._change(step, ChangeKind.MOVED, source=flow.source, partitions=flow.partitions)
             return
         # No look shows since when a new partition exists.
         handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
@@ -330,7 +332,7 @@ class Watch:
             least, most = spell.lengths(step)
             yield self._change(
                 step,
-                Kind.MOVED,
+                ChangeKind.MOVED,
                 source=spell.owner,
                 target=flow.target,
                 partitions=PartitionList.of(partitions),

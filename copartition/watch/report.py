@@ -13,18 +13,18 @@ from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import GroupState
 from copartition.groups.snapshot import Step
-from copartition.kit.json import attributes_of, dump, milliseconds, utc_time
+from copartition.kit.json import attributes_of, dump, utc_time, whole_milliseconds
 from copartition.kit.words import Table, count, duration, partition_ranges, visible
-from copartition.watch.changes import Change, Kind, Trouble, Watch
+from copartition.watch.changes import ChangeKind, GroupChange, Trouble, Watch
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.simulate_scenarios.replay import Bounds, Compared, Replay, Spread
+    from copartition.simulate_scenarios.replay import Bounds, Compared, Replay, TimeRange
 
 
-_MEMBERS = (Kind.JOINED, Kind.LEFT, Kind.RESTARTED)
+_MEMBERS = (ChangeKind.JOINED, ChangeKind.LEFT, ChangeKind.RESTARTED)
 
 _WAITING = {True: "there is no such group yet; waiting for it", False: "the group is gone; waiting for it"}
 """Words for a group that is not there: True if no look has shown it yet, False if an earlier look did."""
@@ -47,7 +47,7 @@ def trouble_text(trouble: Trouble, now: float) -> str:
     return f"it answers again, after {duration(1000 * (now - trouble.since))} without an answer"
 
 
-def change_text(change: Change) -> str:
+def change_text(change: GroupChange) -> str:
     """Return a change as a line of text that ends with a newline."""
     state = change.state
     generation = "" if state.generation is None else f"  generation >= {state.generation}"
@@ -58,7 +58,7 @@ def change_text(change: Change) -> str:
     )
 
 
-def change_json(change: Change) -> str:
+def change_json(change: GroupChange) -> str:
     """Return a change as a line of JSON that ends with a newline."""
     state = change.state
     row: dict[str, Any] = {
@@ -71,29 +71,29 @@ def change_json(change: Change) -> str:
         "members": len(state.members),
         **attributes_of(change, "name", "before", "after", "source", "target"),
         "partitions": _by_topic(change.partitions),
-        "least_ms": milliseconds(change.least_s),
-        "most_ms": milliseconds(change.most_s),
+        "least_ms": whole_milliseconds(change.least_s),
+        "most_ms": whole_milliseconds(change.most_s),
     }
     return json.dumps(row) + "\n"
 
 
-def _change_text(change: Change) -> str:
+def _change_text(change: GroupChange) -> str:
     """Return the words for a change, without its time, step and state."""
-    if change.kind is Kind.STATE:
+    if change.kind is ChangeKind.STATE:
         return _state(change)
-    if change.kind is Kind.MOVED:
+    if change.kind is ChangeKind.MOVED:
         ways = f"{change.source or 'nobody'} -> {change.target or 'nobody'}"
         return f"{ways}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
-    if change.kind is Kind.STRATEGY:
+    if change.kind is ChangeKind.STRATEGY:
         return f"assignor {change.before} -> {change.after}"
-    if change.kind is Kind.GREW:
+    if change.kind is ChangeKind.GREW:
         return f"{change.name} grew from {change.before} to {count(int(change.after or 0), 'partition')}"
-    if change.kind is Kind.RESTARTED:
+    if change.kind is ChangeKind.RESTARTED:
         return f"{change.name} is back under a new member id"
     return f"{change.name} {change.kind}"
 
 
-def _state(change: Change) -> str:
+def _state(change: GroupChange) -> str:
     """Return the words for a change of state; the first step gives the size of the group instead."""
     if change.after == "Dead":
         return _WAITING[change.before is None]
@@ -109,7 +109,7 @@ def _state(change: Change) -> str:
     return f"{text}: {facts}{stood}"
 
 
-def _length(change: Change, before: str) -> str:
+def _length(change: GroupChange, before: str) -> str:
     """Return how long it took, as far as looks tell; `before` are the words before the time."""
     least, most = (
         None if seconds is None else duration(1000 * seconds) for seconds in (change.least_s, change.most_s)
@@ -142,7 +142,7 @@ class WatchReport:
     def __init__(self, form: str) -> None:
         self._line = change_json if form == "json" else change_text
         self._watch = Watch()
-        self._kinds: Counter[Kind] = Counter()
+        self._kinds: Counter[ChangeKind] = Counter()
         self._moved = 0
         self._longest_s = 0.0
 
@@ -151,7 +151,7 @@ class WatchReport:
         changes = self._watch.see(step)
         for change in changes:
             self._kinds[change.kind] += 1
-            if change.kind is Kind.MOVED and change.target is not None:
+            if change.kind is ChangeKind.MOVED and change.target is not None:
                 self._moved += len(change.partitions)
                 self._longest_s = max(self._longest_s, change.most_s or 0)
         return "".join(map(self._line, changes))
@@ -171,12 +171,12 @@ class WatchReport:
             text.append(
                 f"what came and went between two looks, at most {duration(1000 * blind_s)}, was not seen"
             )
-        if self._kinds[Kind.RESTARTED]:
+        if self._kinds[ChangeKind.RESTARTED]:
             text.append(
                 "how long a restarted member was away shows in no look: a static one that stops, and any "
                 "that is killed, is named until it is back or its session times out"
             )
-        if self._kinds[Kind.LEFT]:
+        if self._kinds[ChangeKind.LEFT]:
             text.append(
                 "a member that is killed owns its partitions until its session times out: nobody reads them, "
                 "and no look shows it"
@@ -248,7 +248,7 @@ def _event(compared: Compared) -> dict[str, Any]:
     }
 
 
-def _times(times: Bounds | Spread | None) -> dict[str, int | None] | None:
+def _times(times: Bounds | TimeRange | None) -> dict[str, int | None] | None:
     """Return bounds or a spread in whole milliseconds, by name; None if there is none."""
     if times is None:
         return None
@@ -278,9 +278,9 @@ def _row(compared: Compared) -> tuple[str, ...]:
     )
 
 
-def _cause(cause: Change) -> str:
+def _cause(cause: GroupChange) -> str:
     """Return the words for a cause."""
-    if cause.kind is Kind.GREW:
+    if cause.kind is ChangeKind.GREW:
         return f"{cause.name} grew to {cause.after}"
     return f"{cause.name} {cause.kind}"
 
@@ -294,7 +294,7 @@ def _bounds_text(bounds: Bounds | None) -> str:
     return f"{duration(bounds.least)} to {duration(bounds.most)}"
 
 
-def _spread_text(spread: Spread | None) -> str:
+def _spread_text(spread: TimeRange | None) -> str:
     """Return the times of the model; "unknown" if the record does not show the cause of the event."""
     if spread is None:
         return "unknown"

@@ -35,6 +35,8 @@ def load_lazily(package: str) -> None:
     def find(name: str) -> Any:
         if name == "__version__":
             return version()
+        # Other names with two underscores are asked for by the import system and by tools: they must not
+        # import `api`.
         if name == "__all__" or not name.startswith("__"):
             names = public_names(import_module(f"{package}.api"))
             if name == "__all__":
@@ -52,6 +54,7 @@ def needs(what: str, extra: str) -> Iterator[None]:
     """Raise a MissingDependencyError that says which extra to install where an import in the block fails."""
     try:
         yield
+    # Not every ImportError: a package that is there but broken must show its own error.
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"{what} needs the package {error.name}; install it with: pip install 'copartition[{extra}]'"

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from copartition.groups.live.wire import read_features
-from copartition.kit.admin import Commit, DescribedGroup, DescribedTopic, JoinedMember, Metadata
+from copartition.kit.admin import ClusterMetadata, Commit, DescribedGroup, DescribedTopic, JoinedMember
 from copartition.kit.child import AdminError, Child, ChildEndedError
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, InvalidConfigError, SourceError
@@ -101,7 +101,7 @@ class Cluster:
         self._servers = config["bootstrap.servers"]
         self._child = Child(config, TIMEOUT_S)
         self._connected = False
-        self._metadata: Metadata = self._answer("metadata")
+        self._metadata: ClusterMetadata = self._answer("metadata")
         self._connected = True
         self.counts = {
             name: len(leaders) for name, leaders in self._metadata.leaders.items()

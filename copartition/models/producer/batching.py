@@ -22,7 +22,7 @@ from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payloa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class BrokerTimes:
     """A broker as the producer feels it: it serves one request after another.
 
     Attributes:
@@ -122,7 +122,7 @@ def simulate_batching(
     partitions: ArrayLike,
     *,
     leaders: Sequence[int],
-    brokers: Sequence[Broker],
+    brokers: Sequence[BrokerTimes],
     unkeyed: TopicPartitioner | None = None,
     key_bytes: ArrayLike = -1,
     settings: BatchingSettings | None = None,
@@ -185,7 +185,7 @@ class _Producer:
         self,
         settings: BatchingSettings,
         leaders: Sequence[int],
-        brokers: Sequence[Broker],
+        brokers: Sequence[BrokerTimes],
         unkeyed: TopicPartitioner | None,
     ) -> None:
         strategy: object = unkeyed  # the powers are no part of its type

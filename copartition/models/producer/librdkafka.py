@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from copartition.models.producer.batching import BatchingResult, Broker
+from copartition.models.producer.batching import BatchingResult, BrokerTimes
 from copartition.models.producer.settings import INT_MAX, check_bounds
 from copartition.models.producer.stream import Stream, checked_choice, checked_stream
 from partitioning.errors import InvalidConfigError
@@ -64,7 +64,7 @@ def simulate_librdkafka(
     partitions: ArrayLike,
     *,
     leaders: Sequence[int],
-    brokers: Sequence[Broker],
+    brokers: Sequence[BrokerTimes],
     unkeyed: TopicPartitioner | None = None,
     key_bytes: ArrayLike = -1,
     settings: LibrdkafkaSettings | None = None,
@@ -223,7 +223,7 @@ class _Queue:
 
 
 def _requests(
-    queues: Sequence[_Queue], broker: Broker, settings: LibrdkafkaSettings, flushed_ms: float
+    queues: Sequence[_Queue], broker: BrokerTimes, settings: LibrdkafkaSettings, flushed_ms: float
 ) -> list[_Request]:
     """Return what goes to one broker, the queues that have been ready for longest first.
 

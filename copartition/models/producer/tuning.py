@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from copartition.models.producer.batching import BatchingResult, Broker, simulate_batching
+from copartition.models.producer.batching import BatchingResult, BrokerTimes, simulate_batching
 from copartition.models.producer.librdkafka import LibrdkafkaSettings, simulate_librdkafka
 from copartition.models.producer.settings import LATEST_MS, BatchingSettings
 from partitioning.errors import InvalidConfigError
@@ -84,7 +84,7 @@ def tune_producer(
     *,
     limit_ms: float,
     leaders: Sequence[int],
-    brokers: Sequence[Broker],
+    brokers: Sequence[BrokerTimes],
     percentile: float = 99.0,
     client: Client = "java",
     key_bytes: ArrayLike = -1,

@@ -17,7 +17,7 @@ from copartition.models.share_groups.partition import (
     ARCHIVED,
     AVAILABLE,
     REJECTED,
-    Lease,
+    AcquiredRecords,
     SharePartition,
 )
 from partitioning.errors import ScenarioError
@@ -208,7 +208,7 @@ class _Member:
     """
 
     alive: bool = True
-    lease: Lease = field(default_factory=lambda: Lease([], 0.0))
+    lease: AcquiredRecords = field(default_factory=lambda: AcquiredRecords([], 0.0))
     todo: list[int] = field(default_factory=list)
     ends: dict[int, int] = field(default_factory=dict)
     processed_ms: float = -inf
@@ -331,7 +331,7 @@ class _Run:
         """Let a member process what it has, or poll if it has nothing left."""
         (self._process if member.todo else self._poll)(member)
 
-    def _acknowledge(self, member: _Member, lease: Lease) -> None:
+    def _acknowledge(self, member: _Member, lease: AcquiredRecords) -> None:
         """Acknowledge what a member is done with; the whole is in vain if a lock has ended."""
         ends, member.ends = member.ends, {}
         # Special records do not count: the lock has to suffice for healthy ones.
@@ -342,7 +342,7 @@ class _Run:
         elif ACCEPTED in ends.values():
             self._last = max(self._last, member.processed_ms)
 
-    def _expire(self, lease: Lease) -> None:
+    def _expire(self, lease: AcquiredRecords) -> None:
         """End a lock, unless it was renewed: then look again when the renewed one ends."""
         rest_ms = lease.since_ms + self._group.lock_ms - self._now
         if rest_ms > 0:

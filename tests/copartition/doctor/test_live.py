@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
-from copartition.doctor.checks import Limits, exit_code, findings
+from copartition.doctor.checks import Limits, doctor_exit_code, findings
 from copartition.doctor.examination import examine_live
 from copartition.groups.live.cluster import Cluster
 from copartition.kit.evidence import Missing
@@ -239,7 +239,7 @@ def test_a_planted_fault_is_found(broker, at_once, name, plant):
     first = at_once.pop((name, plant), None)
     every = first.result() if first else planted(broker, plant)
     assert name in {each.check.name for each in every if each.status == "found"}
-    assert exit_code(every) == 1
+    assert doctor_exit_code(every) == 1
 
 
 @pytest.mark.live
@@ -277,7 +277,7 @@ def test_healthy_groups_are_healthy(broker, workers):
     assert {group: [each.text for each in of if each.status == "found"] for group, of in every.items()} == {
         group: [] for group in groups
     }
-    assert {exit_code(of) for of in every.values()} == {0}
+    assert {doctor_exit_code(of) for of in every.values()} == {0}
 
 
 def test_records_in_new_partitions_are_counted(broker, workers):
@@ -328,7 +328,7 @@ def test_lag_of_a_topic_that_the_user_may_not_see_is_unknown(secured):
     assert f"--allow-principal User:guest --operation Describe --topic {secured.hidden}" in (
         of_guest["lag"].ground.remedy
     )
-    assert exit_code(told) == 2
+    assert doctor_exit_code(told) == 2
 
 
 def test_a_broker_tells_its_retention_and_its_groups(broker, workers):
