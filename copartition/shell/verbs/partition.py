@@ -33,7 +33,7 @@ def partition(
     """
     from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
 
-    names = profiles or list(PROFILES)
+    names = [_profile_name(name) for name in profiles] or list(PROFILES)
     # fsencode gives back the very bytes of the command line, also those that are no UTF-8.
     encoded = [os.fsencode(key) for key in keys]
     places = {name: [partition_for_key(key, partitions, profile=name) for key in encoded] for name in names}
@@ -57,6 +57,14 @@ def partition(
         cells = [Text("-" if place is None else str(place)) for place in places[name]]
         listing.add_row(Text(name), *cells, Text(summaries[name], "dim"))
     output.paint(lambda console: console.print(listing))
+
+
+def _profile_name(name: str) -> str:
+    """Return the name of the profile of a client or tool; any other name as it is."""
+    from partitioning.profiles import known_profile  # noqa: PLC0415 - help does without
+
+    profile = known_profile(name)
+    return name if profile is None else profile.name
 
 
 @command("copartition profiles")
