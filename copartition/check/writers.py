@@ -8,7 +8,15 @@ from copartition.audit.search import placing_of
 from copartition.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.kit.packages import read_toml
-from partitioning.profiles import PROFILES, Profile, find_profile
+from partitioning.profiles import (
+    CLIENT_NAMES,
+    PROFILES,
+    Profile,
+    about_client,
+    find_profile,
+    letters_of,
+    near_names,
+)
 
 
 class Placement(NamedTuple):
@@ -93,13 +101,14 @@ class ClientWriter(NamedTuple):
 def _clients() -> dict[str, tuple[Setting, ...]]:
     """Return the table of clients, from clients.toml; clients that are set alike share one entry."""
     clients: dict[str, tuple[Setting, ...]] = {}
-    for alike in read_toml(__package__, "clients.toml")["clients"]:
+    for client in read_toml(__package__, "clients.toml")["clients"]:
         ways = [
             Setting(way.get("settings", {}), PROFILES[way["profile"]] if "profile" in way else None)
-            for way in alike["ways"]
+            for way in client["ways"]
         ]
-        clients |= dict.fromkeys(alike["names"], tuple(ways))
-    return clients
+        clients[client["name"]] = tuple(ways)
+    named = {known.name: clients[known.client] for known in CLIENT_NAMES.values() if known.client is not None}
+    return clients | named
 
 
 CLIENTS = _clients()
@@ -122,10 +131,7 @@ def parse_writer(text: str) -> ClientWriter:
             f"writer {text!r} is not TOPIC=CLIENT[,SETTING=VALUE...], such as "
             "orders=librdkafka,partitioner=murmur2_random"
         )
-    if client not in CLIENTS:
-        raise UnknownStrategyError(
-            f"writer {text!r}: no client {client!r} is known; {_near(client, CLIENTS)}"
-        )
+    ways = _ways_of(client, text)
     settings = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
@@ -136,7 +142,6 @@ def parse_writer(text: str) -> ClientWriter:
         # Java's users give a class with its package.
         settings[name] = value.rpartition(".")[2]
     # All settings that were given must be those of one way: a client takes some of them only together.
-    ways = CLIENTS[client]
     for way in ways:
         if way.settings == settings:
             return ClientWriter(topic, client, settings, way.profile)
@@ -155,9 +160,21 @@ def parse_writer(text: str) -> ClientWriter:
     raise InvalidConfigError(f"writer {text!r}: {client} does not take these settings together")
 
 
+def _ways_of(client: str, writer: str) -> tuple[Setting, ...]:
+    """Return the ways of a client by any of its names; the error for an unknown one names the writer."""
+    known = CLIENT_NAMES.get(letters_of(client))
+    if known is not None and known.client is not None:
+        return CLIENTS[known.client]
+    if about := about_client(client):
+        raise UnknownStrategyError(f"writer {writer!r}: {about}")
+    close = near_names(client, CLIENTS)
+    hint = f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(CLIENTS)}"
+    raise UnknownStrategyError(f"writer {writer!r}: no client {client!r} is known; {hint}")
+
+
 def setting_for(client: str, wanted: Placement) -> str | None:
     """Return how a client is set to place keyed records so; None if no setting that is known does it."""
-    for way in CLIENTS[client]:
+    for way in _ways_of(client, client):
         if way.profile is not None and placement(way.profile, wanted.num_partitions) == wanted:
             return _settings_text(way.settings) or "the default partitioner"
     return None
