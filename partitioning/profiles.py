@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from partitioning.errors import UnknownStrategyError
+from partitioning.kit.near import near
 from partitioning.kit.packages import read_data
 
 if TYPE_CHECKING:
@@ -100,5 +100,5 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "`copartition partition` (docs/plugins.md)"
         )
     names = [*PROFILES, *plug_ins]
-    close = _MEANT.get(name) or get_close_matches(name, names, n=3) or sorted(names)
-    return UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?")
+    hint = f"did you mean {', '.join(_MEANT[name])}?" if name in _MEANT else near(name, sorted(names))
+    return UnknownStrategyError(f"no profile {name!r}; {hint}")
