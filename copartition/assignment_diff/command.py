@@ -198,9 +198,10 @@ def diff(
 
     Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
     without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, the other side as that assignor
-    would assign it; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
-    copartition watch has recorded. One source is enough if it holds two states: a scenario or a record
-    (first and last step), or a KIP-848 group on its way to its target. Of any other source alone the report
+    would assign it; scenario.yaml#STEP, a step of a simulation; record.ndjson#STEP, a step of what
+    copartition watch has recorded; or capture.txt#STEP, one of several captures of the group in a text. One
+    source is enough if it holds two states: a scenario, a record or several captures (first and last), or a
+    KIP-848 group on its way to its target. Of any other source alone the report
     says how even it is.
     """
     _check_rows(output.form, view.by)

@@ -222,7 +222,7 @@ def _owners_seen(group: Examination) -> str:
 
 def _status(group: Examination) -> str:
     """Return the state of the group by Kafka's name; unknown if the source does not tell it."""
-    state = "add the output of kafka-consumer-groups.sh --describe --state, or "
+    state = "add a table: kafka-consumer-groups.sh --describe --state --group GROUP >> FILE, or "
     return _need(
         group.state.status,
         "the source does not say in which state the group is",
@@ -294,7 +294,8 @@ def _idle(group: Examination, _: Limits) -> Observation:
     idle = times.total() + group.state.unlisted
     if not idle:
         if not group.state.members_complete:
-            more = "add the output of kafka-consumer-groups.sh --describe --members --verbose, or "
+            table = "kafka-consumer-groups.sh --describe --members --verbose --group GROUP >> FILE"
+            more = f"add a table: {table}, or "
             _unknown("the source does not show members without partitions", more + ASK)
         return Observation(False, "every member has partitions", _evidence(seen))
     unlisted = [f"{group.state.unlisted} that the source counts and does not list"] * bool(

@@ -311,7 +311,7 @@ def migrate_group(
         assert isinstance(lists, Evidence)
         wants = "every member asks the brokers for this assignor or for none, which no source shows"
         return Migration((), replace(lists, assumed=(wants,) if _remote(new) else ()))
-    assumed = [] if kinds else [JAVA_ASSUMED]
+    assumed = [*state.assumed, *([] if kinds else [JAVA_ASSUMED])]
     if isinstance(lists, Missing) and not _remote(old) and migration.obstacle is None:
         assumed.append(
             f"no member offers more than {state.strategy}, which no source shows; with more in a list these "
