@@ -1,12 +1,12 @@
 """Tell where clients put records by their settings, if two agree, and the setting that makes them agree."""
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from copartition.audit.search import placing_of
 from copartition.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
+from partitioning.kit.near import near
 from partitioning.kit.packages import read_toml
 from partitioning.profiles import (
     CLIENT_NAMES,
@@ -149,13 +149,13 @@ def parse_writer(text: str) -> ClientWriter:
         values = {way.settings[name]: None for way in ways if name in way.settings}
         if not values:
             names = {name: None for way in ways for name in way.settings}
-            hint = _near(name, names) if names else "none of its settings decides where a keyed record goes"
+            hint = near(name, names) if names else "none of its settings decides where a keyed record goes"
             raise InvalidConfigError(
                 f"writer {text!r}: {client} has no setting {name!r} that is known; {hint}"
             )
         if value not in values:
             raise InvalidConfigError(
-                f"writer {text!r}: what {name}={value} does is not known; {_near(value, values)}"
+                f"writer {text!r}: what {name}={value} does is not known; {near(value, values)}"
             )
     raise InvalidConfigError(f"writer {text!r}: {client} does not take these settings together")
 
@@ -193,9 +193,3 @@ def clients_of(profiles: Collection[str]) -> list[str]:
 def _settings_text(settings: Mapping[str, str]) -> str:
     """Return settings as NAME=VALUE, with spaces between."""
     return " ".join(f"{name}={value}" for name, value in settings.items())
-
-
-def _near(name: str, names: Collection[str]) -> str:
-    """Return which names are close, or all of them."""
-    close = get_close_matches(name, names, n=3)
-    return f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(names)}"
