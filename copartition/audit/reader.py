@@ -45,6 +45,7 @@ class Messages:
     """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep.
 
     `schemas` collects the schemas that headers name, of one record in `_TIMES` and of the ends of runs.
+
     Args:
         ends: by partition, 0 for those that are not read; shape (partitions,).
     """
