@@ -46,7 +46,7 @@ def unpack(raw: bytes) -> Iterator[Record]:
     r"""Yield the records of a line; bytes that are no UTF-8 are shown as escapes.
 
     >>> [record.texts for record in unpack(b'{"log":"{\\"message\\":\\"(Re-)joining group a\\"}"}\n')]
-    [('(Re-)joining group a',)]
+    [('(Re-)joining group a', 'message=(Re-)joining group a')]
     >>> [record.texts for record in unpack(b'"2025-08-19","i-1","(Re-)joining group ""a"" "')]
     [('2025-08-19', 'i-1', '(Re-)joining group "a" ')]
     """
