@@ -286,7 +286,7 @@ def moment_of(at: float | None) -> str:
     """Return a time as text, no more of it than is known; "" if nothing is.
 
     >>> moment_of(1_740_787_201.5), moment_of(66_359_374.0), moment_of(41_375.0), moment_of(None)
-    ('2025-03-01 00:00:01', '02-07 01:09:34', '11:29:35', '')
+    ('2025-03-01 00:00:01', '02-08 01:09:34', '11:29:35', '')
     """
     if at is None:
         return ""
