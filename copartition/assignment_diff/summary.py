@@ -237,6 +237,7 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
     # No lag known is no lag of 0.
     if len(waiting) and not len(counted):
         return None, False
+    # Below 0 the commit is beyond the end, and nothing waits.
     return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
 
 

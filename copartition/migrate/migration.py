@@ -584,5 +584,6 @@ def member_settings(client: str, strategies: tuple[str, ...], *, was_remote: boo
     names = [own.get(name) or _OTHERS[client].format(name) for name in strategies]
     if client in _OTHERS:
         return {"partition_assignment_strategy": f"[{', '.join(names)}]"}
+    # One text, unlike the list of objects above; the preferred name comes first in both.
     settings = {"partition.assignment.strategy": ",".join(names)}
     return settings | ({"group.protocol": "classic", "group.remote.assignor": None} if was_remote else {})

@@ -197,6 +197,7 @@ class Shown:
             chosen[moving[np.isin(number, order[:most])]] = True
             part = _of_rows(part, chosen)
         flows = [*(part.flows_by_reason if self.view.reasons else part.flows)]
+        # Where all are shown, they stay in their own order.
         if left_out[0]:
             flows.sort(key=lambda flow: -len(flow.partitions))
         return flows, *left_out
