@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.capture.connect import connector_answer
 from copartition.groups.capture.table import AGAIN
+from copartition.groups.kinds import OTHER_KINDS
 from copartition.groups.rows import Rows
-from partitioning.errors import SourceError
+from partitioning.errors import OtherGroupKindError, SourceError
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import (
     MAX_GROUP_MEMBERS,
@@ -54,8 +55,47 @@ _TEXTS = {
 }
 """Texts of other tools by a pattern, each with what it is and why it is no group to look at."""
 
+_COLON_LISTS = r"[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*"
+_KINDS = {
+    "share": (
+        r"GROUP +TOPIC +PARTITION +(?:LEADER-EPOCH +)?START-OFFSET +LAG",
+        r"GROUP .* MEMBER-EPOCH +ASSIGNMENT",
+        rf"GROUP +CONSUMER-ID .*#PARTITIONS +ASSIGNMENT *\n(?=.* {_COLON_LISTS} *(?:\n|$))",
+        r"GROUP +COORDINATOR \(ID\) +STATE ",
+        r"GROUP_ID +COORDINATOR_NODE +OFFSETS",
+        r"Share group '([^']+)'",
+    ),
+    "streams": (
+        r"GROUP +TOPIC +PARTITION .*OFFSET-LAG",
+        r"GROUP .*\bMEMBER .*PROCESS ",
+        r"GROUP +COORDINATOR \(ID\) +ASSIGNOR ",
+        r"Streams group '([^']+)'",
+    ),
+}
+"""Headers and notices of the tools for share groups and Streams groups (Kafka 4.1 to 4.4), by kind."""
+_HEAD = 2**16
+"""Characters of a text in which these are looked for: to look through all of a long one takes seconds."""
+_LIST = re.compile(r"(?m)^ *GROUP +TYPE +PROTOCOL *$")
+"""The header of kafka-groups --list."""
+
 _ROW = re.compile(r"(?m)^\S+ +\S+ +(?:\d+ +(?:\d+|-) +(?:\d+|-) +(?:\d+|-) +\S+ +/\S+|/\S+ +\S+ +\d+ )")
 """A row of the table of offsets or of members."""
+
+
+def check_kind(text: str) -> None:
+    """Refuse the output of Kafka's tools for share groups and Streams groups.
+
+    Raises:
+        OtherGroupKindError: it is such an output; the message says what the group is, and what to use.
+    """
+    start = text[:_HEAD]
+    for kind, patterns in _KINDS.items():
+        for pattern in patterns:
+            if head := re.search(rf"(?m)^[ >|]*{pattern}", start):
+                # The group's name is in the notice, or the first word below the header.
+                below = start[start.find("\n", head.end() - 1) :].split(None, 1)
+                name = head[1] if head.re.groups else next(iter(below), "the group")
+                raise OtherGroupKindError(OTHER_KINDS[kind].format(group=name))
 
 
 def refuse_text(text: str) -> None:
@@ -64,6 +104,11 @@ def refuse_text(text: str) -> None:
     Raises:
         SourceError: always; its words depend on what the text shows.
     """
+    if listed := _LIST.search(text):
+        rows = [line.split() for line in text[listed.end() :].splitlines() if len(line.split()) == 3]
+        kinds = ", ".join(f"{name} ({kind.lower()})" for name, kind, _ in rows[:_NAMED]) or "none"
+        more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+        raise SourceError(f"this is a list of groups: {kinds}{more}; name one: live:GROUP -b HOST:PORT")
     for pattern, what in _TEXTS.items():
         if re.search(pattern, text):
             raise SourceError(f"{what}; {ASK_FOR_MEMBERS}")
@@ -75,6 +120,8 @@ def refuse_text(text: str) -> None:
     raise SourceError(NO_OUTPUT)
 
 
+_NAMED = 5
+"""Groups of a list that an error names."""
 NO_OUTPUT = (
     "this is no output of kafka-consumer-groups --describe or rpk group describe: no header with TOPIC or "
     f"CONSUMER-ID; {ASK_FOR_MEMBERS}"
