@@ -46,6 +46,10 @@ _TEXTS = {
     r"(?m)^Group ID:\s.*\nState:\s": (
         "this is the output of kaf group describe, which names members by their client ids only"
     ),
+    r"(?mi)^partition\s+consumer id\s+host\s": (
+        "this is a copy of Kafka UI's page, which names no topic; save its JSON instead: "
+        "GET /api/clusters/CLUSTER/consumer-groups/GROUP"
+    ),
     r"(?m)^Metadata for (?:all topics|\S+) \(from broker": (
         "this is the output of kcat -L, which shows no groups"
     ),
@@ -204,7 +208,9 @@ def _described(value: Any) -> Iterator[GroupState]:
     if isinstance(value, dict):
         flat = {re.sub(r"[_-]", "", key.lower()): content for key, content in value.items()}
         members = [content for content in flat.values() if _are_members(content)]
-        partitions = [content for content in flat.values() if _are_owned(content)]
+        # Beside members, partitions need not name theirs: they tell the lag.
+        listed = [content for content in flat.values() if _are_partitions(content)]
+        partitions = [content for content in listed if members or _are_owned(content)]
         if members or partitions:
             yield _group(flat, members[0] if members else (), partitions[0] if partitions else ())
         else:
@@ -241,16 +247,19 @@ def _are_members(value: Any) -> bool:
     )
 
 
-def _are_owned(value: Any) -> bool:
-    """Return True for a list of partitions, of which at least one names its member."""
+def _are_partitions(value: Any) -> bool:
+    """Return True for a list of partitions, each with a topic and a number of its own."""
     if not (isinstance(value, list) and value):
         return False
-    entries = [*map(_flat, value)]
-    placed = all(
+    return all(
         isinstance(_first(entry, _TOPIC), str) and isinstance(_first(entry, _PARTITION), int)
-        for entry in entries
+        for entry in map(_flat, value)
     )
-    return placed and any(isinstance(_first(entry, _MEMBER[:2]), str) for entry in entries)
+
+
+def _are_owned(value: Any) -> bool:
+    """Return True for a list of partitions, of which at least one names its member."""
+    return _are_partitions(value) and any(_text(_first(_flat(entry), _MEMBER[:2])) for entry in value)
 
 
 def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequence[Any]) -> GroupState:
@@ -286,7 +295,7 @@ def _group(facts: Mapping[str, Any], members: Sequence[Any], partitions: Sequenc
     hidden = counted - listed if isinstance(counted, int) and listed <= counted <= MAX_GROUP_MEMBERS else 0
     state = rows.state(
         members_complete=bool(members) or (isinstance(counted, int) and counted == listed),
-        name=_text(_first(facts, _GROUP)),
+        name=_text(_first(facts, _GROUP)) or _text(_first(places[0].entry, _GROUP[:4]) if places else None),
         status=_STATUSES.get(re.sub(r"[_ ]", "", str(_first(facts, _STATE) or "")).upper()),
         warnings=("read from another tool's JSON, which may not show partitions without an owner",),
     )
