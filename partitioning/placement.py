@@ -4,7 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,16 @@ from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
 from partitioning.keys import KeyColumn, Keys, advice, key_column
 from partitioning.plug_ins import PARTITIONERS, call_plug_in
-from partitioning.profiles import PROFILES, Profile, Rule, find_profile, known_profile
+from partitioning.profiles import (
+    PROFILES,
+    HashesBytes,
+    HashesEveryKey,
+    Profile,
+    ProfileName,
+    Rule,
+    find_profile,
+    known_profile,
+)
 from partitioning.topic_partition import checked_partition_count
 
 
@@ -114,6 +123,14 @@ def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
     return hashes
 
 
+@overload
+def partition_for_key(key: bytes, num_partitions: int, *, profile: HashesBytes = "java") -> int: ...
+@overload
+def partition_for_key(key: bytes | None, num_partitions: int, *, profile: HashesEveryKey) -> int: ...
+@overload
+def partition_for_key(
+    key: bytes | None, num_partitions: int, *, profile: ProfileName | str = "java"
+) -> int | None: ...
 def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = "java") -> int | None:
     """Return the partition into which this profile's client puts a record with this key.
 
@@ -153,7 +170,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     return None if placed == UNKEYED else placed
 
 
-def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
+def partition_batch(
+    keys: Keys, num_partitions: int, *, profile: ProfileName | str = "java"
+) -> NDArray[np.int32]:
     """Return the partition of each key, as `partition_for_key`; -1 if that gives None.
 
     >>> partition_batch([b"user-42", b"user-43", None], 12).tolist()

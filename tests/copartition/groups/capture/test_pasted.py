@@ -46,7 +46,7 @@ WAYS = {
     "in Markdown's code": lambda content: prefixed(content, lambda _: "    "),
     "from docker compose": lambda content: prefixed(content, lambda _: "kafka-1  | "),
     "with times": lambda content: prefixed(content, lambda number: f"2026-01-01T10:00:{number:02}.5Z "),
-    "at a prompt": lambda content: f"$ kafka-consumer-groups.sh --describe --group billing\n{content}[a@b ~]$ \n",
+    "at a prompt": lambda content: f"$ kafka-consumer-groups.sh --describe --all-groups\n{content}[a@b ~]$ \n",
     "by kubectl": lambda content: f"{content}pod \"x\" deleted\n",
     "in a ticket": lambda content: f"```\n{content}```\nDoes anyone know?\nThanks!\n",
     "with two line ends": lambda content: content.replace("\n", "\n\n"),
@@ -66,10 +66,9 @@ def test_a_capture_is_the_same_group_however_it_was_pasted(name, way):
 def test_a_wrapped_capture_is_the_same_group_or_refused(name, width):
     try:
         found = facts(wrapped(text(name), width))
-    except SourceError as error:
-        assert "line " in str(error)
-    else:
-        assert found == facts(text(name))
+    except SourceError:
+        return
+    assert found == facts(text(name))
 
 
 @pytest.mark.parametrize("name", ["offsets-3.7.2", "offsets-4.3.1", "tables-3.7.2", "members-3.7.2"])
