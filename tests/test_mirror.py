@@ -33,7 +33,6 @@ THROUGH_OTHERS: dict[str, list[str]] = {
         "copartition/audit/options.py",
         "copartition/shell/commands.py",
         "copartition/shell/options.py",
-        "copartition/shell/verbs/partition.py",
     ],
     "tests/copartition/models/test_command_batching.py": ["copartition/models/producer/report.py"],
     "tests/copartition/models/test_command_share.py": [
