@@ -421,6 +421,24 @@ ROWS = [
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
+        "copartition/simulation/group/world.py",
+        "max(min(slow_ms, until_ms + normal_ms - at_ms), normal_ms)",
+        "slow_ms if at_ms < until_ms else normal_ms",
+        "tests/copartition/simulation/group/test_slow_network.py",
+    ),
+    (
+        "copartition/simulation/ledger.py",
+        "self._write(TransitionKind.STOP, moved, at_ms, Phase.PAUSED, cause)",
+        "pass",
+        "tests/copartition/simulation/group/test_coordinator.py",
+    ),
+    (
+        "copartition/simulation/partition_states.py",
+        "if kind is TransitionKind.LOSE and self._flow is not None:",
+        "if False:",
+        "tests/copartition/simulation/test_ledger.py",
+    ),
+    (
         "copartition/simulation/partition_states.py",
         "turns[these] = turn[rows]",
         "turns[these] = 0",
