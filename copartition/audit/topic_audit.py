@@ -204,7 +204,7 @@ class TopicAudit:
 
     @property
     def has_both_frames(self) -> bool:
-        """Whether some keys have their schema's id in front, and of others a header names the schema."""
+        """Return whether some keys have a schema's id in front, and headers name the schemas of others."""
         return bool(self.header_schemas) and any(form.name == "registry" for form in self.forms)
 
 
