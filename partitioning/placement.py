@@ -24,6 +24,7 @@ from partitioning.profiles import (
     ProfileName,
     Rule,
     find_profile,
+    known_profile,
 )
 from partitioning.topic_partition import checked_partition_count
 
@@ -155,9 +156,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     try:
         return _rules[profile](key, num_partitions)
     except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
-        rule = PROFILES.get(profile)
+        rule = known_profile(profile)
     except KeyError:  # one of the first keys, or a plug-in
-        rule = PROFILES.get(profile)
+        rule = known_profile(profile)
         if rule is not None and ("confluent_kafka" in sys.modules or next(_first_keys) > _IMPORT_PAYS_AT):
             _rules[profile] = _native_rule(rule) or partial(_place, rule)
     if rule is not None:
@@ -196,9 +197,9 @@ def partition_batch(
     """
     count = checked_partition_count(num_partitions)
     column = key_column(keys)
-    if profile not in PROFILES:
+    rule = known_profile(profile)
+    if rule is None:
         return placed_by_plug_in(profile, column, count)
-    rule = PROFILES[profile]
     try:
         hashes = HASHES[rule.hash].column(column.offsets, column.data)
     except UnicodeError as error:

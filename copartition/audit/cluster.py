@@ -53,6 +53,7 @@ def audit_topic(
 
         # NumPy counts a batch without the interpreter's lock, so meanwhile the next one is read.
         with ThreadPoolExecutor(max_workers=1) as thread:
+            # No more than one waits: else batches would pile up in memory if counting is slower than reading.
             counted: Future[None] | None = None
             for number, records in enumerate(reading):
                 if counted is not None:

@@ -1,4 +1,8 @@
-"""The command `copartition audit`: it finds who wrote a topic."""
+"""The command `copartition audit`: it finds who wrote a topic.
+
+The report knows nothing of clusters, and `audit_topic` nothing of the terminal; this joins them. Topics are
+read one after another, each once even if it is named twice.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +50,7 @@ def audit(
         raise click.UsageError("name the cluster with -b HOST:PORT")
     from partitioning.kit.packages import needs  # noqa: PLC0415 - help and completion do without
 
+    # What needs confluent-kafka is imported here, so that help and errors of options come without it.
     with needs("copartition audit", "kafka"):
         from copartition.audit.cluster import audit_topic  # noqa: PLC0415
     from copartition.audit import report  # noqa: PLC0415
@@ -56,6 +61,7 @@ def audit(
         json=partial(report.audit_json, audits),
         markdown=partial(report.audit_markdown, audits, every=every),
     )
+    # Last, and on stderr: JSON on stdout stays whole.
     for line in keys.undecoded():
         complain(ctx, line)
     ctx.exit(report.audit_exit_code(audits))

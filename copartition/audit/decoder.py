@@ -69,6 +69,9 @@ _NOT_FOUND = 404
 def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
     """Return a client of a schema registry with these settings, `url` at least.
 
+    Args:
+        config: settings of confluent-kafka's client; without a time-out, that of `_PATIENCE`.
+
     Raises:
         MissingDependencyError: confluent-kafka is there without what its registry client needs.
         InvalidConfigError: a setting that the client refuses.
@@ -86,6 +89,14 @@ class KeyDecoder:
 
     "avro" and "jsonschema" need a `registry`, from `registry_client`; else `InvalidConfigError`. Where
     confluent-kafka lacks what the deserializer needs, `MissingDependencyError` says so.
+
+    A key that cannot be decoded is compared as its bytes and counted in `undecoded`: a topic may hold keys of
+    an older format, and one of them must not end an audit.
+
+    Args:
+        key_type: one of `KEY_TYPES`.
+        topic: whose keys; a registry names the schema after it.
+        registry: the client, for formats with a schema.
     """
 
     def __init__(self, key_type: str, topic: str, registry: SchemaRegistryClient | None = None) -> None:
@@ -97,6 +108,7 @@ class KeyDecoder:
             )
         self._format = key_type
         context = SerializationContext(topic, MessageField.KEY)
+        # Made once: the deserializers keep the schemas that they asked for.
         self._decode: Callable[[bytes], Any]
         if key_type in PLAIN:
             self._decode = PLAIN[key_type]
@@ -110,12 +122,18 @@ class KeyDecoder:
         try:
             return logical_value(self._decode(key))
         except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind
+            # Else each of some hundred keys would wait for a registry that does not answer.
             _raise_if_of_registry(error)
             self.undecoded[f"{self._format}: {str(error) or type(error).__name__}"] += 1
             return LogicalKey("bytes", key.hex())
 
 
 def _deserializer(key_type: str, registry: Any) -> Any:
+    """Return confluent-kafka's deserializer of a format that has schemas.
+
+    Raises:
+        MissingDependencyError: it needs a package that is not there.
+    """
     with _needing(f"{key_type} keys"):
         if key_type == "avro":
             from confluent_kafka.schema_registry.avro import AvroDeserializer  # noqa: PLC0415 - optional
@@ -139,7 +157,10 @@ def _needing(what: str) -> Iterator[None]:
 
 
 def _raise_if_of_registry(error: Exception) -> None:
-    """Raise `RegistryError` if the registry failed, not the key; else return."""
+    """Raise `RegistryError` if the registry failed, not the key; else return.
+
+    A schema that the registry does not have is the key's fault: bytes that look like a frame have any id.
+    """
     status = getattr(error, "http_status_code", None)
     package = type(error).__module__.partition(".")[0]  # its HTTP client has one of two names
     unreachable = isinstance(error, OSError) or package in {"httpx", "httpx2"}

@@ -35,6 +35,7 @@ class Selection:
     committed: bool = False  # leave out records of transactions that are open or were aborted
 
     def __post_init__(self) -> None:
+        # Each of them says which offsets are read, so two would contradict each other.
         if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
             raise InvalidConfigError("full, last and since_ms exclude each other; give one at most")
         if self.last is not None and self.last < 1:
@@ -210,6 +211,8 @@ class TopicAudit:
 
 def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
     """Return 64 bits of each key, null or not: murmur3 above, murmur2 below; uint64 of shape (n,)."""
+    # Two functions that have nothing in common: with the 32 bits of one, unequal keys have equal hashes in
+    # most topics of a hundred thousand keys.
     high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
     high <<= np.uint64(32)
     high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)
@@ -218,6 +221,7 @@ def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
 
 def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
     """Return the keys of these rows, in their order; their bytes are copied."""
+    # `offsets` has one element more than there are keys, the end of the last one.
     starts, sizes = keys.offsets[rows], np.diff(keys.offsets)[rows]
     nulls = None if keys.nulls is None else keys.nulls[rows]
     return KeyColumn(bounds(sizes), keys.data[range_numbers(starts, sizes)], nulls)
@@ -235,6 +239,7 @@ def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
 
 def concatenate(parts: Sequence[Records]) -> Records:
     """Return the records of all parts, one part after the other; at least one part."""
+    # The usual case of a small topic: no copy is made.
     if len(parts) == 1:
         return parts[0]
     return Records(

@@ -93,6 +93,7 @@ def check(
     if grow:
         from copartition.check.planned import plan_growth  # noqa: PLC0415 - help and completion do without
 
+        # With --grow the arguments are one join more.
         listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
         known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
         report = JoinReport(plan_growth(listed, known_counts, grow))
@@ -100,6 +101,7 @@ def check(
         report = _check_writers(joined, writers, config, counts)
     else:
         report = _check_records(joined, config, counts, selection, keys)
+    # A number that was not looked at passes no limit.
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
     output.show(
         partial(print_join, report),
@@ -110,6 +112,7 @@ def check(
         complain(ctx, line)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
+    # With limits, they decide the exit code and not the verdict.
     ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
 
 
@@ -146,6 +149,7 @@ def _check_records(
     selection: Selection,
     keys: KeyTypeChoice,
 ) -> JoinReport:
+    """Return whether the topics fit by their records, which are read from the cluster."""
     if counts:
         raise click.UsageError("the cluster has the partition counts; leave --topic out")
     if not config.get("bootstrap.servers"):
