@@ -33,6 +33,7 @@ from partitioning.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from partitioning.growth import Growth, expected_share, grow
     from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
+    from partitioning.serializers import KEY_TYPES, KeySerializer, key_serializer, serialize_key
     from partitioning.strategy import seeded
 else:
 
@@ -48,9 +49,8 @@ else:
             AttributeError: the package has no such public name.
         """
         # The cheapest module first: `growth` imports no strategy.
-        for module in map(
-            import_module, ("partitioning.growth", "partitioning.strategy", "partitioning.partitioners")
-        ):
+        homes = ("growth", "serializers", "strategy", "partitioners")
+        for module in (import_module(f"partitioning.{home}") for home in homes):
             if name in __all__ and hasattr(module, name):
                 return getattr(module, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -59,6 +59,8 @@ else:
 __all__ = [  # noqa: RUF022 - in the order in which people need them
     "partition_for_key",
     "partition_batch",
+    "serialize_key",
+    "key_serializer",
     "coordinator_partition",
     "grow",
     "expected_share",
@@ -84,6 +86,8 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     "seeded",
     # Results
     "PROFILES",
+    "KEY_TYPES",
+    "KeySerializer",
     "StrategyInfo",
     "Growth",
 ]

@@ -4,7 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,16 @@ from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.interface import PlacesByKey
 from partitioning.keys import KeyColumn, Keys, advice, key_column
 from partitioning.plug_ins import PARTITIONERS, call_plug_in
-from partitioning.profiles import PROFILES, Profile, Rule, find_profile
+from partitioning.profiles import (
+    PROFILES,
+    HashesBytes,
+    HashesEveryKey,
+    Profile,
+    ProfileName,
+    Rule,
+    find_profile,
+    known_profile,
+)
 from partitioning.topic_partition import checked_partition_count
 
 
@@ -114,6 +123,14 @@ def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
     return hashes
 
 
+@overload
+def partition_for_key(key: bytes, num_partitions: int, *, profile: HashesBytes = "java") -> int: ...
+@overload
+def partition_for_key(key: bytes | None, num_partitions: int, *, profile: HashesEveryKey) -> int: ...
+@overload
+def partition_for_key(
+    key: bytes | None, num_partitions: int, *, profile: ProfileName | str = "java"
+) -> int | None: ...
 def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = "java") -> int | None:
     """Return the partition into which this profile's client puts a record with this key.
 
@@ -139,9 +156,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     try:
         return _rules[profile](key, num_partitions)
     except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
-        rule = PROFILES.get(profile)
+        rule = known_profile(profile)
     except KeyError:  # one of the first keys, or a plug-in
-        rule = PROFILES.get(profile)
+        rule = known_profile(profile)
         if rule is not None and ("confluent_kafka" in sys.modules or next(_first_keys) > _IMPORT_PAYS_AT):
             _rules[profile] = _native_rule(rule) or partial(_place, rule)
     if rule is not None:
@@ -153,7 +170,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     return None if placed == UNKEYED else placed
 
 
-def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
+def partition_batch(
+    keys: Keys, num_partitions: int, *, profile: ProfileName | str = "java"
+) -> NDArray[np.int32]:
     """Return the partition of each key, as `partition_for_key`; -1 if that gives None.
 
     >>> partition_batch([b"user-42", b"user-43", None], 12).tolist()
@@ -178,9 +197,9 @@ def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -
     """
     count = checked_partition_count(num_partitions)
     column = key_column(keys)
-    if profile not in PROFILES:
+    rule = known_profile(profile)
+    if rule is None:
         return placed_by_plug_in(profile, column, count)
-    rule = PROFILES[profile]
     try:
         hashes = HASHES[rule.hash].column(column.offsets, column.data)
     except UnicodeError as error:

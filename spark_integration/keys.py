@@ -1,5 +1,7 @@
 """Keys as the Java client's serializers make them: binary columns for `kafka_partition` and for the sinks.
 
+`partitioning.serializers` makes the same bytes of one key.
+
 What Kafka hashes is the serialized key: the number 21 as a long, as an int and as text are three keys in
 three partitions. A key serialized with a schema registry (Avro, JSON Schema, Protobuf) begins with the
 schema's id, so it has to be serialized by that registry's own serializer first.
@@ -12,9 +14,11 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from partitioning.serializers import UUID_PATTERN, big_endian
 from spark_integration.hash_columns import ArrowFunction, column_function
+from spark_integration.shipping import send_by_value
 
-UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+send_by_value("partitioning.serializers")  # `big_endian`, inside the function that uses it
 
 
 def string_key(column: Column | str) -> Column:
@@ -52,7 +56,7 @@ def uuid_key(column: Column | str) -> Column:
     """`UUIDSerializer`: the 36 characters, in lower case, of a string of a UUID; fails on other text."""
     value = _column(column)
     fault = sf.raise_error(sf.concat(sf.lit("copartition: uuid_key() takes UUIDs, not "), value))
-    checked = sf.when(value.isNull() | value.rlike(f"^{UUID}$"), sf.lower(value)).otherwise(fault)
+    checked = sf.when(value.isNull() | value.rlike(f"^{UUID_PATTERN}$"), sf.lower(value)).otherwise(fault)
     return _typed("uuid_key", value, ("string",), checked.cast("binary"))
 
 
@@ -90,12 +94,8 @@ def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
 
     def to_bytes(numbers: pa.Array) -> pa.Array:
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-        # Java's DoubleSerializer writes one NaN for all (`doubleToLongBits`); FloatSerializer keeps their
-        # bits.
-        if size == 8:
-            values = np.where(np.isnan(values), np.nan, values)
         offsets = np.arange(0, size * (len(values) + 1), size, dtype=np.int32)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(values.astype(f">f{size}").tobytes())]
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(big_endian(values, size))]
         return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
     to_bytes.__annotations__ = {"numbers": pa.Array, "return": pa.Array}

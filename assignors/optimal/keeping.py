@@ -80,6 +80,8 @@ class KeepingProblem:
         self._heirs = claims.heir[self._bequests]
         self._cost, self._inheriting_cost = self._costs()
 
+        # Members without claims are alike within their class, so its node stands for all of them; large
+        # groups with few claims have far fewer nodes by that.
         has_node = np.zeros(members, np.bool_)
         has_node[claims.member] = True
         has_node[self._heirs] = True
@@ -94,6 +96,8 @@ class KeepingProblem:
     def _costs(self) -> tuple[Ints, Ints]:
         """Return the cost of taking a claim's partition away, and of giving a bequest's one to its heir."""
         claims, readers = self._claims, self._readers
+        # The rest, 1, is paid on the way from the claim's own node back to the topic, and not on that to the
+        # heir.
         cost = claims.cost - (claims.heir >= 0)
         if self._giving is None:
             return cost, np.zeros(len(self._bequests), np.int64)
@@ -104,12 +108,15 @@ class KeepingProblem:
     def _network(self) -> Network:
         """Return the network, which starts with every claim granted that is not cheaper to take away."""
         claims, readers = self._claims, self._readers
+        # Arcs that cost less than nothing start full, so that what is left of each arc costs 0 or more, as
+        # `Network` wants it.
         flow = np.where(self._cost < 0, claims.amount, 0)
         granted = claims.amount - flow
         load = sums(claims.member, granted, len(readers.of_member))
         counted = np.clip(load, self._low, self._high)  # what already flows from each member to the sink
         with_node, without_node = self._with_node, self._without_node
 
+        # Nodes: topics, classes, members with a node, the sink, then claims with an heir.
         excess = np.zeros(self._sink + 1 + len(self._bequests), np.int64)
         excess[: readers.topics] = self._size - sums(claims.topic, claims.amount, readers.topics)
         excess[self._member_node[with_node]] = (load - counted)[with_node]
@@ -184,8 +191,10 @@ def most_kept(
     if not low * members <= len(topic) <= high * members:
         return None
     stays = np.flatnonzero(holder >= 0)
+    # A holder that no longer reads the topic cannot keep it.
     stays = stays[readers.has(readers.of_member[holder[stays]], topic[stays])]
     size = np.bincount(topic, minlength=readers.topics)
+    # All read the same: each keeps up to `high`, but room that others need to reach `low` must stay free.
     if len(readers.members) == 1:
         held = np.minimum(np.bincount(holder[stays], minlength=members), high)
         return int(held.sum() - max(np.maximum(held, low).sum() - len(topic), 0))

@@ -1,4 +1,8 @@
-"""Measures an assignment against the best possible one."""
+"""Measures an assignment against the best possible one.
+
+The best one is decided anew for the group, by the same code as "optimal", whatever assignor made the answer
+that is measured.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -125,6 +129,7 @@ def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certi
 def _certificate(
     group: Group, reading: NumberedGroup, owner: NDArray[np.intp], weights: Weights, capacities: Capacities
 ) -> Certificate:
+    """Return the peak of owners and the least one that is proven, both by weights over capacities."""
     members = [group.members[row] for row in reading.members.tolist()]
     problem = Problem.of(reading, weights.of(reading), capacities.of(members))
     return certify(problem, owner, least_peak(problem))
@@ -135,6 +140,7 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
     place = {group.members[row].id: number for number, row in enumerate(reading.members.tolist())}
     topics = {name: row for row, name in enumerate(reading.topics)}
     owner = np.full(len(reading.topic_of), -1, np.intp)
+    # A partition that waits counts as its receiver's: it will be there after the next round.
     held = [(receiver, [partition]) for partition, receiver in assignment.transferring.items()]
     for member, partitions in [*assignment.items(), *held]:
         number = place.get(member)
@@ -145,6 +151,8 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
             )
         listed = PartitionList.of(partitions)
         topic = np.array([topics.get(name, -1) for name in listed.names], np.intp)[listed.topics]
+        # In three steps, as each is an index of the next: the topic is there, the number is, nobody else has
+        # it.
         fits = (topic >= 0) & (listed.partitions >= 0)
         fits[fits] = listed.partitions[fits] < reading.counts[topic[fits]]
         row = reading.starts[topic] + listed.partitions
@@ -157,15 +165,18 @@ def _owners(group: Group, reading: NumberedGroup, assignment: Assignment) -> NDA
         owner[row] = number
     assigned = np.flatnonzero(owner >= 0)
     kind = reading.readers.of_member[owner[assigned]]
+    # Who does not read a topic does nothing with its partitions, so they count as nobody's.
     owner[assigned[~reading.readers.has(kind, reading.topic_of[assigned])]] = -1
     return owner
 
 
 def _loads(owner: NDArray[np.intp], members: int) -> tuple[int, ...]:
+    """Return how many partitions each member has, most first."""
     return tuple(sorted(np.bincount(owner[owner >= 0], minlength=members).tolist(), reverse=True))
 
 
 def _moves(reading: NumberedGroup, owner: NDArray[np.intp]) -> int:
+    """Return how many partitions their holder loses although it still reads them."""
     return int(np.count_nonzero((reading.holder >= 0) & (owner != reading.holder)))
 
 

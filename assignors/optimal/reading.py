@@ -39,11 +39,16 @@ class ClassTopics(NamedTuple):
         """Return the classes of these subscriptions.
 
         Topics from the number `topics` on have no partitions.
+
+        Args:
+            subscriptions: of each member, the numbers of its topics.
+            topics: how many topics have partitions.
         """
         index: dict[frozenset[int] | bytes, int] = {}
         lists: list[Ints] = []
         of_member = np.empty(len(subscriptions), np.intp)
         for member, subscription in enumerate(subscriptions):
+            # Arrays come in ascending order, so equal bytes are equal subscriptions, without a set of each.
             if isinstance(subscription, np.ndarray):
                 key: frozenset[int] | bytes = subscription.tobytes()
             else:
@@ -55,7 +60,13 @@ class ClassTopics(NamedTuple):
 
     @classmethod
     def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> ClassTopics:
-        """Return the classes with these topics, each in ascending order."""
+        """Return the classes with these topics, each in ascending order.
+
+        Args:
+            of_member: the class of each member.
+            lists: the topics of each class.
+            topics: how many topics have partitions; higher numbers are left out.
+        """
         kind = np.repeat(np.arange(len(lists)), [len(partitions) for partitions in lists])
         topic = np.concatenate([np.empty(0, np.intp), *lists])
         real = topic < topics
@@ -90,6 +101,7 @@ def rightful_members(
         partitions: how many partitions there are.
     """
     holder = np.full(partitions, -1, np.intp)
+    # Usually every partition has one claim at most, and nothing is to be judged.
     if np.bincount(partition, minlength=1).max() > 1:
         latest = np.full(partitions, -1, np.int64)
         np.maximum.at(latest, partition, generation)
@@ -116,12 +128,15 @@ class NumberedGroup(NamedTuple):
 
     Attributes:
         members: the position in `Group.members` of each member; an index into this array is a member's
-        number. topics: the names of the topics that have partitions and readers, ascending. counts: the
-        partitions of each topic. starts: partition p of topic t has the flat index `starts[t] + p`; the last
-        one is the count of all. topic_of: the topic of each partition. readers: the topics that each class of
-        members reads. claims: the claims of members on partitions that exist, by member and partition; none
-        twice. rightful: the member whose claim counts for each partition, see `rightful_members`. holder: the
-        same if that member still reads the topic, else -1.
+            number.
+        topics: the names of the topics that have partitions and readers, ascending.
+        counts: the partitions of each topic.
+        starts: partition p of topic t has the flat index `starts[t] + p`; the last one is the count of all.
+        topic_of: the topic of each partition.
+        readers: the topics that each class of members reads.
+        claims: the claims of members on partitions that exist, by member and partition; none twice.
+        rightful: the member whose claim counts for each partition, see `rightful_members`.
+        holder: the same if that member still reads the topic, else -1.
     """
 
     members: NDArray[np.intp]
@@ -136,7 +151,12 @@ class NumberedGroup(NamedTuple):
 
 
 def read_group(group: Group, memory: ReportedPartitions) -> NumberedGroup:
-    """Return a group in numbers; `memory` is in the order of the group."""
+    """Return a group in numbers; `memory` is in the order of the group.
+
+    Args:
+        group: the group.
+        memory: what members had, in the order of `group.members`.
+    """
     lists, of_member = distinct_lists([member.topics for member in group.members])
     existing = topics_that_exist(group, set(chain.from_iterable(lists)))
     topics = tuple(sorted(existing))
@@ -173,11 +193,13 @@ def _classes(
     """
     number = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.intp, len(lists)))
     topic = np.fromiter(map(row.get, chain.from_iterable(lists), repeat(-1)), np.intp, len(number))
+    # By class and topic, each pair once: a member may name a topic twice, or one that is not there.
     pairs = distinct((number * len(row) + topic)[topic >= 0])
     number, topic = np.divmod(pairs, max(len(row), 1))
     text = topic.astype(">u4").tobytes()  # which compares as the topics do
     ends = (4 * bounds(np.bincount(number, minlength=len(lists)))).tolist()
     texts = [text[start:end] for start, end in pairwise(ends)]
+    # Classes are numbered by what they read, so that their numbers do not depend on who came first.
     code = {text: place for place, text in enumerate(sorted(set(texts)))}
     of_list = np.fromiter(map(code.__getitem__, texts), np.intp, len(lists))
     kind = np.repeat(np.arange(len(code)), [len(text) // 4 for text in code])
@@ -187,7 +209,17 @@ def _classes(
 def _claims(
     memory: ReportedPartitions, row: dict[str, int], counts: NDArray[np.int64], starts: NDArray[np.int64]
 ) -> tuple[OwnedRows, NDArray[np.int64]]:
-    """Return what members claim, by member and partition, and the generation of each claim."""
+    """Return what members claim, by member and partition, and the generation of each claim.
+
+    Args:
+        memory: of members, in their order; topics are columns of names.
+        row: the number of each topic that has partitions and readers.
+        counts: the partitions of each topic.
+        starts: the flat index of each topic's first partition, then the count of all.
+
+    Returns:
+        Claims by position in the group, not yet by the numbers of `NumberedGroup`.
+    """
     (names, column, number), sizes = memory.partitions, memory.sizes
     member = np.repeat(np.arange(len(sizes)), sizes)
     topic = np.array([row.get(name, -1) for name in names], np.intp)[column]
@@ -195,6 +227,7 @@ def _claims(
     if not real.all():
         member, topic, number = member[real], topic[real], number[real]
     partition = starts[topic] + number
+    # One number for both; if it does not rise throughout, a member claims a partition twice or out of order.
     key = member * starts[-1] + partition
     if (key[1:] <= key[:-1]).any():
         key = distinct(key)
@@ -204,9 +237,16 @@ def _claims(
 
 
 def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: OwnedRows) -> NDArray[np.intp]:
-    """Return positions of the members in an order that does not depend on the order in which they come."""
+    """Return positions of the members in an order that does not depend on the order in which they come.
+
+    Args:
+        members: as they come.
+        of_member: the class of each.
+        claims: of members by position, ordered by member and partition.
+    """
     clients = [name_in(member.id) for member in members]
     times = Counter(clients)
+    # Big-endian bytes compare as the numbers do, and a slice of bytes is cheaper than a tuple of numbers.
     owned = claims.partition.astype(">u4").tobytes()
     ends = np.searchsorted(claims.member, np.arange(len(members) + 1)) * 4
     keys = []

@@ -145,7 +145,8 @@ def _racks(
     racks = {topic: racks_of[topic] or () for topic in read}
     placed = {names for partitions in racks.values() for names in partitions}
     everywhere = {rack for names in placed for rack in names}
-    # Kafka's own assignors ignore racks in these cases, too.
+    # Java's assignors ignore racks in these cases, too (`useRackAwareAssignment`): "range" asks for each
+    # topic alone, and what holds for all topics holds for each.
     if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
         return {}, []
     assumed = []

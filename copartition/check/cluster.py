@@ -19,7 +19,13 @@ _COMMITTED = "records of open and aborted transactions do not count, as for a re
 
 
 class JoinCheck(NamedTuple):
-    """A verdict and what it rests on."""
+    """A verdict and what it rests on.
+
+    Attributes:
+        verdict: the answer with its reasons.
+        audits: who wrote each topic, in the order of the topics.
+        pairs: for each topic but the last, where its keys are that the next one has, too.
+    """
 
     verdict: JoinVerdict
     audits: tuple[TopicAudit, ...]  # who wrote each topic
@@ -37,10 +43,17 @@ def check_topics(
     A sample, the default of `selection`, can prove that a join breaks but never that it holds. Fewer than two
     topics, or one of them twice, raise `InvalidConfigError`; other arguments and errors are those of
     `audit_topic`.
+
+    Args:
+        topics: names, two or more.
+        config: librdkafka's settings, "bootstrap.servers" at least.
+        selection: which records are read; None takes a sample.
+        decoder: for a topic, what its keys mean; None if they are only bytes.
     """
     names = checked_topics(topics)
     comparison = KeyComparison(len(names))
     audits = [
+        # Records are read once: the audit and the comparison of keys both look at them as they pass.
         audit_topic(topic, config, selection, also=partial(comparison.add, number), decode=decoder(topic))
         for number, topic in enumerate(names)
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.audit.options import KeyFormat, key_format_options, reading_options
+from copartition.audit.options import KeyTypeChoice, key_type_options, reading_options
 from copartition.shell.client_options import client_options
 from copartition.shell.commands import COULD_NOT, Output, command, complain, end_of_help
 from copartition.shell.options import (
@@ -35,7 +35,7 @@ HELP_END = end_of_help(__package__, CHECKS=CHECKS)
 @click.argument("joined", nargs=-1, metavar="[TOPIC]...")
 @client_options("The cluster.")
 @reading_options
-@key_format_options
+@key_type_options
 @click.option(
     "--writer",
     "writers",
@@ -58,7 +58,7 @@ def check(
     joined: tuple[str, ...],
     config: dict[str, str],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
     writers: tuple[str, ...],
     grow: dict[str, int],
     joins: tuple[str, ...],
@@ -93,6 +93,7 @@ def check(
     if grow:
         from copartition.check.planned import plan_growth  # noqa: PLC0415 - help and completion do without
 
+        # With --grow the arguments are one join more.
         listed = [*([joined] if joined else []), *(tuple(join.split(",")) for join in joins)]
         known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
         report = JoinReport(plan_growth(listed, known_counts, grow))
@@ -100,6 +101,7 @@ def check(
         report = _check_writers(joined, writers, config, counts)
     else:
         report = _check_records(joined, config, counts, selection, keys)
+    # A number that was not looked at passes no limit.
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
     output.show(
         partial(print_join, report),
@@ -110,6 +112,7 @@ def check(
         complain(ctx, line)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
+    # With limits, they decide the exit code and not the verdict.
     ctx.exit(bool(failed) if limits else _EXIT[report.verdict.answer])
 
 
@@ -144,8 +147,9 @@ def _check_records(
     config: Mapping[str, str],
     counts: Mapping[str, int],
     selection: Selection,
-    keys: KeyFormat,
+    keys: KeyTypeChoice,
 ) -> JoinReport:
+    """Return whether the topics fit by their records, which are read from the cluster."""
     if counts:
         raise click.UsageError("the cluster has the partition counts; leave --topic out")
     if not config.get("bootstrap.servers"):

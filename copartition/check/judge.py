@@ -33,7 +33,12 @@ _SEEMING = {"int32", "int64", "bytes"}
 
 
 def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[JoinReason]:
-    """Yield what the forms of keys say about a join of these topics."""
+    """Yield what the forms of keys say about a join of these topics.
+
+    Args:
+        audits: one for each topic, with the forms of the keys that were sampled.
+        proof: what the keys say; None if they were not compared.
+    """
     names = tuple(audit.topic for audit in audits)
     yield from _respelled(audits)
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
@@ -41,6 +46,14 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
         text = (
             f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
             "a key under two ids has other bytes, and so another partition"
+        )
+        yield JoinReason("forms", names, text, "open")
+    in_headers = tuple(audit.topic for audit in audits if audit.header_schemas)
+    if in_headers and ids:
+        framed = tuple(audit.topic for audit in audits if any(form.schema_ids for form in audit.forms))
+        text = (
+            f"keys of {list_names(framed)} begin with a schema id, and of {list_names(in_headers)} it is in "
+            "a header; the same key has other bytes in each, and so another partition"
         )
         yield JoinReason("forms", names, text, "open")
     forms = [{form.name for form in audit.forms} for audit in audits]
@@ -51,6 +64,8 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
                     f"keys of {name} are {list_names(sorted(mine))}, "
                     f"those of {other} {list_names(sorted(its))}"
                 )
+                # Other forms alone prove nothing: two topics may hold different things. No common key among
+                # all of them does.
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
                 because = (
                     "; no two are the same bytes" if proved else "; the same value in both has other bytes"
@@ -65,6 +80,7 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[JoinReason]:
         "open": [audit.forms for audit in audits],
     }
     for weight, forms in weighed.items():
+        # All topics together first: what is found between two of them says more than inside one.
         everywhere = [*zip(audits, forms, strict=True)]
         for group in (everywhere, *([meaning] for meaning in everywhere)):
             respelling = respelled(*(its for _, its in group))
@@ -86,6 +102,7 @@ def _is_sure(form: KeyForm) -> bool:
 
 
 def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
+    """Return the sentence on keys that say the same in other bytes, with the first example."""
     meaning, spellings = respelling.examples[0]
     written = [
         f"{list_names([key_text(key) for key in keys])} in {name}"
@@ -100,7 +117,9 @@ def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
 
 def _differ(mine: set[str], its: set[str]) -> bool:
     """Return whether each has a form that the other lacks, and both write the same values."""
+    # A form that both have is written alike by both.
     only_mine, only_its = mine - its, its - mine
+    # A registry's serializers put five bytes in front: no key of the one is a key of the other.
     framed = ("registry" in mine) != ("registry" in its)
     return framed or any(only_mine & same and only_its & same for same in _SAME)
 
@@ -118,6 +137,16 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
 
     `proof` is what their keys say, in the order of the audits; None if they were not compared. Fewer than
     two topics, one of them twice, or a proof of other topics raise `InvalidConfigError`.
+
+    A reason is "against" only if what it says proves that a join breaks, and "for" only if it leaves nothing
+    open; all else is "open". One reason against decides, then one that is open.
+
+    Args:
+        audits: one for each topic, in the order of the join.
+        proof: what the keys say; it has the same order.
+
+    Returns:
+        The verdict with its reasons, those that decide first.
     """
     names = checked_topics(audit.topic for audit in audits)
     if proof is not None and len(proof.keys) != len(names):
@@ -126,6 +155,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         )
     topics = [AuditSummary(audit) for audit in audits]
     compared = proof is not None and _convinces(proof)
+    # By rules or by keys: either is enough for a "yes".
     explained = _all_explained(topics)
     reasons = [
         *_counts(topics),
@@ -143,11 +173,13 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
         text = "neither the rules nor the keys that are in both show that the topics agree"
         reasons.append(JoinReason("unproved", names, text, "open"))
+    # Stable: reasons of one weight stay in the order in which they were found.
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     answer = answer_of(reasons)
     assumed = [_BY_BYTES, _AS_BEFORE]
     if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
         assumed.append(_NOT_GROWN)
+    # Collisions can only make a key seem apart, so they matter for a "no"; the assumption says how likely.
     if proof is not None and proof.hashed:
         assumed.append(_collisions(proof))
     return JoinVerdict(
@@ -161,7 +193,12 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
 
 
 def _convinces(proof: KeyProof) -> bool:
-    """Return whether all keys were compared and agree, and enough are in every topic to tell rules apart."""
+    """Return whether all keys were compared and agree, and enough are in every topic to tell rules apart.
+
+    Args:
+        proof: of two topics or more.
+    """
+    # With more than two topics a key in two of them says nothing about the third.
     everywhere = proof.common if len(proof.keys) == 2 else proof.everywhere or 0
     return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
 
@@ -185,6 +222,7 @@ def _all_explained(topics: Sequence[AuditSummary]) -> bool:
 
 
 def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
+    """Yield whether all topics have as many partitions."""
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
@@ -196,6 +234,7 @@ def _counts(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
 
 def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinReason]:
     """Yield whether one rule over the count of today explains all topics that any rule explains."""
+    # Topics whose writers are not known are left out: `_writers` says what is open about them.
     sure = [topic for topic in topics if topic.trusted and topic.today]
     names = tuple(topic.name for topic in sure)
     if len(sure) < 2 or len({topic.count for topic in sure}) > 1:
@@ -210,6 +249,8 @@ def _rules(topics: Sequence[AuditSummary], *, convinced: bool) -> Iterator[JoinR
     text = "; ".join(
         f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
     )
+    # A rival rule that explains a topic as well may be the true one: only disjoint sets of possible rules are
+    # different rules.
     apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
         share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
@@ -235,6 +276,7 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
             ]
             text += f", such as {key_text(example.key)}, {list_names(places)}"
         yield JoinReason("keys-apart", names, text, "against")
+    # Nothing is shown: with no key in both, no key can be apart.
     elif not proof.common:
         text = (
             "no key is in more than one topic, so nothing meets in a join"
@@ -248,6 +290,7 @@ def _keys(topics: Sequence[AuditSummary], proof: KeyProof | None, *, explained: 
     if proof.common and proof.everywhere == 0:
         yield JoinReason("no-common-key", names, "no key that was read is in every topic", "open")
     for name, scattered in zip(names, proof.scattered, strict=True):
+        # A key that is apart says more.
         if scattered and not proof.apart:
             text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
             yield JoinReason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
@@ -296,6 +339,12 @@ def _writers(topic: AuditSummary, alone: int | None, *, convinced: bool) -> Iter
 
 
 def _trusted(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReason]:
+    """Yield what is open about a topic whose writers are known: growth, a change of rule, and strays.
+
+    Args:
+        topic: its certainty is "sure" or "likely".
+        settled: whether the keys themselves show that its strays do no harm.
+    """
     name = (topic.name,)
     if topic.old_counts:
         counts = list_names([str(count) for count in topic.old_counts])
@@ -313,6 +362,7 @@ def _trusted(topic: AuditSummary, *, settled: bool) -> Iterator[JoinReason]:
 
 
 def _coverage(topics: Sequence[AuditSummary]) -> Iterator[JoinReason]:
+    """Yield, for each topic of which not all records were read, that others may be placed otherwise."""
     for topic in topics:
         if not topic.full:
             read = f"of {topic.name} {topic.audit.coverage.text} were read"
@@ -329,16 +379,19 @@ def _keyless(topics: Sequence[AuditSummary], proof: KeyProof | None) -> Iterator
         text = (
             f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
         )
+        # Empty keys are compared as any key is, if all keys were compared.
         unsure = len(having) > 1 and (proof is None or not proof.complete)
         weight = "; an empty key in both may be at different partition numbers" if unsure else ""
         yield JoinReason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
 
 
 def _all(rules: frozenset[Placement]) -> str:
+    """Return the names of these rules, in alphabetical order."""
     return list_names(sorted(map(rule_name, rules)))
 
 
 def _collisions(proof: KeyProof) -> str:
+    """Return the assumption about 64-bit hashes, with a bound on the chance that two keys share one."""
     pairs = sum(proof.keys) ** 2 / 2
     return (
         "keys were compared by 64-bit hashes, of which two that collide can make keys seem apart but never "
@@ -354,7 +407,13 @@ _BY_HAND = ("java", "librdkafka")
 
 
 class _Target(NamedTuple):
-    """A placement for all topics, and the topics whose records must be written anew for it."""
+    """A placement for all topics, and the topics whose records must be written anew for it.
+
+    Attributes:
+        rule: how keys are placed.
+        partitions: the count of each topic.
+        anew: the topics that have at least one record elsewhere, or may have.
+    """
 
     rule: Placement
     partitions: int
@@ -362,19 +421,28 @@ class _Target(NamedTuple):
 
     @property
     def records(self) -> int:
+        """Records of these topics, at most."""
         return sum(topic.records for topic in self.anew)
 
 
 def remedies(
     topics: Sequence[AuditSummary], reasons: Sequence[JoinReason], proof: KeyProof | None
 ) -> tuple[Remedy, ...]:
-    """Return the ways out of what speaks against a join or leaves it open, the cheapest first."""
+    """Return the ways out of what speaks against a join or leaves it open, the cheapest first.
+
+    Args:
+        topics: those of the join.
+        reasons: all of them.
+        proof: what the keys say; None if they were not compared.
+    """
     codes = {reason.code for reason in reasons if reason.weight != "for"}
     ways: list[Remedy] = []
     if codes & _PLACING:
         target = _cheapest(topics, proof)
+        # Settings first: old records written anew are of no use while new ones still go elsewhere.
         ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
         ways += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
+    # Reading everything may settle it, unless something else speaks against the join already.
     elif "sample" in codes:
         ways += _read(topics)
     if codes & {"forms", "respelled"}:
@@ -382,6 +450,12 @@ def remedies(
         text = "write the keys of all topics with one serializer and one schema id, and the old records anew"
         command = "auto.register.schemas=false use.schema.id=N" if len(ids) > 1 else None
         ways.append(Remedy(topics[-1].name, text, command))
+        if ids:
+            text = (
+                "for good: send schema ids of keys in headers in all topics, and write the old records anew; "
+                "then no new version of a schema moves a key whose bytes it leaves as they are"
+            )
+            ways.append(Remedy(topics[-1].name, text, "key schema.id.serializer=header_schema_id_serializer"))
     for topic in topics:
         if topic.rows and not topic.keyed:
             ways.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
@@ -408,7 +482,10 @@ def _cheapest(topics: Sequence[AuditSummary], proof: KeyProof | None) -> _Target
         scattered = dict(zip(scattered, proof.scattered, strict=True))
     most = max(topic.count for topic in topics)
     wanted = {(rule, topic.count) for topic in topics for rule in topic.today}
+    # If nothing is known of any writer, Java's rule over the largest count.
     wanted = wanted or {(placement(PROFILES["java"], most), most)}
+    # A topic counts as placed only if its whole history is explained by the wanted rule over the wanted
+    # count.
     targets = [
         _Target(
             rule,
@@ -446,6 +523,7 @@ def _settings(topic: AuditSummary, target: _Target) -> Iterator[Remedy]:
     """Yield the remedy of setting the topic's writers so that records to come are placed as wanted."""
     wanted = target.rule
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
+    # Its writers are set so already; only old records are elsewhere.
     if topic.trusted and placed == {wanted}:
         return
     settings = [

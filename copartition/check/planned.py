@@ -26,6 +26,10 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
 
     Only counts of these topics, where known, are looked at.
 
+    Args:
+        writers: clients with their settings; a topic may have several.
+        counts: partition counts by topic, as far as they are known.
+
     Raises:
         InvalidConfigError: writers of fewer than two topics.
         InvalidPartitionCountError: a count is out of range.
@@ -37,10 +41,13 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
         topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
     }
     different = {*counts_by_topic.values()}
+    # Rules may differ in a sign only, which matters for some counts: it is known for one count that all
+    # share.
     count = different.pop() if len(different) == 1 else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     assumed = [*_ASSUMED]
+    # An empty key is the one key that two clients with the same hash may place differently.
     if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
         assumed.append(_NO_EMPTY_KEY)
     if count is None:
@@ -51,6 +58,7 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
 
 
 def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[JoinReason]:
+    """Yield what the given partition counts say of a join."""
     text = list_names(
         [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
     )
@@ -71,6 +79,13 @@ def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Join
 def _rules(
     topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None
 ) -> Iterator[JoinReason]:
+    """Yield what the rules of these clients say of a join.
+
+    Args:
+        topics: those of the join.
+        writers: the clients that write them.
+        count: the partition count that all topics share; None if they differ or are not known.
+    """
     for writer in writers:
         if writer.profile is None:
             text = f"{writer.topic} is written by {writer}, which does not look at keys"
@@ -83,6 +98,7 @@ def _rules(
         text = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
         )
+        # For a count that is a power of two, say, a sign makes no difference for some of the rules.
         alike = count is None and len({rule.hash for rule in different}) == 1
         if alike:
             text += "; they differ in the sign of a hash, which matters for most partition counts"
@@ -96,10 +112,13 @@ def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Re
     ways = [_changes(writers, rule, count) for rule in sorted(wanted, key=seniority)]
     ways = [way for way in ways if way]
     if ways:
+        # A writer without a setting needs a partitioner of its own: that is dearer than any number of
+        # settings.
         yield from min(ways, key=lambda way: (sum(remedy.command is None for remedy in way), len(way)))
 
 
 def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
+    """Return what each writer must be set to for all to follow this rule; nothing for those that do."""
     remedies = []
     for writer in writers:
         if writer.profile is not None and placement(writer.profile, count) == rule:
@@ -114,6 +133,7 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
 
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
+    """Yield, for each topic with fewer partitions than another, how many to give it."""
     most = max(counts.values(), default=0)
     for topic, partitions in counts.items():
         if partitions < most:
@@ -161,11 +181,16 @@ class MustGrow:
 
 @dataclass(frozen=True)
 class GrowthPlan:
-    """The effect of growing topics on the joins of a set."""
+    """The effect of growing topics on the joins of a set.
 
-    plan: Mapping[str, int]  # the new partition counts
-    joins: tuple[PlannedJoin, ...]  # every join of the set
-    # All topics that have to grow, those of the plan too, with the count that keeps every join.
+    Attributes:
+        plan: the new partition counts by topic.
+        joins: every join of the set, in the order in which they were given.
+        grow: all topics that have to grow, those of the plan too, with the count that keeps every join.
+    """
+
+    plan: Mapping[str, int]
+    joins: tuple[PlannedJoin, ...]
     grow: tuple[MustGrow, ...]
 
     @property
@@ -178,6 +203,11 @@ def plan_growth(
     joins: Sequence[Sequence[str]], counts: Mapping[str, int], plan: Mapping[str, int]
 ) -> GrowthPlan:
     """Return which joins break when topics grow from `counts` to `plan`, and what must grow with them.
+
+    Args:
+        joins: topics of each join, two or more.
+        counts: partition counts now, of every topic.
+        plan: counts by topic of those that are to grow.
 
     Raises:
         InvalidConfigError: a join of fewer than two topics, a topic of which no count is given, or a plan for
@@ -194,6 +224,7 @@ def plan_growth(
             raise InvalidConfigError(
                 f"no join has the topic {topic}, which is to grow; {near(topic, topics)}"
             )
+        # Kafka's topics never shrink.
         check_growth(counts[topic], partitions)
     after = {topic: plan.get(topic, counts[topic]) for topic in topics}
     planned = []
@@ -213,6 +244,7 @@ def plan_growth(
 
 
 def _fate(before: Sequence[int], after: Sequence[int]) -> Literal["breaks", "broken", "moves", "untouched"]:
+    """Return what becomes of a join, by its topics' counts before and after (see `PlannedJoin`)."""
     if len({*after}) == 1:
         return "moves" if before != after else "untouched"
     return "breaks" if len({*before}) == 1 else "broken"
@@ -223,5 +255,6 @@ def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
     groups: list[set[str]] = []
     for join in joins:
         tied = [group for group in groups if not group.isdisjoint(join)]
+        # A join ties all groups that share a topic with it into one.
         groups = [group for group in groups if group.isdisjoint(join)] + [set(join).union(*tied)]
     return groups

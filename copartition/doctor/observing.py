@@ -6,7 +6,7 @@ name what was seen as evidence, or end the check.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
 
 from copartition.doctor.examination import SHOWN, Examination, Place
 from copartition.kit.evidence import Evidence, Ground, Missing
@@ -22,6 +22,11 @@ ASK = "ask the cluster: copartition doctor GROUP -b HOST:PORT"
 AGAIN = "run it again in a minute, when the group is Stable"
 
 NO_MEMBERS = Missing("the group has no member", "start a member, and run it again")
+
+
+Severity: TypeAlias = Literal["problem", "warning"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The worst first."""
 
 
 class Limits(NamedTuple):
@@ -61,7 +66,7 @@ class Check(NamedTuple):
 
     name: str  # as reports and docs/doctor.md have it, with blanks
     look: Callable[[Examination, Limits], Observation]
-    severity: Literal["problem", "warning"]
+    severity: Severity
     advice: Mapping[str, Advice]
     vital: bool = False  # a group of which this is unknown is not called healthy
 

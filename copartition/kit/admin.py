@@ -131,8 +131,8 @@ class Admin:
     def describe_group(self, group: str) -> DescribedGroup:
         """Return the group as the Admin API has it.
 
-        A group that is not there is in the state "DEAD", or it is an error: that depends on the version of
-        Kafka.
+        A group that is not there is in the state "DEAD" if librdkafka asked by DescribeGroups in version 5 or
+        lower, in which brokers know no error for it; else it is an error.
         """
         asked = self._admin.describe_consumer_groups([group], request_timeout=self._timeout_s)
         found = asked[group].result()

@@ -61,10 +61,12 @@ def merge(
         same: whole numbers of each row that must be equal within a block.
     """
     alike = (np.floor(start / grain), np.floor(end / grain), *same)
+    # The last key counts most, so rows that are alike come together, in the order of their lanes.
     order = np.lexsort((lane, *alike))
     joins = np.diff(lane[order]) == 1
     for column in alike:
         joins &= np.diff(column[order]) == 0
+    # `reduceat` takes no empty columns.
     if len(order) == 0:
         return Rectangles(lane, lane, start, end, order)
     opens = np.flatnonzero(np.append(True, ~joins))
@@ -88,6 +90,8 @@ def merged_cells(label: NDArray[np.int64]) -> Rectangles:
     opens = np.ones(label.shape, np.bool_)
     opens[:, 1:] = label[:, 1:] != label[:, :-1]
     place = np.flatnonzero(opens)
+    # A value ends where the next one opens; each lane's first cell opens one, so none runs into the next
+    # lane.
     until = np.append(place[1:], lanes * columns)
     filled = label.flat[place] != 0
     lane, column = np.divmod(place[filled], columns)
@@ -197,6 +201,7 @@ class Lanes:
         self._rank = np.empty(self._count, np.int64)
         self._rank[self._order] = np.arange(self._count)
         self.born = np.full(self._count, np.inf)
+        # Rows are sorted by partition and time, so a partition's first row is where the number changes.
         opens = np.flatnonzero(np.diff(timeline.partition, prepend=-1))
         self.born[timeline.partition[opens]] = timeline.start[opens]
 
@@ -305,6 +310,7 @@ class Lanes:
             standing[standing < _LEAST] = 0
             share = standing.sum(axis=0) / np.maximum(existing, 1e-9)
             depth = np.searchsorted(DEPTHS, share - 1e-9).clip(max=len(DEPTHS) - 1)
+            # One number for phase and depth, from 1 on: 0 is a cell in which nothing stands still.
             label = np.where(share > 0, standing.argmax(axis=0) * len(DEPTHS) + depth + 1, 0)
             blocks = merged_cells(label)
             columns = label.shape[1]
@@ -370,12 +376,14 @@ class Lanes:
             if len(read) == 0:
                 continue
             start, end = life.start[read], life.end[read]
+            # Of a pause that is shorter than a column, the reader before it lasts until the one after it.
             closed = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
             place = np.searchsorted(start, moments, side="right") - 1
             lives = (place >= 0) & (moments < closed[place])
             label[lane, lives] = life.consumer[read[place[lives]]] + 1
         blocks = merged_cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
+            # Every other moment is left out, as there is no mean of two readers.
             label = label[:, ::2]
             blocks = merged_cells(label)
         shapes: dict[str, list[Shape]] = {}

@@ -65,6 +65,7 @@ class NamedStep(NamedTuple):
         state = self.step.state
         if not state.members:
             return state.status == "Empty"
+        # Without a partition there would be no owner to compare.
         return state.status == "Stable" and len(state.member) > 0 and bool((state.member >= 0).all())
 
     @property
@@ -110,6 +111,7 @@ class Episode:
         }
         had = before.owners
         state = after.step.state
+        # New partitions, free ones and those of members that are gone or came anew are nobody's.
         member = [place.get(had.get(partition) or "", -1) for partition in state.places]
         # In this state `plan` does not ask whether the group's own assignor would have moved anything anyway.
         rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
@@ -148,6 +150,7 @@ class Episode:
             assignor=assignor,
             seed=seed,
             name="record",
+            # Only before the first step is it unknown how long the group was quiet.
             settled_ms=long_ms if self.first == 0 else zero_ms - at_ms[self.first],
         )
 
@@ -170,6 +173,7 @@ class Episode:
         partition, start, end = line.partition[rows], line.start[rows], line.end[rows]
         longest, since = 0.0, 0.0
         for row in range(len(start)):
+            # Rows of one partition follow each other in time.
             goes_on = row and partition[row] == partition[row - 1] and start[row] == end[row - 1]
             since = since if goes_on else float(start[row])
             longest = max(longest, float(end[row]) - since)
@@ -178,6 +182,7 @@ class Episode:
     def _counts(self) -> dict[str, int]:
         """Return the partitions of each topic before; of one that no member read then, after."""
         before, after = self.steps[0].step.state, self.steps[-1].step.state
+        # Counts before win, as growth comes by an event.
         return after.counts_by_topic | before.counts_by_topic
 
     def _consumers(self) -> dict[str, Consumer]:
@@ -195,13 +200,19 @@ class Episode:
                 topics=tuple(topic for topic in member.topics or () if topic in topics) or None,
                 rack=member.rack,
             )
+            # Backwards, so that the first step that has a member is written last, and stays.
             for named in reversed(self.steps)
             for name, member in zip(named.names, named.step.state.members, strict=True)
         }
 
 
 def _drawn_ms(step: Step, random: np.random.Generator) -> float:
-    """Return a time at which the state of a step may have come about, in milliseconds since 1970."""
+    """Return a time at which the state of a step may have come about, in milliseconds since 1970.
+
+    Args:
+        step: the first one of a record has no look before it, and its own time.
+        random: draws once, for every step, so that a step's draw does not depend on the others' looks.
+    """
     return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
 
 
@@ -209,6 +220,12 @@ def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], ste
     """Return a cause as an event at `at_ms` milliseconds of the run.
 
     A member that restarted was away for half of the time between two looks.
+
+    Args:
+        cause: what a look showed.
+        at_ms: the time of the event, milliseconds from the first one on.
+        consumers: the members by name.
+        step: the look that showed it, for the time since the one before.
     """
     name = str(cause.name)
     match cause.kind:
@@ -219,6 +236,7 @@ def _event(cause: GroupChange, at_ms: float, consumers: dict[str, Consumer], ste
         case ChangeKind.GREW:
             return Grow(at_ms, name, int(cause.after or 0))
         case _:
+            # Half of the time between the looks, from seconds to milliseconds.
             return Restart(at_ms, name, 0 if step.since is None else 500 * (step.at - step.since))
 
 
@@ -243,6 +261,10 @@ def state_owners(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int
     """Return the owner of each (topic, partition) of a state; None if it has none.
 
     `names` are those of the state's members, in their order.
+
+    Args:
+        state: the group.
+        names: of its members, in their order.
     """
     owners = [*names, None]
     return {place: owners[member] for place, member in zip(state.places, state.member.tolist(), strict=True)}
@@ -349,6 +371,7 @@ def replay_record(
     assumed: dict[str, None] = {}
     compared = []
     for episode in episodes(named_steps):
+        # A group that became empty has nobody to give partitions to.
         planned = episode.planned(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
@@ -422,7 +445,15 @@ def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence
 def _compare(
     episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
 ) -> Compared:
-    """Return an episode beside the model: owners by `planned`, times by one run for each seed."""
+    """Return an episode beside the model: owners by `planned`, times by one run for each seed.
+
+    Args:
+        episode: the stretch.
+        planned: the owners that the strategy gives.
+        strategy: the strategy, for the runs.
+        changes: settings and costs of the model.
+        seeds: one for each run.
+    """
     after = episode.steps[-1]
     name_of = dict(zip((member.id for member in after.step.state.members), after.names, strict=True))
     model = state_owners(planned, [name_of[member.id] for member in planned.members])
@@ -433,6 +464,7 @@ def _compare(
         if pair[0] != pair[1]:
             apart.setdefault(pair, []).append(partition)
     predicted = None
+    # Without a cause there is nothing to run, and only the owners are compared.
     if episode.causes:
         scenarios = (with_settings(episode.scenario(strategy, seed), changes) for seed in seeds)
         runs = [episode.unnamed_ms(simulate(scenario)) for scenario in scenarios]

@@ -51,6 +51,7 @@ def transactions(
     if not config.get("bootstrap.servers"):
         raise click.UsageError("transactions are on a cluster; name it with -b HOST:PORT")
     cluster = Cluster("transactions", config)
+    # A topic that is hidden would show no transaction, which is not the same as none.
     if missing := [name for name in topics if name not in cluster.counts]:
         raise click.ClickException(f"the cluster has no topic {missing[0]} that this user may see")
     # Two looks: a marker that was on its way at the first one has arrived at the second one.

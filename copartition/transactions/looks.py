@@ -494,7 +494,9 @@ def _is_fenced(earlier: Transaction, transaction: Transaction, transaction_versi
     """
     if (transaction.producer, transaction.epoch) == (earlier.producer, earlier.epoch):
         return False
-    # Under this level a coordinator raises the epoch only for a new producer, or to abort.
+    # Below this level the epoch of an id is not raised by a commit. While a transaction is open it is raised
+    # by an abort only: for a new producer with this id, for its age, or by its own producer that begins anew
+    # after an error (KIP-360).
     by_producers_only = transaction_version is not None and transaction_version < _EPOCH_PER_TRANSACTION
     return transaction.state in _ABORTED or (
         earlier.open and (transaction.state == "Empty" or by_producers_only)

@@ -53,6 +53,7 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
     ['answer', 'case', 'key', 'partitions']
     """
     cases: Iterator[Json]
+    # The name is part of the seed: two strategies must not be asked about the same groups only.
     rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
     if strategy in PROFILES:
         cases = _keys(strategy, rng)
@@ -72,6 +73,8 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
     is an error, its case has the name of the JVM's exception, and the next group begins.
     """
     while True:
+        # One leader for all rebalances of a group: the sticky strategies remember the highest generation they
+        # saw.
         leader = SimpleAssignor() if strategy == SimpleAssignor.name else get_assignor(strategy)
         story = Story(rng.randrange(2**32))
         _, group = story.first()
@@ -84,6 +87,7 @@ def _groups(strategy: str, rng: random.Random) -> Iterator[Json]:
                 else:
                     assignment = ask(leader, group)
             except AssignorError as error:
+                # Without an answer nobody owns anything new: the group's story cannot go on.
                 yield {**case, "answer": {"error": error.jvm_exception}}
                 break
             yield {

@@ -46,6 +46,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     Raises:
         SourceError: the program cannot be run, fails, or writes a line that is no answer.
     """
+    # The program never sees the answers, so it cannot copy them.
     questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
     text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)
     try:
@@ -55,6 +56,7 @@ def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) 
     except OSError as error:
         raise SourceError(f"cannot run {command[0]!r}: {error.strerror}") from error
     lines = run.stdout.splitlines()
+    # Answers are matched by line: with one line missing, all after it would be compared with the wrong case.
     if run.returncode or len(lines) != len(cases):
         raise SourceError(
             f"{command[0]!r} ended with exit code {run.returncode} after {len(lines):,} answers to "
@@ -127,6 +129,7 @@ def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Wr
         "other_order": counts["other order"],
         "different": counts["different"],
     }
+    # "different" sorts before "other order".
     shown = sorted(differences, key=lambda difference: difference.verdict)[:MOST_SHOWN]
     if form == "json":
         rows = [

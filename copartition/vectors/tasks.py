@@ -60,6 +60,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
         Cases without end. Times are ms on the leader's clock; delays are ms, too.
     """
     while True:
+        # No delay, one shorter than a pause between rebalances, and Connect's default of five minutes.
         max_delay_ms = rng.choice((0, 30, 10_000, 300_000))
         leader = ConnectIncrementalAssignor(max_delay_ms)
         ids, now_ms = count(), 1_000
@@ -105,6 +106,7 @@ def connect_cases(strategy: str, rng: random.Random, rebalances: int) -> Iterato
                 connectors[rng.choice(list(connectors))] = rng.randrange(6)
             elif event == "delete" and connectors:
                 del connectors[rng.choice(list(connectors))]
+            # Before, at, and long after the moment at which a delay is over.
             now_ms += rng.choice((1, 40, 5_000, max_delay_ms + 1, 300_000))
 
 
@@ -226,6 +228,7 @@ class _Application:
     def __init__(self, rng: random.Random, *, is_classic: bool, has_racks: bool) -> None:
         self.is_classic, self._has_racks = is_classic, has_racks
         self._rng, self._seed = rng, rng.random()
+        # Ids are never used twice, as in a cluster.
         self._ids = count()
         self._subtopologies = [
             self._grow(Subtopology(str(number), 0, stateful=rng.random() < 0.7), rng.randrange(1, 6))
@@ -274,6 +277,7 @@ class _Application:
         if event == "join":
             self._join()
         elif event == "leave":
+            # All threads of a process go at once.
             gone = rng.choice(members).process_id
             self._members = [member for member in members if member.process_id != gone] or members
         elif event == "grow":

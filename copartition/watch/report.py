@@ -48,7 +48,11 @@ def trouble_text(trouble: Trouble, now: float) -> str:
 
 
 def change_text(change: GroupChange) -> str:
-    """Return a change as a line of text that ends with a newline."""
+    """Return a change as a line of text that ends with a newline.
+
+    Args:
+        change: of a step; its time is shown in UTC, whole seconds.
+    """
     state = change.state
     generation = "" if state.generation is None else f"  generation >= {state.generation}"
     when = utc_time(change.at, "seconds")
@@ -96,6 +100,7 @@ def _change_text(change: GroupChange) -> str:
 def _state(change: GroupChange) -> str:
     """Return the words for a change of state; the first step gives the size of the group instead."""
     if change.after == "Dead":
+        # A watch may begin before there is a group: then it says so, instead of "Dead".
         return _WAITING[change.before is None]
     group = change.state
     parts = [count(len(group.members), "member"), count(len(group.partition), "partition")]
@@ -127,6 +132,7 @@ def _eager(group: GroupState) -> bool:
     if group.protocol != "classic" or group.strategy is None:
         return False
     try:
+        # A consumer uses the highest protocol that its assignor has.
         return max(get_assignor(group.strategy).protocols) is RebalanceProtocol.EAGER
     except CopartitionError:
         return False
@@ -137,6 +143,12 @@ class WatchReport:
 
     It owns the `Watch` that it shows, and counts what `summary` tells: changes by kind, partitions that got
     an owner, and the longest time in seconds that one may have had none.
+
+    Attributes:
+        _line: makes a change a line, as `form` says.
+        _kinds: how many changes of each kind there were.
+        _moved: partitions that got an owner, each as often as it did.
+        _longest_s: the longest time, in seconds, that a partition may have had no owner.
     """
 
     def __init__(self, form: str) -> None:
@@ -191,7 +203,12 @@ _VERDICTS = {True: "agrees", False: "differs", None: ""}
 
 
 def print_replay(replay: Replay, console: Console) -> None:
-    """Print a line for each event, then which partitions differ, what is missing and what was assumed."""
+    """Print a line for each event, then which partitions differ, what is missing and what was assumed.
+
+    Args:
+        replay: what the record shows beside what the model says.
+        console: where to print.
+    """
     from copartition.kit.grid import cell, note, print_table  # noqa: PLC0415 - JSON does without rich
 
     head = (
@@ -218,7 +235,11 @@ def print_replay(replay: Replay, console: Console) -> None:
 
 
 def replay_json(replay: Replay) -> str:
-    """Return a replay as JSON; times are whole milliseconds, and null if unknown."""
+    """Return a replay as JSON; times are whole milliseconds, and null if unknown.
+
+    Args:
+        replay: what the record shows beside what the model says.
+    """
     return dump(
         {
             "format_version": REPLAY_FORMAT_VERSION,
@@ -267,6 +288,7 @@ def _row(compared: Compared) -> tuple[str, ...]:
     """Return the cells of an event in the order of `_COLUMNS`."""
     differing = sum(len(change.partitions) for change in compared.differing)
     owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"
+    # Other owners are a difference whatever the times say.
     agrees = False if differing else compared.in_time
     return (
         f"#{compared.first} to #{compared.last}",

@@ -27,8 +27,11 @@ def public_names(module: ModuleType) -> list[str]:
     return getattr(module, "__all__", None) or [name for name in imported if name[0] != "_"]
 
 
-def load_lazily(package: str) -> None:
+def load_lazily(package: str, *others: str) -> None:
     """Give a package the names of its module `api`, which is imported when the first of them is asked for.
+
+    A name of another package (`others`) is found without importing what this one has beyond: `from
+    copartition import partition_for_key` loads what `partitioning` does. `__all__` has this package's own.
 
     Type checkers see the names by `from PACKAGE.api import *`. No name of `api` may be one of the package's
     modules, which the import system would put in its place; `tests/test_public_names.py` holds that.
@@ -38,6 +41,9 @@ def load_lazily(package: str) -> None:
     def find(name: str) -> Any:
         if name == "__version__":
             return version()
+        for other in () if name.startswith("__") else others:
+            if name in public_names(api := import_module(f"{other}.api")):
+                return vars(module).setdefault(name, getattr(api, name))
         # Other names with two underscores are asked for by the import system and by tools: they must not
         # import `api`.
         if name == "__all__" or not name.startswith("__"):

@@ -355,7 +355,7 @@ ROWS = [
     ),
     ("copartition/kit/words.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
     (
-        "copartition/simulation/group/partitions.py",
+        "copartition/simulation/outcome/history.py",
         "(last >= 0) &",
         "",
         "tests/copartition/simulation/group",
@@ -409,7 +409,7 @@ ROWS = [
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
-        "copartition/simulation/outcome/phases.py",
+        "copartition/simulation/partition_states.py",
         "self._since[partitions] < at_ms, at_ms, self",
         "self._since[partitions] <= at_ms, at_ms, self",
         "tests/copartition/simulation/group/test_clients.py",
@@ -421,10 +421,10 @@ ROWS = [
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
-        "copartition/simulation/outcome/phases.py",
+        "copartition/simulation/partition_states.py",
         "turns[these] = turn[rows]",
         "turns[these] = 0",
-        "tests/copartition/simulation/outcome/test_merging.py",
+        "tests/copartition/simulation/test_ledger.py",
     ),
     (
         "copartition/simulation/agenda.py",

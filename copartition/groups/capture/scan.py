@@ -58,16 +58,16 @@ def scan(text: str) -> dict[str | None, list[Scanned]]:
         raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
     times = _Times()
     found = _Scanner(text.split("\n")).found
-    several = sum(isinstance(part, _Found) for part in found) > 1
+    several = sum(isinstance(part, _NoticedTable) for part in found) > 1
     for part in found:
-        if isinstance(part, _Found):
+        if isinstance(part, _NoticedTable):
             times.add(part, several=several)
         else:
             times.say(*part)
     return times.ended()
 
 
-class _Found(NamedTuple):
+class _NoticedTable(NamedTuple):
     """A table, its kind, and the group that the last notice before it names."""
 
     kind: str
@@ -90,7 +90,7 @@ class _Times:
         self._groups.setdefault(group, [Scanned()])
         self._said[group] = status
 
-    def add(self, found: _Found, *, several: bool) -> None:
+    def add(self, found: _NoticedTable, *, several: bool) -> None:
         """Add a table to the groups of its rows; `several`: the text has more than one table."""
         # Before Kafka 2.4 no table names its group; a notice before it does. A table of a kind that the
         # named group has already got may be another group's.
@@ -128,7 +128,7 @@ class _Scanner:
 
     def __init__(self, lines: list[str]) -> None:
         # Tables, and the status of a group where a notice or summary tells it, as (group, status).
-        self.found: list[_Found | tuple[str, str | None]] = []
+        self.found: list[_NoticedTable | tuple[str, str | None]] = []
         self._table: Table | None = None  # the last one
         self._noticed: str | None = None
         self._facts: dict[str, str] = {}
@@ -142,7 +142,7 @@ class _Scanner:
         )
         for mark in [*marks, len(lines)]:
             self._rows(row, lines[row:mark])
-            if mark > MOST_NOTICES and not any(isinstance(found, _Found) for found in self.found):
+            if mark > MOST_NOTICES and not any(isinstance(found, _NoticedTable) for found in self.found):
                 break
             if mark < len(lines):
                 self._mark(mark, lines[mark])
@@ -193,7 +193,7 @@ class _Scanner:
                 self._say(self._facts["GROUP"], self._facts["STATE"])
         if kind:
             self._table = Table(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
-            self.found.append(_Found(kind, self._table, self._noticed))
+            self.found.append(_NoticedTable(kind, self._table, self._noticed))
             self._facts = {}
         # A table of all groups has rows that begin with GROUP, too; only outside such a table a summary of
         # rpk begins.

@@ -339,6 +339,7 @@ def _skip_assignment(answer: AnswerReader) -> None:
     for _ in answer.items():
         answer.skip(16)  # the topic's id
         answer.text()
+        # Numbers of partitions, 32 bits each.
         answer.skip(4 * len(answer.items()))
         answer.tags()
     answer.tags()
@@ -387,6 +388,7 @@ def _open(host: str, port: int, config: Mapping[str, str]) -> socket.socket:
     try:
         return _tls(config).wrap_socket(raw, server_hostname=host)
     except BaseException:
+        # After a failed handshake nobody else has the stream.
         raw.close()
         raise
 

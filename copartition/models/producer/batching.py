@@ -216,6 +216,7 @@ class _Producer:
             placed: partition of each; -1 leaves it to the strategy.
             payloads: `payload_size` of each.
         """
+        # Batches, not numbers: a batch has its number only when it is sent.
         batch_of: list[Batch | None] = []
         called: list[float] = []
         appended: list[float] = []
@@ -262,6 +263,7 @@ class _Producer:
         appended = self._accumulator.append(placed, payload, self._now)
         if appended is None:
             return None
+        # Memory that was taken for a batch which was not needed after all goes back to the pool at once.
         self._free += appended.unused
         # A batch that lingers is looked at again when its time is over.
         if appended.opened:

@@ -195,6 +195,7 @@ class _Queue:
         There must be a record left.
         """
         enough = self._bytes_before[self._gone] + self._settings.batch_size
+        # `last` is one behind the record with which there is enough; beyond the end there never is.
         last = min(self._gone + self._settings.batch_num_messages, bisect_left(self._bytes_before, enough))
         lingered = self._times[self._gone] + self._settings.queue_buffering_max_ms
         return min(lingered, self._times[last - 1]) if last <= len(self._times) else lingered
@@ -268,6 +269,7 @@ def _result(stream: Stream, sent: Sequence[_Request], settings: LibrdkafkaSettin
         batch[np.concatenate([request.rows for request in sent])] = np.repeat(numbers, counts)
     # A record waits in the queue until its answer, so the queue is full if too many have none yet.
     acknowledged = np.array([request.acknowledged_ms for request in sent])
+    # One answer a record, as a batch's answer frees the room of each of its records.
     answered = np.searchsorted(np.sort(acknowledged[batch]), stream.times, "right")
     refused = np.arange(records) - answered >= settings.queue_buffering_max_messages
     return BatchingResult(

@@ -195,6 +195,7 @@ def delivery_assumptions(case: Case) -> list[str]:
 
 def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
     """Return the case and its tallies as JSON."""
+    # Only faults that the command can ask for; JSON has no infinity, so `finite` makes null of it.
     faults = finite(asdict(case.faults))
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
     values = {

@@ -70,6 +70,7 @@ class SharePartition:
         self.deliveries = [0] * records
         self._leases: list[AcquiredRecords | None] = [None] * records
         self._log_batch, self._limit, self._max_locks = batch_records, delivery_limit, max_locks
+        # Deliveries from which a record is under suspicion, and taken with fewer others (`_isolate`).
         self._throttled = max(2, ceil(delivery_limit / 2))
         self._batches: list[_Batch] = []
         self._start, self._end = 0, -1
@@ -88,6 +89,8 @@ class SharePartition:
         free = self.states.find(AVAILABLE, self._start, self._end + 1)
         fetch = self._end + 1 if free < 0 else free
         last = len(self.states) - 1
+        # No new record is locked beyond the limit, yet released ones of the range may go out again: they hold
+        # a place already. Else a full range with a released record would stand still.
         wanted = min(most, self._max_locks - self.in_flight)
         if wanted <= 0 and free >= 0:
             wanted, last = min(most, self._end - fetch + 1), self._end
@@ -121,6 +124,7 @@ class SharePartition:
             # A batch that was delivered often is not mixed with others: it begins a fetch of its own.
             if throttled and count:
                 return
+            # Part of a batch is acquired, so its records no longer have one state.
             if free and (batch.split or throttled or len(span) <= batch.last - batch.first):
                 batch.split = True
                 free = [*self._isolate(free, batch.last - batch.first + 1)]

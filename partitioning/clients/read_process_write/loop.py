@@ -168,9 +168,8 @@ def _run(
             aborts = 0
         except KafkaException as failed:
             error = why_failed(producer, failed.args[0])
-            if (
-                explained := advised_error(error, settings, {output.topic for output in outputs})
-            ) is not None:
+            topics = {output.topic for output in outputs}
+            if (explained := advised_error(error, settings, topics)) is not None:
                 raise explained from failed
             if not error.txn_requires_abort():
                 raise

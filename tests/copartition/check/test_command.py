@@ -24,7 +24,7 @@ TOPICS = {
 class Reading:
     """Records of an invented topic, as the reader of a cluster gives them."""
 
-    compacted = False
+    compacted, header_schemas = False, ()
 
     def __init__(self, topic, selection):
         self.num_partitions, self._records = topic.count, topic.records

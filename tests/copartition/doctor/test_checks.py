@@ -407,7 +407,7 @@ def test_the_page_lists_the_checks() -> None:
 
 def test_labels_of_metrics_are_escaped() -> None:
     seen = with_state(replace(group(), name='a"b\\c\nd'))
-    metrics = doctor_metrics(seen, findings(seen, JOINED))
+    metrics = doctor_metrics([(seen, findings(seen, JOINED))])
     assert 'copartition_doctor_found{group="a\\"b\\\\c\\nd",check="lag"} 0\n' in metrics
     assert 'copartition_doctor_lag{group="a\\"b\\\\c\\nd",topic="orders",partition="0"} 5\n' in metrics
 

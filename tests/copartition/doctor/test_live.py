@@ -11,10 +11,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from copartition.doctor.checks import doctor_exit_code, findings
-from copartition.doctor.examination import examine_live
+from copartition.doctor.examination import examine_all, examine_live
 from copartition.doctor.observing import Limits
 from copartition.groups.live.cluster import Cluster
 from copartition.kit.evidence import Missing
+from partitioning.errors import SourceError
 from tests.copartition.groups.worker import PythonWorker, read_or_nobody, settings, starting
 from tests.support.broker import Broker, Kafka
 from tests.support.encrypted import allowed
@@ -338,3 +339,18 @@ def test_a_broker_tells_its_retention_and_its_groups(broker, workers):
     seen = examine_live(group, settings(broker), lambda: None, {})
     assert seen.retention_ms == 7 * 24 * 3_600_000
     assert seen.coordinator.groups >= 1
+
+
+def test_all_groups_of_a_cluster_are_examined_beside_those_that_cannot_be(broker, workers):
+    topic, group, gone = broker.create_topic(2), f"doctor-{uuid.uuid4()}", f"doctor-{uuid.uuid4()}"
+    nobody(broker, workers, group, topic)
+    nobody(broker, workers, gone, topic)
+    admin = AdminClient(settings(broker))
+
+    def delete_one():
+        admin.delete_consumer_groups([gone])[gone].result()
+
+    examined = examine_all(settings(broker), delete_one, {})
+    assert examined[group].state.status == "Empty"
+    assert isinstance(examined[gone], SourceError)
+    assert [*examined] == sorted(examined)
