@@ -48,7 +48,7 @@ from copartition.simulation.inputs.kinds import (
     check_fields,
     kind_of,
     kinds_of,
-    near,
+    name_hint,
     plain,
     refusal,
     write_condition,
@@ -298,7 +298,7 @@ def _check_load(scenario: Scenario, topics: Mapping[str, int], people: Iterable[
 def _check_topic(name: str, topics: Collection[str], path: str) -> None:
     """Refuse the name of a topic that the scenario does not have."""
     if name not in topics:
-        raise ScenarioError(f"no topic {name!r}; {near(name, topics)}", path=path)
+        raise ScenarioError(f"no topic {name!r}; {name_hint(name, topics)}", path=path)
 
 
 def _check_consumer(consumer: Consumer, topics: Collection[str], path: str) -> None:
@@ -483,7 +483,7 @@ def _impossible(event: Event, number: int, fault: str, field: str = "consumer") 
 def no_consumer(event: ByName, number: int, consumers: Iterable[str]) -> ScenarioError:
     """Return the error for an event about a name that no consumer has."""
     fault = f"no consumer {event.consumer!r}, neither at the start nor one that joins"
-    return _impossible(event, number, f"{fault}; {near(event.consumer, consumers)}")
+    return _impossible(event, number, f"{fault}; {name_hint(event.consumer, consumers)}")
 
 
 def not_running(event: ByName, number: int) -> ScenarioError:
@@ -520,7 +520,7 @@ class TopicCounts:
         if isinstance(event, Create):
             fault = f"there is a topic {topic!r} already; let it grow" if present is not None else None
         elif present is None:
-            fault = f"no topic {topic!r}; {near(topic, self.counts)}"
+            fault = f"no topic {topic!r}; {name_hint(topic, self.counts)}"
         elif event.partitions <= present:
             fault = f"{topic!r} has {present} partitions already; a topic only grows"
         else:
