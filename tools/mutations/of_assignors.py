@@ -545,13 +545,13 @@ ROWS = [
         DOCTOR,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "return 1 if self.findings else 2 if self.missing else 0",
         "return 1 if self.findings else 0",
         TRANSACTIONS,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids",
         "hanging = age_ms > MOST_TIMEOUT_MS",
         TRANSACTIONS,
