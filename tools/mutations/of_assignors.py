@@ -447,12 +447,6 @@ ROWS = [
         COMMAND,
     ),
     (
-        "copartition/groups/capture/scan.py",
-        "if lines[-1] or len(lines) > _MOST_LINES:",
-        "if len(lines) > _MOST_LINES:",
-        "tests/copartition/groups/capture",
-    ),
-    (
         "copartition/groups/live/members.py",
         "if len(leaders) == 1 else None",
         "if leaders else None",
