@@ -12,7 +12,7 @@ from copartition.kit.json import attributes_of, dump, finite
 from copartition.kit.words import count, duration, first_of
 from copartition.simulate_scenarios.report import FORMAT_VERSION, run_assumptions
 from copartition.simulate_scenarios.size_search import Size, SizeTrial
-from copartition.simulation.inputs.scenario import occurrence
+from copartition.simulation.inputs.course import occurrence
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -465,12 +465,6 @@ ROWS = [
         COMMAND,
     ),
     (
-        "copartition/groups/capture/scan.py",
-        "if lines[-1] or len(lines) > _MOST_LINES:",
-        "if len(lines) > _MOST_LINES:",
-        "tests/copartition/groups/capture",
-    ),
-    (
         "copartition/groups/live/members.py",
         "if len(leaders) == 1 else None",
         "if leaders else None",
@@ -563,13 +557,13 @@ ROWS = [
         DOCTOR,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "return 1 if self.findings else 2 if self.missing else 0",
         "return 1 if self.findings else 0",
         TRANSACTIONS,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids",
         "hanging = age_ms > MOST_TIMEOUT_MS",
         TRANSACTIONS,
