@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, repeat
 from typing import Literal, NamedTuple
 
@@ -201,6 +201,21 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
     if EVERYBODY not in what_if.subscribe:
         return named
     return dict.fromkeys(range(len(state.members)), what_if.subscribe[EVERYBODY]) | named
+
+
+def as_complete(state: GroupState) -> GroupState:
+    """Return the state as a plan has to take it: what it does not show is not there, which is assumed.
+
+    Partitions go up to the highest one seen if counts are unknown; members are the ones that are shown.
+    """
+    if not state.complete:
+        guess = "partition counts are unknown; taken from the highest partition seen"
+        state = replace(state.completed(state.counts_by_topic), assumed=(*state.assumed, guess))
+    if not state.members_complete:
+        hidden = f"{state.unlisted} are left out" if state.unlisted else "taken for none"
+        guess = f"this source does not show members without partitions; {hidden}"
+        state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
+    return state
 
 
 def read_topics(state: GroupState) -> tuple[str, ...]:
