@@ -49,6 +49,11 @@ def assumed_of_time(scenario: Scenario) -> list[str]:
     return [f"heartbeats in step, {quiet}", costs_sentence(scenario.costs)]
 
 
+def pace_words(scenario: Scenario) -> str:
+    """Return how fast things happen in a scenario and what takes time, as the answer to a deploy names it."""
+    return "; ".join([*pace_sentences(scenario), costs_sentence(scenario.costs)])
+
+
 def pace_sentences(scenario: Scenario) -> list[str]:
     """Return what a scenario of a captured group takes for granted of how fast the things in it happen."""
     sentences = []

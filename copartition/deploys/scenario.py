@@ -87,7 +87,7 @@ class Happening:
         words = (
             f"{count(joins, 'member')} join{'s' * (joins == 1)}" if joins else "",
             f"{count(leaves, 'member')} {one if leaves == 1 else many}" if leaves else "",
-            *(f"{topic} grows to {partitions:,}" for topic, partitions in self.grows.items()),
+            *(f"growth of {topic} to {partitions:,} partitions" for topic, partitions in self.grows.items()),
             f"{count(len(self.bounces), 'rolling bounce')} to {last}" if self.bounces else self.deploy or "",
         )
         return self.text or ", ".join(filter(None, words))

@@ -13,7 +13,7 @@ import numpy as np
 
 from assignors.registry import protocol_of
 from assignors.state import CONNECT, GroupState
-from copartition.deploys.assumptions import assumed_of_time, costs_sentence, pace_sentences
+from copartition.deploys.assumptions import assumed_of_time, pace_words
 from copartition.deploys.pace import Pace
 from copartition.deploys.scenario import Happening, scenario_of
 from copartition.kit.evidence import Evidence, Missing
@@ -267,7 +267,7 @@ def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunSto
     lists = _new_lists(scenario)
     return Stops(
         happens=happens,
-        pace="; ".join([*pace_sentences(scenario), costs_sentence(scenario.costs)]),
+        pace=pace_words(scenario),
         protocol=protocol_of(scenario.assignor),
         protocol_after=protocol_of(lists[-1][0] if lists else scenario.assignor),
         runs=len(runs),
@@ -284,9 +284,7 @@ def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunSto
 
 def answer_sentence(stops: Stops | Missing) -> str:
     """Return the answer for people, as a sentence: the figures, or why they are unknown."""
-    if isinstance(stops, Missing):
-        return f"Unknown: {stops.what}; {stops.remedy}."
-    return f"{stops.sentence[0].upper()}{stops.sentence[1:]}"
+    return f"Unknown: {stops.what}; {stops.remedy}." if isinstance(stops, Missing) else stops.sentence
 
 
 def stops_json(stops: Stops) -> StopsJson:

@@ -97,7 +97,7 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
     # The coordinator shows only the strategy that was chosen; one eager strategy in a list makes it a whole
     # stop.
     cooperative = any(way.protocol == "cooperative" for way in stops)
-    if cooperative and isinstance(offered_lists(diff.before), Missing):
+    if cooperative and diff.after.status == "planned" and isinstance(offered_lists(diff.before), Missing):
         what = "whether each member lists cooperative strategies only"
         otherwise = (
             "if one also lists an eager one, as amid a migration, every rebalance stops the whole group"
@@ -105,7 +105,8 @@ def _of_stops(diff: AssignmentDiff) -> Iterator[Detail]:
         remedy = "look at partition.assignment.strategy of each member"
         yield Detail(f"Unknown: {what}; {otherwise}. To know, {remedy}.", Missing(what, remedy))
     for way in stops:
-        yield Detail(answer_sentence(way), way.ground)
+        text = answer_sentence(way)
+        yield Detail(f"{text[0].upper()}{text[1:]}", way.ground)
     if stops:
         yield Detail(f"{UNIT[0].upper()}{UNIT[1:]}.", stops[0].ground)
 

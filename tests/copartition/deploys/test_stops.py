@@ -243,7 +243,8 @@ def test_the_defaults_that_help_names_are_those_of_the_pace(run):
 
 
 def test_a_change_of_owners_without_a_cause_is_unknown():
-    found = diff(STATE, plan(STATE, "range"), match="member-id").stops
+    state = replace(group(MEMBERS, {"a-1": [("t", 5)]}, {"t": 6}), strategy="range")
+    found = diff(state, plan(state, "range"), match="member-id").stops
     assert isinstance(found, Missing)
     assert "no source shows why the group rebalanced" in found.what
 
