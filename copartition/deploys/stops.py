@@ -1,12 +1,13 @@
 """Say what a scenario stops: run it with several seeds, and give the least and the most of each figure.
 
 Where a group's heartbeats are in their intervals decides how long a rebalance takes, and no capture shows
-it. So a scenario of a captured group is run with `RUNS` seeds, and each figure is a range over these.
+it. So a scenario of a captured group is run with `RUNS` seeds, each at another moment of an interval, and
+each figure is a range over these.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple, TypedDict, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ from copartition.simulation import (
     Scenario,
     SimulationResult,
     StatefulSetRoll,
-    simulate_seeds,
+    simulate,
 )
 from copartition.simulation.inputs.scenario import CapturedScenario
 from partitioning.errors import AssignorError, ScenarioError, SourceError, UnknownStrategyError
@@ -244,8 +245,25 @@ def stops_of(captured: CapturedScenario, happens: str) -> Stops | Missing:
             "simulated in two seconds",
             "ask copartition simulate with the same source and --deploy, which takes its time",
         )
-    results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
-    return sum_up_stops(captured, happens, [measure(result) for result in results])
+    return sum_up_stops(captured, happens, [measure(result) for result in run_phases(scenario, runs)])
+
+
+def run_phases(scenario: Scenario, runs: int) -> Iterator[SimulationResult]:
+    """Run a scenario with as many seeds, each at another moment of a heartbeat interval.
+
+    A group that a rebalance has formed beats in step, and nothing shows when in an interval a deploy begins.
+    So the runs are spread over one interval evenly; the first is the scenario as it is.
+
+    Args:
+        scenario: the scenario.
+        runs: how many, one or more.
+    """
+    settings = scenario.settings
+    consumer = protocol_of(scenario.assignor) == "consumer"
+    beat_ms = settings.group_consumer_heartbeat_interval_ms if consumer else settings.heartbeat_interval_ms
+    for number in range(runs):
+        settled_ms = scenario.settled_ms + beat_ms * number / runs
+        yield simulate(replace(scenario, seed=scenario.seed + number, settled_ms=settled_ms))
 
 
 def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunStops]) -> Stops:
@@ -261,7 +279,7 @@ def sum_up_stops(captured: CapturedScenario, happens: str, runs: Sequence[RunSto
         name: Range(min(values), max(values))
         for name, values in zip(RunStops._fields, zip(*runs, strict=True), strict=True)
     }
-    seeds = f"seeds {scenario.seed} to {scenario.seed + len(runs) - 1}"
+    seeds = f"seeds {scenario.seed} to {scenario.seed + len(runs) - 1}, each at another moment of a heartbeat"
     restarts = any(isinstance(event, RollingRestart) for event in scenario.events)
     grown = _partitions(scenario, grown=True) - _partitions(scenario)
     lists = _new_lists(scenario)

@@ -289,10 +289,10 @@ def _report(
             results.append(run(base.scenario))
             stops += [stops_of(base, name)] if answers else []
         else:
-            plan, result, stopped = _run_seeds(base, name, runs)
+            plan, result, stopped = _run_seeds(base, name, runs, answers=answers)
             plans.append(plan)
             results.append(result)
-            stops += [stopped] if answers else []
+            stops += [stopped] if stopped is not None else []
     if html is not None:
         write(simulation_html(results, stops), html)
     if output.form == "ndjson":
@@ -307,21 +307,29 @@ def _report(
         )
 
 
-def _run_seeds(base: CapturedScenario, name: str, runs: int) -> tuple[Runs, SimulationResult, Stops]:
-    """Return the figures of every seed, the first run of a scenario, and what it stops.
+def _run_seeds(
+    base: CapturedScenario, name: str, runs: int, *, answers: bool
+) -> tuple[Runs, SimulationResult, Stops | None]:
+    """Return the figures of every seed, the first run of a scenario, and what a captured group stops.
 
     A bar on the terminal shows how far it is. Only the first run is kept whole; of the others, figures are.
     """
-    from copartition.deploys.stops import measure, sum_up_stops  # noqa: PLC0415 - only this command needs it
+    from copartition.deploys.stops import measure, run_phases, sum_up_stops  # noqa: PLC0415 - only this command
     from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415 - as above
 
     scenario = base.scenario
-    results = iter(simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)))
+    if answers:
+        # Nothing shows when in a heartbeat interval a captured group is met.
+        results = run_phases(scenario, runs)
+    else:
+        results = simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs))
     first = next(results)
     rest = track(results, f"{scenario.name} with {scenario.assignor}", runs - 1)
+    if not answers:
+        return Runs(scenario, [first.summary, *(result.summary for result in rest)]), first, None
     figures = [(first.summary, measure(first)), *((result.summary, measure(result)) for result in rest)]
-    summaries = [summary for summary, _ in figures]
-    return Runs(scenario, summaries), first, sum_up_stops(base, name, [stops for _, stops in figures])
+    stops = sum_up_stops(base, name, [stopped for _, stopped in figures])
+    return Runs(scenario, [summary for summary, _ in figures]), first, stops
 
 
 def _compare_log(log: BinaryIO) -> int:

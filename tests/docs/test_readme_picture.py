@@ -18,8 +18,8 @@ def test_the_picture_is_what_the_simulation_says_today():
     "figure",
     [
         "stop 24 times",
-        "992 to 1,029 partition-seconds",
-        "289 to 326 partition-seconds",
+        "984 to 1,111 partition-seconds",
+        "288 to 338 partition-seconds",
         "350 to 387 partition-seconds",
         "every 20 s",
         "away for 5 s",

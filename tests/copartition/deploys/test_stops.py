@@ -17,6 +17,7 @@ from copartition.deploys.stops import (
     Range,
     affordable_runs,
     measure,
+    run_phases,
     stops_of,
     stops_of_group,
 )
@@ -29,7 +30,6 @@ from copartition.simulation import (
     RollingRestart,
     Scenario,
     simulate,
-    simulate_seeds,
 )
 from partitioning.errors import ScenarioError
 from tests.copartition.assignment_diff.states import group
@@ -118,12 +118,11 @@ def test_a_range_is_written_from_its_least_to_its_most(least, most, digits, whol
 def test_ranges_are_the_least_and_the_most_of_as_many_seeds():
     captured = scenario_of(STATE, parse_happening(STATE, "rolling"))
     found = stops_of(captured, "rolling")
-    seconds = [
-        result.summary.partition_pause_ms / 1_000 for result in simulate_seeds(captured.scenario, range(RUNS))
-    ]
+    seconds = [result.summary.partition_pause_ms / 1_000 for result in run_phases(captured.scenario, RUNS)]
     assert (found.runs, found.partition_seconds) == (RUNS, Range(min(seconds), max(seconds)))
     assert found.partition_seconds.least < found.partition_seconds.most
-    assert found.ground.sources == ("the strategy 'range'", "30 runs of the simulator, seeds 0 to 29")
+    runs = "30 runs of the simulator, seeds 0 to 29, each at another moment of a heartbeat"
+    assert found.ground.sources == ("the strategy 'range'", runs)
 
 
 def test_a_static_member_that_restarts_is_unread_for_as_long_as_it_is_down():

@@ -120,7 +120,7 @@ def even(count, partitions, unread=0, lag=None, *, static=False):
         ),
         pytest.param(
             planned(even(2, 8), "range", partitions={"t": 12}),
-            "4 new partitions are first read after 5.2 s to 5 min 02 s, and auto.offset.reset=latest "
+            "4 new partitions are first read after 4.7 s to 5 min 01 s, and auto.offset.reset=latest "
             "skips all records before; 4 of 12 partitions move, 4 new.",
         ),
         (planned(even(3, 9), "cooperative-sticky", deploy="rolling"), None),
