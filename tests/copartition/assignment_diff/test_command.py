@@ -58,7 +58,7 @@ def test_a_restart_that_ends_where_it_began_still_stops_consumption(run, tmp_pat
     assert "Nothing changed" not in result.stdout
     first, way, *_ = result.stdout.splitlines()
     assert first == (
-        "The whole group stops reading 6 times, for up to 3.0 s: 7.1 to 12.8 partition-seconds; no partition "
+        "The whole group stops reading 6 times, for up to 3.0 s: 1.5 to 13.3 partition-seconds; no partition "
         "has another owner in the end."
     )
     assert way.startswith("  Rolling (a member is restarted every 1 min, and is away for 10 s; nothing but ")
