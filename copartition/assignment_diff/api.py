@@ -23,5 +23,5 @@ from copartition.deploys.pace import Pace as Pace
 from copartition.deploys.stops import Range as Range
 from copartition.deploys.stops import Stops as Stops
 from copartition.kit.evidence import Missing as Missing
-from copartition.kit.number_checks import Check as Check
+from copartition.kit.number_checks import NumberCheck as NumberCheck
 from partitioning.errors import DiffError as DiffError

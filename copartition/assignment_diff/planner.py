@@ -23,8 +23,8 @@ from assignors.state import CONNECT, GroupState, TopicRacks
 from assignors.weighted.weights import GivenWeights
 from copartition.assignment_diff.planned_members import (
     EVERYBODY,
+    PlannedSeats,
     Seat,
-    Seats,
     WhatIf,
     as_complete,
     find_member,
@@ -34,6 +34,7 @@ from copartition.assignment_diff.planned_members import (
     seat_members,
     unknown_places,
 )
+from copartition.groups.offers import with_strategy
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
@@ -123,7 +124,8 @@ def _racks(
     racks = {topic: racks_of[topic] or () for topic in read}
     placed = {names for partitions in racks.values() for names in partitions}
     everywhere = {rack for names in placed for rack in names}
-    # Kafka's own assignors ignore racks in these cases, too.
+    # Java's assignors ignore racks in these cases, too (`useRackAwareAssignment`): "range" asks for each
+    # topic alone, and what holds for all topics holds for each.
     if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
         return {}, []
     assumed = []
@@ -179,11 +181,9 @@ def plan(
     joining = what_if.add_members + len(what_if.joining)
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
-    assignor = state.strategy or "" if assignor == CURRENT else assignor
-    if not assignor:
-        raise SourceError(
-            "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
-        )
+    if assignor == CURRENT:
+        state = with_strategy(state)
+        assignor = state.strategy or "range"
     check_for_consumers([assignor], SourceError)
     if state.protocol == CONNECT:
         raise SourceError(
@@ -236,7 +236,7 @@ def plan(
     )
 
 
-def _start(state: GroupState, seated: Seats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
+def _start(state: GroupState, seated: PlannedSeats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:
     """Return the group as its leader sees it when the new members of `seats` have joined."""
     # Members whose ids are known are in the group already.
     join = [seat.member for seat in seats if seat.prefix is not None]
@@ -301,7 +301,7 @@ class _Draw:
     """
 
     state: GroupState
-    seated: Seats
+    seated: PlannedSeats
     topics: PlannedTopics
     what_if: WhatIf
     random_ids: bool
@@ -409,7 +409,8 @@ def _own_decision(state: GroupState, what_if: WhatIf) -> list[str]:
         raise SourceError(
             "the subscriptions of the members are not known, and what they have does not fit one list for "
             f"all: {own!r} would have put {moved} partitions elsewhere; name the topics of each member with "
-            "--subscribe MEMBER=TOPIC,.. or ask live:GROUP"
+            "--subscribe MEMBER=TOPIC,.. (and the assignor, plan:NAME, if the source does not tell it), or "
+            "ask live:GROUP"
         )
     disagrees = (
         f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "

@@ -35,7 +35,7 @@ COSTS = {
 """The words for each field of `Costs`, by its name."""
 
 
-def assumptions(scenario: Scenario) -> list[str]:
+def run_assumptions(scenario: Scenario) -> list[str]:
     """Return what the figures of a run take for granted, a sentence each."""
     sentences = [*assumed_of_time(scenario), _load(scenario)]
     if scenario.until_ms is not None:

@@ -18,12 +18,13 @@ from copartition.assignment_diff.planned_members import (
     WhatIf,
     as_complete,
     find_member,
-    read_topics,
     seat_members,
+    topics_read,
 )
 from copartition.deploys.assumptions import pace_sentences, timeouts_sentence
 from copartition.deploys.pace import Pace, full_names
 from copartition.groups.names import Names
+from copartition.groups.offers import with_strategy
 from copartition.groups.snapshot import Step, read_record
 from copartition.kit.words import count, duration
 from copartition.simulation import (
@@ -116,11 +117,11 @@ def parse_happening(state: GroupState, text: str) -> Happening:
         case "grow", change if change:
             topic, _, digits = change.rpartition("=")
             partitions = parse_number(digits, MAX_GROUP_PARTITIONS)
-            if topic in read_topics(state) and partitions is not None:
+            if topic in topics_read(state) and partitions is not None:
                 return Happening(text, grows={topic: partitions})
             raise SourceError(
                 f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
-                f"{', '.join(read_topics(state))}"
+                f"{', '.join(topics_read(state))}"
             )
     kinds = ", ".join(DEPLOYS)
     raise SourceError(f"--deploy {text!r} is none of {kinds}; quote those with a blank")
@@ -150,24 +151,21 @@ def scenario_of(
         granted. The first sentences are those on the pace of what happens.
 
     Raises:
-        SourceError: the group has no member, tells no strategy, or a deploy makes no sense for it.
+        SourceError: the group has no member, is one of Connect's workers, or a deploy makes no sense for it.
         ScenarioError: no scenario can hold the group, or a setting of the pace cannot be.
     """
     pace = pace or Pace()
+    state = as_complete(state if assignor else with_strategy(state))
     strategy = assignor or state.strategy
     if strategy is None:
-        raise SourceError(
-            "the source does not tell which assignor the group uses; add --assignor range, ..., or capture "
-            "--describe --state, too"
-        )
-    state = as_complete(state)
+        raise SourceError("these are workers of Kafka Connect, which no scenario holds")
     seats = seat_members(state, WhatIf())
     if not seats.all:
         raise SourceError("the group has no members, so there is nothing to simulate")
     clients = [client for client in state.clients if client in _PROFILES]
     consumers = _consumers(state, [seat.identity for seat in seats.all], happening.joins, clients)
     present = len(seats.all)
-    read = read_topics(state)
+    read = topics_read(state)
     assumed = [*state.assumed, *seats.assumed]
     if unseen := sorted({*read}.difference(state.topics)):
         assumed.append(f"the partitions of {', '.join(unseen)} are unknown, so the scenario goes without")
@@ -209,7 +207,7 @@ def _consumers(
     """
     # A capture does not tell which member has which client, so only a single one can be used.
     client = clients[0] if len(clients) == 1 else "java"
-    everything = read_topics(state)
+    everything = topics_read(state)
     identities = [*present, *joining]
     known = {*state.topics}
     return [
@@ -392,7 +390,7 @@ def _waiting(state: GroupState, topics: Sequence[Topic]) -> tuple[dict[str, tupl
 
 def _topics(state: GroupState) -> list[Topic]:
     """Return the topics that a group reads; racks of replicas only if every partition's are known."""
-    read = read_topics(state)
+    read = topics_read(state)
     counts = state.highest_counts.tolist()
     racks = state.racks or [None] * len(counts)
     ids = state.topic_ids or [None] * len(counts)

@@ -20,9 +20,8 @@ def visible(text: str) -> str:
     r"""Return the text, with every character that cannot be seen written as Python would.
 
     For example \x1b, \u202e or \udc80. Those are control characters, marks without width, marks of
-    direction, odd
-    blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes included; JSON
-    reports carry the true value.
+    direction, odd blanks, and bytes that were no UTF-8. Text without them is returned as it is, backslashes
+    included; JSON reports carry the true value.
 
     >>> print(visible("orders\x1b[31m"))
     orders\x1b[31m
@@ -93,7 +92,20 @@ def without_ids(names: dict[str, str]) -> dict[str, str]:
     return short if len(set(short.values())) == len(set(names.values())) else names
 
 
-def ranges(numbers: NDArray[np.integer]) -> str:
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return a key by which names sort as people count: "worker-9" before "worker-10".
+
+    Numbers compare by their digits, without zeros in front; of any length, as no number is converted.
+
+    >>> sorted(["worker-10", "worker-9"], key=natural)
+    ['worker-9', 'worker-10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
+    return [(len(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
+
+
+def number_ranges(numbers: NDArray[np.integer]) -> str:
     """Return ascending numbers as text, with runs drawn together.
 
     >>> import numpy as np
@@ -118,7 +130,7 @@ def partition_ranges(partitions: PartitionList) -> str:
 
     topics = np.unique(partitions.topics)
     return " ".join(
-        f"{partitions.names[topic]}:{ranges(partitions.partitions[partitions.topics == topic])}"
+        f"{partitions.names[topic]}:{number_ranges(partitions.partitions[partitions.topics == topic])}"
         for topic in topics.tolist()
     )
 

@@ -254,13 +254,13 @@ def read_time(ctx: click.Context, option: click.Parameter, value: str | None) ->
         return None
     import re  # noqa: PLC0415 - help and completion do without
 
-    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds  # noqa: PLC0415 - as above
+    from copartition.simulation.inputs.kinds import TIME, UNITS, milliseconds_of  # noqa: PLC0415 - as above
 
     if not re.fullmatch(TIME, value):
         raise click.BadParameter(
             f"{value!r} is no time such as 30s; units are {', '.join(UNITS)}", param_hint=option.opts[0]
         )
-    return milliseconds(value)
+    return milliseconds_of(value)
 
 
 def _change(text: str, option: str) -> tuple[str, str]:

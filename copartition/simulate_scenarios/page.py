@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from copartition.deploys.assumptions import assumptions
+from copartition.deploys.assumptions import run_assumptions
 from copartition.deploys.stops import UNIT, Stops, answer_sentence
 from copartition.kit.evidence import Missing
 from copartition.kit.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
@@ -469,7 +469,7 @@ def simulation_html(results: Sequence[SimulationResult], stops: Sequence[Stops |
 
 def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
     """Return the assumptions of the figures by run; under "" once, if they are the same for all."""
-    by_run = {run_title(result, results): assumptions(result.scenario) for result in results}
+    by_run = {run_title(result, results): run_assumptions(result.scenario) for result in results}
     first = next(iter(by_run.values()))
     return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from copartition.deploys.assumptions import assumptions
+from copartition.deploys.assumptions import run_assumptions
 from copartition.deploys.stops import Stops, stops_json
 from copartition.kit.evidence import Missing
 from copartition.kit.json import attributes_of, dump, finite
@@ -161,7 +161,7 @@ def _json_scenario(scenario: Scenario, warnings: Sequence[str]) -> dict[str, Any
         "assignor": scenario.assignor,
         "members": len(scenario.consumers),
         **attributes_of(scenario, "membership", "purpose"),
-        "assumptions": assumptions(scenario),
+        "assumptions": run_assumptions(scenario),
         "warnings": list(warnings),
     }
 

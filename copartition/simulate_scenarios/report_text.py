@@ -8,7 +8,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.deploys.assumptions import assumptions
+from copartition.deploys.assumptions import run_assumptions
 from copartition.deploys.stops import UNIT, Stops, answer_sentence
 from copartition.kit.evidence import Missing
 from copartition.kit.grid import cell, indent, note, print_table, table
@@ -212,7 +212,7 @@ def _rebalance_table(result: SimulationResult) -> ReportTable:
 def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
     """Print what is assumed and warned of, once for all scenarios that it is true of."""
     console.print()
-    for whom, sentences in _by_scenario(columns, lambda column: assumptions(column.scenario)).items():
+    for whom, sentences in _by_scenario(columns, lambda column: run_assumptions(column.scenario)).items():
         console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
     for whom, sentences in _by_scenario(columns, lambda column: column.warnings).items():
         for sentence in sentences:

@@ -1,8 +1,8 @@
 """Diffs for programs: JSON, rows as JSON lines, rows as CSV.
 
-`Document` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds, never
-renames. No clock and no path is in them, so equal inputs give equal bytes. JSON holds names as they are, in
-ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as people are shown them.
+`DiffDocument` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds,
+never renames. No clock and no path is in them, so equal inputs give equal bytes. JSON holds names as they
+are, in ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as they are shown.
 """
 
 import csv
@@ -31,7 +31,7 @@ from copartition.kit.json import (
     ground_fields,
     json_schema,
 )
-from copartition.kit.number_checks import Check
+from copartition.kit.number_checks import NumberCheck
 from copartition.kit.words import visible
 
 DIFF_FORMAT_VERSION = "3.0"
@@ -67,7 +67,7 @@ class Statuses(TypedDict):
     after: str | None
 
 
-class Matching(TypedDict):
+class MatchingData(TypedDict):
     """The pairs of members before and after, and the rules that found them.
 
     Attributes:
@@ -79,7 +79,7 @@ class Matching(TypedDict):
     renames: list[Rename]
 
 
-class Detail(TypedDict):
+class DetailData(TypedDict):
     """A sentence below the verdict, and what it stands on.
 
     Attributes:
@@ -107,7 +107,7 @@ class Filters(TypedDict):
     member: str | None
 
 
-class Document(TypedDict):
+class DiffDocument(TypedDict):
     """The changes in a consumer group.
 
     Attributes:
@@ -140,7 +140,7 @@ class Document(TypedDict):
     group: str | None
     statuses: Statuses
     verdict: str
-    details: list[Detail]
+    details: list[DetailData]
     separated: list[list[str]]
     summary: Summary
     checks: list[CheckResult]
@@ -149,7 +149,7 @@ class Document(TypedDict):
     protocols: list[str]
     stops: list[StopsJson]
     stops_missing: Missing | None
-    matching: Matching
+    matching: MatchingData
     filters: Filters
     members: list[MemberChange]
     topics: list[TopicChange]
@@ -161,15 +161,15 @@ class Document(TypedDict):
 
 def diff_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, of draft 2020-12."""
-    return json_schema(Document, "assignment-diff", {StopsJson: Stops})
+    return json_schema(DiffDocument, "assignment-diff", {StopsJson: Stops})
 
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The signs with which a formula begins in a spreadsheet, in both widths."""
 
 
-def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[Check] = ()) -> str:
-    """Return the whole diff as one JSON object, see `Document`.
+def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[NumberCheck] = ()) -> str:
+    """Return the whole diff as one JSON object, see `DiffDocument`.
 
     Args:
         diff: the diff.
@@ -181,7 +181,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
     changes = [_change(change) for change in shown.changes()]
     # Whatever is not named here is an attribute of the diff under the key's name.
     document = attributes(
-        Document,
+        DiffDocument,
         diff,
         format_version=DIFF_FORMAT_VERSION,
         group=diff.after.name or diff.before.name,
@@ -191,7 +191,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         checks=check_results(checks, diff.summary),
         stops=[] if isinstance(diff.stops, Missing) else [stops_json(way) for way in diff.stops],
         stops_missing=diff.stops if isinstance(diff.stops, Missing) else None,
-        matching=attributes(Matching, diff.matching),
+        matching=attributes(MatchingData, diff.matching),
         filters={"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
         members=shown.chosen_members,
         topics=shown.topics,
