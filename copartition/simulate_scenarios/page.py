@@ -9,17 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.deploys.assumptions import run_assumptions
+from copartition.deploys.stops import UNIT, Stops, answer_sentence
+from copartition.kit.evidence import Missing
 from copartition.kit.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
 from copartition.kit.words import clock, count, duration, visible
 from copartition.simulate_scenarios.lanes import Lanes, Shape, Strip
-from copartition.simulate_scenarios.report import (
-    REBALANCES,
-    WORDS,
-    causes,
-    outage_rows,
-    phases,
-    run_assumptions,
-)
+from copartition.simulate_scenarios.report import REBALANCES, WORDS, causes, outage_rows, phases
 from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 
 _NAMED = 24
@@ -452,11 +448,12 @@ _TOPICS = 8
 """The most topics that a page's head names."""
 
 
-def simulation_html(results: Sequence[SimulationResult]) -> str:
+def simulation_html(results: Sequence[SimulationResult], stops: Sequence[Stops | Missing] = ()) -> str:
     """Return a page with one or more runs over the same time axis.
 
     Args:
         results: the runs; the first `DRAWN` have pictures and tables.
+        stops: what each scenario of a captured group stops, over many runs; empty for scenario files.
     """
     drawn = results[:DRAWN]
     outages = [outage_rows(result) for result in drawn]
@@ -476,6 +473,8 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
         assumed=_assumptions_by_run(results),
         causes=causes,
         run_title=run_title,
+        answers=[answer_sentence(answer) for answer in stops],
+        unit=UNIT,
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from copartition.deploys.assumptions import run_assumptions
 from copartition.kit.grid import cell, indent, note, table
 from copartition.kit.json import attributes_of, dump, finite
 from copartition.kit.words import count, duration, first_of
-from copartition.simulate_scenarios.report import FORMAT_VERSION, run_assumptions
+from copartition.simulate_scenarios.report import FORMAT_VERSION
 from copartition.simulate_scenarios.size_search import Size, SizeTrial
 from copartition.simulation.inputs.course import occurrence
 
