@@ -45,6 +45,9 @@ else:
         Args:
             name: a name that is no global of this module yet.
 
+        Returns:
+            The object; it is not kept here, as modules that were imported once are found at once.
+
         Raises:
             AttributeError: the package has no such public name.
         """

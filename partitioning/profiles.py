@@ -144,6 +144,7 @@ def letters_of(name: str) -> str:
 CLIENT_NAMES = {
     letters_of(name): ClientName(name, row["client"], row["profile"], row["source"])
     for row in json.loads(read_data(__package__, "names.json"))
+    # The client is a name of its own row; a tool with a rule of its own has none.
     for name in (*filter(None, [row["client"]]), *row["names"])
 }
 """What each name of a client or tool stands for, by its letters and digits in small letters.
@@ -184,7 +185,9 @@ def near_names(name: str, names: Collection[str]) -> list[str]:
 
     A client that is only called alike has another rule, so that only a letter or two may differ.
     """
+    # A name that differs in case or punctuation only is the same one.
     same = [other for other in names if letters_of(other) == letters_of(name)]
+    # In a short name two letters more or less make another one.
     letters = 1 if len(name) < 8 else 2
     alike = [
         other
@@ -232,6 +235,8 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "`copartition partition` (docs/plugins.md)"
         )
     if about := about_client(name):
+        # A client whose default does not look at keys may have settings that do, with profiles under its
+        # name.
         own = [profile for profile in PROFILES if profile.startswith(f"{name}-")]
         return UnknownStrategyError(f"no profile {name!r}: {about}{': ' * bool(own)}{', '.join(own)}")
     names = [*PROFILES, *plug_ins, *(known.name for known in CLIENT_NAMES.values())]

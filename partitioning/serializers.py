@@ -81,6 +81,7 @@ def integer_key(value: object, *, size: int = 4) -> bytes:
         InvalidKeyError: it is no integer, or does not fit.
     """
     bound = 1 << 8 * size - 1
+    # A bool is an int in Python, and in no serializer.
     if not isinstance(value, int) or isinstance(value, bool) or not -bound <= value < bound:
         raise InvalidKeyError(f"{value!r:.60} is no integer of {size} bytes: {-bound} to {bound - 1}")
     return value.to_bytes(size, "big", signed=True)
@@ -95,6 +96,7 @@ def float_key(value: object, *, size: int = 8) -> bytes:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidKeyError(f"{value!r:.60} is no number")
     try:
+        # Only to see whether it fits: NumPy would make an infinite number of one that is too large.
         struct.pack(">f" if size == 4 else ">d", value)
     except OverflowError:
         raise InvalidKeyError(f"{value!r:.60} is too large for a number of {size} bytes") from None
@@ -223,6 +225,7 @@ def key_serializer(
     """
     if key_type not in KEY_TYPES:
         raise InvalidConfigError(f"no key type {key_type!r}; give one of {', '.join(KEY_TYPES)}")
+    # Both ways: an id that nobody uses is as wrong as one that is missing.
     if (schema_id is not None) != (key_type in WITH_REGISTRY):
         raise InvalidConfigError(
             f"{key_type} keys need the schema's number in the registry, or {HEADER!r}"
@@ -327,6 +330,7 @@ def _json_payload(value: Any) -> bytes:
 def _json_alike(value: Any) -> bytes:
     """Return a JSON document that Java's serializer and confluent-kafka's write alike; refuse another one."""
     written = _json_payload(value)
+    # An escape with a letter among its digits: Jackson writes it in capitals, Python in small letters.
     if odd := re.search(rb"(?<!\\)(?:\\\\)*\\u(?:[0-9A-F]*[A-F]|D[89])[0-9A-F]*", written):
         raise InvalidKeyError(
             f"Java's serializer and confluent-kafka's spell {odd[0].decode()} differently: serialize the key "
@@ -339,6 +343,7 @@ def _token(token: str) -> str:
     """Return one part of a JSON document as Jackson writes it."""
     if token[0] != '"':
         return token
+    # Read and written anew, so that an escape which need not be one becomes the character itself.
     return _SPELLED_BY_JACKSON.sub(
         _as_jackson, json.dumps(json.loads(token, strict=False), ensure_ascii=False)
     )
@@ -358,6 +363,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _refuse_floats(value: object) -> None:
+    # 0.0 is spelled alike by both, though it is below the lower bound.
     if isinstance(value, float) and value and not _PLAIN_FLOATS[0] <= abs(value) < _PLAIN_FLOATS[1]:
         raise InvalidKeyError(
             f"{value!r} is spelled differently by Java and Python; give the document as a text, as the "
@@ -376,6 +382,7 @@ def _integer(text: str) -> int:
 
 def _number(text: str) -> float:
     try:
+        # Only Python reads 1_000 as a number, so an underscore is made to fail.
         return float("_" if "_" in text else text)
     except ValueError:
         raise InvalidKeyError(f"{text!r:.60} is no number") from None

@@ -96,6 +96,7 @@ def match_members(
                     paired.add(other)
     renames = []
     if rule in {"auto", "overlap"}:
+        # Only members that no field has paired: overlap parts no pair again.
         free = np.array([number < 0 for number in after_of], np.bool_)
         spare = np.array([number not in paired for number in range(len(after))], np.bool_)
         for one, other, score in _pairs_by_overlap(owner_before, owner_after, free, spare):

@@ -39,6 +39,7 @@ def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpre
         subscribers: the number of members that subscribe to each topic.
     """
     here = rows.action != Action.REMOVED
+    # A topic without subscribers is divided by 1, so that nobody has too much of it.
     share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
     owned = here & (rows.target >= 0)
     topics = max(len(subscribers), 1)
@@ -49,12 +50,20 @@ def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpre
         return TopicSpread(0, 0)
     # The fair share of a topic is its partitions over its subscribers, rounded up.
     needed = share[pairs % topics]
+    # The furthest above its share; of several, the one with the most.
     worst = int(np.lexsort((amount, amount - needed))[-1])
     return TopicSpread(int(amount[worst]), int(needed[worst]))
 
 
 class Columns(NamedTuple):
-    """The rows of a diff, see `AssignmentDiff`; owners are places of members, -1 for nobody."""
+    """The rows of a diff, see `AssignmentDiff`; owners are places of members, -1 for nobody.
+
+    Attributes:
+        topic: the topic of each row, shape (rows,) as all columns.
+        action: an `Action`.
+        source: the owner before.
+        target: the owner after.
+    """
 
     topic: NDArray[np.integer]
     action: NDArray[np.int8]

@@ -58,6 +58,7 @@ def pace_sentences(scenario: Scenario) -> list[str]:
     """Return what a scenario of a captured group takes for granted of how fast the things in it happen."""
     sentences = []
     kinds = Counter(type(event) for event in scenario.events)
+    # Of one event nobody asks whether it comes with others.
     several = [verb for verb, kind in (("join", Join), ("leave", Leave), ("crash", Crash)) if kinds[kind] > 1]
     if several:
         sentences.append(f"all members that {' or '.join(several)} do so at one moment")
@@ -68,6 +69,7 @@ def pace_sentences(scenario: Scenario) -> list[str]:
         elif isinstance(event, Deployment):
             up, ready = clock_of(event.start_ms), clock_of(event.ready_ms)
             sentences.append(f"one new member at a time, up in {up} and ready {ready} later")
+    # Deploys of one pace are one sentence.
     return [*dict.fromkeys(sentences)]
 
 
@@ -86,6 +88,7 @@ def costs_sentence(costs: Costs) -> str:
 def timeouts_sentence(settings: Settings) -> str:
     """Return the words for timeouts: which of them are not Kafka's defaults."""
     default = Settings()
+    # Only what differs: a list of all timeouts would hide it.
     changed = [
         f"{dotted(field.name)}={getattr(settings, field.name):g}"
         for field in fields(Settings)
@@ -114,9 +117,11 @@ def _load(scenario: Scenario) -> str:
     load = scenario.load
     if load is None:
         return "no load given, so no lag, duplicates or losses"
+    # One rate for all topics stands under no name, and gets none in brackets.
     named = load.rate if isinstance(load.rate, Mapping) else {"": load.rate}
     rates = ", ".join(_rate(rate) + (f" ({topic})" if topic else "") for topic, rate in named.items())
     evenly = f"on average, by Zipf's law with exponent {load.zipf:g}" if load.zipf else "evenly"
+    # Each once, as many consumers may have the same.
     named_capacities = {
         consumer.capacity: None for consumer in scenario.consumers if consumer.capacity is not None
     }

@@ -84,6 +84,7 @@ class Happening:
         """The name in reports: "rolling", "crash pod-1", "3 members join"; empty if nothing happens."""
         joins, leaves = len(self.joins), len(self.leaves)
         one, many = ("crashes", "crash") if self.crash else ("leaves", "leave")
+        # A migration is named by the strategy that it ends with.
         last = self.bounces[-1][0] if self.bounces else ""
         words = (
             f"{count(joins, 'member')} join{'s' * (joins == 1)}" if joins else "",
@@ -112,9 +113,11 @@ def parse_happening(state: GroupState, text: str) -> Happening:
             number = find_member(state, member, f"--deploy {what}")
             return Happening(text, leaves=(number,), crash=what == "crash")
         case "add", digits if (members := parse_number(digits, MAX_GROUP_MEMBERS)) is not None:
+            # The planner makes their names, so that a diff of the same question has the same.
             seats = seat_members(as_complete(state), WhatIf(add_members=members)).all
             return Happening(text, joins=tuple(seat.identity for seat in seats if seat.prefix is not None))
         case "grow", change if change:
+            # The last = counts, so that an error shows a wrong name whole.
             topic, _, digits = change.rpartition("=")
             partitions = parse_number(digits, MAX_GROUP_PARTITIONS)
             if topic in topics_read(state) and partitions is not None:

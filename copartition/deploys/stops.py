@@ -217,6 +217,7 @@ def stops_of_group(
             "what stops: a source does not show what a worker of Kafka Connect has to open and close",
             "describe the workers in a scenario with client: connect, and run copartition simulate",
         )
+    # With words of its own, as the user can name the assignor.
     if (assignor or state.strategy) is None:
         return Missing(
             "what stops: the source does not tell which assignor the group uses",
@@ -307,6 +308,7 @@ def answer_sentence(stops: Stops | Missing) -> str:
 
 def stops_json(stops: Stops) -> StopsJson:
     """Return the figures for a report in JSON, which has no infinite numbers."""
+    # Ranges are dictionaries by now, whose infinite ends become null.
     values = {
         name: finite(value) if isinstance(value, dict) else value for name, value in asdict(stops).items()
     }
@@ -324,6 +326,7 @@ def measure(result: SimulationResult) -> RunStops:
     is_new = partition - line.first[topic] >= there[topic]
     # Of new partitions only the first pause counts as waiting; a pause that begins at once has had no reader.
     longest_ms = float((closes - opens)[~is_new].max(initial=0))
+    # A pause without an end counts whatever partition has it.
     if math.isinf(result.summary.longest_pause_ms):
         longest_ms = math.inf
     rebalances = float(result.summary.rebalances)
@@ -361,6 +364,7 @@ def _unread(
     change = np.concatenate([np.ones(len(opens), np.int64), np.full(len(closes), -1, np.int64)])
     # At one moment what ends comes before what begins, so that a hand-over does not count twice.
     unread = np.cumsum(change[np.lexsort((change, at_ms))])
+    # Counted where all come to be unread, not at each moment at which they are.
     times = np.count_nonzero((unread == partitions) & (np.roll(unread, 1) < partitions)) if len(unread) else 0
     return float(unread.max(initial=0)), float(times)
 
@@ -384,6 +388,7 @@ def _work(scenario: Scenario) -> float:
     """Return the work of a run: partitions and members, times the rebalances that are to come."""
     members, partitions = len(scenario.consumers), _partitions(scenario, grown=True)
     rollouts = (RollingRestart, Deployment, StatefulSetRoll, ScaleTo)
+    # A rollout makes about one rebalance a member, any other event one.
     rebalances = sum(members if isinstance(event, rollouts) else 1 for event in scenario.events)
     rows = partitions + _MEMBER_WORK * members
     return float(rebalances * rows * _WEIGHTS[protocol_of(scenario.assignor)])

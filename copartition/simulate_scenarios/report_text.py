@@ -37,7 +37,15 @@ _SUMS = f"{UNIT}; the longest is of one partition"
 
 
 class _Column(NamedTuple):
-    """A scenario in the comparison: what tells it from the others, and its figures, None if unknown."""
+    """A scenario in the comparison: what tells it from the others, and its figures, None if unknown.
+
+    Attributes:
+        name: what tells it from the others, see `titles`.
+        scenario: the scenario.
+        figures: the words for each of `_FIGURES`; None if it is not known.
+        warnings: of the scenario, a sentence each.
+        heading: a further line of the title; empty for none.
+    """
 
     name: tuple[str, ...]
     scenario: Scenario
@@ -136,6 +144,7 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
     A figure is its median and its 95th percentile beside each other.
     """
     middle, high = _figures(runs.percentile(50)), _figures(runs.percentile(95))
+    # The second number of a figure is aligned in its cell, so that those of all rows stand below each other.
     widest = max(len(value) for value in high.values() if value is not None)
     figures = {
         figure: None if value is None else f"{value}  {high[figure]:>{widest}}"
@@ -145,7 +154,13 @@ def _percentiles(name: tuple[str, ...], runs: Runs) -> _Column:
 
 
 def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
-    """Print a table of figures, one row each; as many tables below one another as the width asks for."""
+    """Print a table of figures, one row each; as many tables below one another as the width asks for.
+
+    Args:
+        title: what the scenarios have in common.
+        columns: one for each.
+        console: where to print; it decides how many columns stand beside each other.
+    """
     console.print(cell(title, "bold"))
     for kind in PURPOSES:
         texts_by_scenario = _by_scenario(columns, partial(_purpose, kind))
@@ -165,6 +180,7 @@ def _comparison(columns: Sequence[_Column]) -> Table:
     """Return the table; a figure that no scenario has, or that is empty in all, has no row."""
     headings = ["\n".join(map(visible, filter(None, (*column.name, column.heading)))) for column in columns]
     shown = table(["", *headings], right=range(1, len(columns) + 1))
+    # The first column has the labels, which are never cut.
     for column in shown.columns[1:]:
         column.max_width = _NAME_WIDTH
     members = [f"{len(column.scenario.consumers)} {column.scenario.membership}" for column in columns]
@@ -181,6 +197,7 @@ def _outage_table(result: SimulationResult) -> ReportTable:
     columns = ["outage", "n", "pause", "detection", "barrier", "compute", "handover", "catch-up"]
     rows = []
     for row in outage_rows(result):
+        # 0 marks the row of all further causes.
         partitions = f"{row.partitions:,}" if row.partitions else ""
         times = (row.pause_ms, *phases(row).values(), row.catch_up_ms)
         rows.append((row.cause, partitions, *map(_seconds, times)))
@@ -231,6 +248,10 @@ def _by_scenario(
     """Return sentences by the scenarios that they are said of.
 
     The key is " for NAMES", or "" for sentences that are said of all.
+
+    Args:
+        columns: the scenarios.
+        tell: returns the sentences of one.
     """
     where: dict[str, list[str]] = {}
     for column in columns:

@@ -43,8 +43,14 @@ def sizes_json(sizes: Sequence[Size]) -> str:
 
 
 def print_sizes(sizes: Sequence[Size], console: Console) -> None:
-    """Print the answer of each scenario first, then what was tried and what is assumed."""
+    """Print the answer of each scenario first, then what was tried and what is assumed.
+
+    Args:
+        sizes: in the order in which they are shown.
+        console: where to print.
+    """
     for number, answer in enumerate(sizes):
+        # An empty line between scenarios, none before the first.
         if number:
             console.print()
         scenario = answer.scenario
@@ -67,7 +73,11 @@ def print_sizes(sizes: Sequence[Size], console: Console) -> None:
 
 
 def _shown(answer: Size) -> Sequence[SizeTrial]:
-    """Return the last trials; if none fits, those nearest to fitting, the shortest wait first."""
+    """Return the last trials; if none fits, those nearest to fitting, the shortest wait first.
+
+    Args:
+        answer: of one scenario.
+    """
     if answer.fewest is not None:
         return answer.trials[-_SHOWN:]
     # Nothing fits, so the trial with the shortest wait tells most.

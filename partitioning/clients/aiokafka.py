@@ -5,4 +5,9 @@ from partitioning.clients.placing import TopicCallable
 
 # aiokafka calls with the key, all partitions and those with a leader, and says neither topic nor value.
 class AiokafkaPartitioner(TopicCallable):
-    """For aiokafka: `AIOKafkaProducer(partitioner=AiokafkaPartitioner("orders", "java"))`."""
+    """For aiokafka: `AIOKafkaProducer(partitioner=AiokafkaPartitioner("orders", "java"))`.
+
+    >>> place = AiokafkaPartitioner("orders", "java")
+    >>> place(b"order-43", range(12), range(12)) == partition_for_key(b"order-43", 12)
+    True
+    """

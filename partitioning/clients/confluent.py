@@ -47,6 +47,17 @@ class PartitioningProducer(Producer):
       `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give
       the records up first. In a process that was forked they raise one at once.
 
+    >>> from partitioning.testing import MockCluster
+    >>> places = []
+    >>> with MockCluster() as cluster:
+    ...     cluster.create_topic("orders", 12)
+    ...     settings = {"bootstrap.servers": cluster.bootstrap_servers}
+    ...     with PartitioningProducer(settings, partitioner="java") as producer:
+    ...         told = lambda error, message: places.append(message.partition())
+    ...         producer.produce("orders", key=b"order-43", on_delivery=told)
+    >>> places == [partition_for_key(b"order-43", 12)]
+    True
+
     Args:
         config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
             clients have it, such as `sasl.jaas.config`.

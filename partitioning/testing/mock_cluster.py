@@ -41,6 +41,10 @@ class MockCluster:
     - kafka-python needs `api_version=(2, 0)`; its and aiokafka's groups of two and more do not settle.
     - Java clients and @platformatic/kafka cannot read its metadata: give them a real broker.
 
+    >>> with MockCluster(brokers=3) as cluster:
+    ...     len(cluster.bootstrap_servers.split(","))
+    3
+
     Args:
         brokers: how many brokers it has.
 

@@ -25,6 +25,9 @@ from partitioning.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payloa
 class BrokerTimes:
     """A broker as the producer feels it: it serves one request after another.
 
+    >>> BrokerTimes(latency_ms=2.0, request_ms=1.0).served_ms(0.0, 0.0, 1, 100)
+    2.0
+
     Attributes:
         latency_ms: network and replication time of a request, whatever its size.
         request_ms: time it works on each request.

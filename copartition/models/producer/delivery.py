@@ -109,7 +109,11 @@ def delivery_settings(
 
 
 class Fault(Enum):
-    """A fault that can hit one request."""
+    """A fault that can hit one request.
+
+    >>> Fault("request lost")
+    <Fault.REQUEST_LOST: 'request lost'>
+    """
 
     REFUSED = "refused"
     REFUSED_AFTER_APPEND = "refused after append"

@@ -1,4 +1,8 @@
-"""Assign groups that are not of consumers: share groups (KIP-932), and the tasks of Kafka Streams."""
+"""Assign groups that are not of consumers: share groups (KIP-932), and the tasks of Kafka Streams.
+
+A group's state knows members and topics, as consumers have them. What else these kinds need (processes,
+subtopologies, ids) is made here, the same way each time, and named in `assumed`.
+"""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -28,6 +32,7 @@ def _share(state: GroupState) -> Lists:
 
 def _streams(state: GroupState) -> Lists:
     """Return who runs which tasks of a Streams group (KIP-1071)."""
+    # A process of its own each: a capture does not tell which members share one.
     members = [StreamsMember(member.id, member.id) for member in state.members]
     return StreamsStickyAssignor().assign(StreamsGroup(_subtopologies(state), members)).active
 
@@ -35,9 +40,18 @@ def _streams(state: GroupState) -> Lists:
 def _by_process(
     assignor: StreamsHighAvailabilityAssignor | StreamsClassicStickyAssignor,
 ) -> Callable[[GroupState], Lists]:
-    """Return the same for an application of the classic protocol, whose leader assigns to processes."""
+    """Return the same for an application of the classic protocol, whose leader assigns to processes.
+
+    Args:
+        assignor: answers for processes.
+
+    Returns:
+        A function that answers for members, each a process of its own.
+    """
 
     def assign(state: GroupState) -> Lists:
+        # From the name and not by chance: the leader orders processes by id, and equal groups have equal
+        # answers.
         process_of = {member.id: str(uuid.uuid5(_PROCESS, member.id)) for member in state.members}
         members = [StreamsMember(name, process) for name, process in process_of.items()]
         active = assignor.assign(StreamsGroup(_subtopologies(state), members)).active
