@@ -102,7 +102,8 @@ def _is_piece(line: str, *, first: bool) -> bool:
 def _is_head(line: str) -> bool:
     """Return True if a line may begin a header: its last word may be cut, the others are names."""
     words = squeeze(line).split(" ")
-    return len(words) > 1 and {*words[:-1]} <= _HEADER_WORDS
+    cut = any(name.startswith(words[-1]) for name in _HEADER_WORDS)
+    return len(words) > 1 and cut and {*words[:-1]} <= _HEADER_WORDS
 
 
 def _cut(parts: Sequence[str], width: int) -> str:
