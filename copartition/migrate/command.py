@@ -89,6 +89,7 @@ def migrate(
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - likewise
     from copartition.migrate.migration import migrate_group, plan_migration  # noqa: PLC0415 - likewise
 
+    clients = tuple(_client(name) for name in clients)
     state = _state(before, config, group)
     if state is not None and (state := with_strategy(state)).strategy is None:
         raise SourceError(f"{before} holds workers of Kafka Connect, whom no consumer's strategy serves")
@@ -112,6 +113,14 @@ def migrate(
     else:
         write("".join(f"{visible(line)}\n" for line in _migration_lines(migration, after, stops)))
     ctx.exit(2 if isinstance(migration.ground, Missing) else migration.obstacle is not None)
+
+
+def _client(name: str) -> str:
+    """Return the client that a tool's name leads to, such as librdkafka for kcat; any other name as it is."""
+    from partitioning.profiles import CLIENT_NAMES, letters_of  # noqa: PLC0415 - help does without
+
+    known = CLIENT_NAMES.get(letters_of(name))
+    return name if known is None or known.client is None else known.client
 
 
 def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from functools import cache
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
+import partitioning
 from partitioning import partition_batch, partition_for_key, placement
 from partitioning.errors import UnknownStrategyError
 from partitioning.hashing import HASHES
 from partitioning.keys import key_column
-from partitioning.kit.packages import read_data
 from partitioning.profiles import (
     _MEANT,
     CLIENT_NAMES,
@@ -158,7 +159,7 @@ def test_a_client_or_tool_leads_to_its_rule(name, profile):
 
 
 def test_a_name_leads_to_one_client_and_says_where_that_stands():
-    rows = json.loads(read_data("partitioning", "names.json"))
+    rows = json.loads((Path(partitioning.__file__).parent / "names.json").read_text(encoding="utf-8"))
     names = [name for row in rows for name in (*filter(None, [row["client"]]), *row["names"])]
     assert len(CLIENT_NAMES) == len(names)
     assert all(known.source and known.profile in {None, *PROFILES} for known in CLIENT_NAMES.values())

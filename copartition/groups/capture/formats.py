@@ -10,6 +10,7 @@ from copartition.groups.capture.others import NO_GROUP, check_kind, parse_json, 
 from copartition.groups.capture.paste import realign, shows_header, straighten
 from copartition.groups.capture.scan import MOST_NOTICES, Scanned, scan
 from partitioning.errors import SourceError
+from partitioning.kit.near import listing
 
 _JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"', "artition")
 """Words of the JSON of snapshots, scenarios and groups; one of them stands near the start."""
@@ -147,7 +148,7 @@ def _pick(groups: dict[str | None, list[Scanned]], group: str | None) -> str | N
     Raises:
         SourceError: the capture has not the group that is asked for, or several and none is asked for.
     """
-    held = ", ".join("one without a name" if name is None else name for name in groups)
+    held = listing(["one without a name" if name is None else name for name in groups])
     if [*groups] == [None]:
         return None
     if group is not None and group not in groups:

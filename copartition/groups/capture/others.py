@@ -40,6 +40,9 @@ _TEXTS = {
     r"(?mi)^group\s+topic\s+pid\s+offset\s+logsize\s+lag\s+owner": (
         "this is the output of ConsumerOffsetChecker, whose owners kept their offsets in ZooKeeper"
     ),
+    r"(?m)^GROUP[, ]+TOPIC[, ]+PARTITION[, ]+CURRENT[- ]OFFSET.*[, ]OWNER\s*$": (
+        "this is the output of kafka-consumer-groups of Kafka 0.9 or 0.10.0, whose owners are no member ids"
+    ),
     r"(?m)^\s*GROUP\s+TOPIC\s+PARTITION\s+LAG\s+LAG %\s+COMMITTED OFFSET": (
         "this is the output of rpk cluster offsets, which shows neither hosts nor members without partitions"
     ),
@@ -127,8 +130,8 @@ def refuse_text(text: str) -> None:
 _NAMED = 5
 """Groups of a list that an error names."""
 NO_OUTPUT = (
-    "this is no output of kafka-consumer-groups --describe or rpk group describe: no header with TOPIC or "
-    f"CONSUMER-ID; {ASK_FOR_MEMBERS}"
+    "this is no output of kafka-consumer-groups --describe or rpk group describe: no line has the columns of "
+    f"their headers; {ASK_FOR_MEMBERS}"
 )
 NO_GROUP = (
     "this JSON is no group snapshot, scenario, status of connectors or description of a group with its "

@@ -47,6 +47,11 @@ _RULE = re.compile(r"[\s|+:=\-\u2500-\u257f]+")
 _DIGIT = re.compile(r"[0-9]")
 _MOST_LINES = 20_000
 """Lines of a text that is read by words, or whose rows may be wrapped: it was pasted by hand."""
+_MOST_TABLES = 10_000
+_MOST_PREFIXES = 20
+"""Headers that are looked at, and those whose prefix is taken off all lines: hostile texts have more."""
+_MOST_GROUPS = 1_000
+"""Groups whose names tell the rows of a table."""
 _REMARK = re.compile(
     r"exit|logout|EOF|done|\^[CD].*|\s*(?:real|user|sys)\s+\d.*"
     r"|\S*[$#%>\u276f\u279c]"
@@ -76,9 +81,10 @@ def straighten(text: str) -> Paste:
     if not text.isascii():
         text = text.translate(_SPACES)
     lines = text.split("\n")
-    headers = _header_lines(text)
-    for number in headers:
-        _without_prefix(lines, number)
+    headers = _header_lines(text)[:_MOST_TABLES]
+    for place, number in enumerate(headers):
+        if place < _MOST_PREFIXES:
+            _without_prefix(lines, number)
         _without_frame(lines, number)
     is_remark = [_is_remark(line) for line in lines] if headers and len(lines) < _MOST_LINES else []
     joined = [join_wrapped(lines, number, is_remark) for number in headers if is_remark]
@@ -229,7 +235,8 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
         line = lines[index]
         # Nearly all lines are rows in their columns, which three characters show.
         if line[at - 1 : at] == " " and line[at : at + 1] in FIRST_OF_CELL and line[wide - 1 : wide] == " ":
-            firsts.add(line[:wide].rstrip())
+            if len(firsts) < _MOST_GROUPS:
+                firsts.add(line[:wide].rstrip())
         elif not line.strip() or NOTICE.match(line) or COMMAND.match(line):
             continue
         elif line.startswith("GROUP ") and not grouped:
@@ -241,7 +248,7 @@ def _remarks_of_table(lines: Sequence[str], start: int, end: int) -> list[tuple[
             doubtful.append((index, line))
             continue
         else:
-            firsts.add(line.split()[0])
+            firsts.update([line.split()[0]][: _MOST_GROUPS - len(firsts)])
         rows += 1
         doubtful.clear()
     return found + doubtful
@@ -260,7 +267,7 @@ def _may_be_row(line: str, columns: Sequence[str], telling: str, firsts: set[str
     filled, used = fitting_columns(words, columns)
     if filled > columns.index(telling):
         return True
-    if firsts and any(line.startswith(first) for first in firsts):
+    if firsts and line.startswith(tuple(firsts)):
         return True
     if firsts:  # the tools print a table for each group: a row that was cut within its group's name
         return len(words) == 1 and any(first.startswith(words[0]) for first in firsts)

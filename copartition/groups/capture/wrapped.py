@@ -102,7 +102,8 @@ def _is_piece(line: str, *, first: bool) -> bool:
 def _is_head(line: str) -> bool:
     """Return True if a line may begin a header: its last word may be cut, the others are names."""
     words = squeeze(line).split(" ")
-    return len(words) > 1 and {*words[:-1]} <= _HEADER_WORDS
+    cut = any(name.startswith(words[-1]) for name in _HEADER_WORDS)
+    return len(words) > 1 and cut and {*words[:-1]} <= _HEADER_WORDS
 
 
 def _cut(parts: Sequence[str], width: int) -> str:
@@ -151,16 +152,25 @@ def _join_rows(lines: Sequence[str], header: _Header, width: int) -> list[tuple[
         return text if fits else None
 
     # From the end: a row may be cut within its last cell, which only shows if what follows makes no row.
-    rows: list[list[tuple[str, int]] | None] = [None] * len(lines) + [[]]
+    sizes: list[int | None] = [None] * len(lines) + [0]
     for start in range(len(lines) - 1, -1, -1):
-        for size in range(least, min(least + _MOST_PIECES, len(lines) - start) + 1):
-            rest = rows[start + size]
-            if rest is not None and (text := row(start, size)) is not None:
-                rows[start] = [(text, size), *rest]
-                break
-    if rows[0] is not None:
-        return rows[0]
-    return max(0, next((start for start in range(len(lines)) if rows[start] is not None), len(lines)) - 1)
+        most = min(least + _MOST_PIECES, len(lines) - start)
+        sizes[start] = next(
+            (
+                size
+                for size in range(least, most + 1)
+                if sizes[start + size] is not None and row(start, size) is not None
+            ),
+            None,
+        )
+    rows, start = [], 0
+    while start < len(lines):
+        if (size := sizes[start]) is None:
+            fits = (number for number, fitting in enumerate(sizes[start:], start) if fitting is not None)
+            return max(0, next(fits) - 1)
+        rows.append((row(start, size) or "", size))
+        start += size
+    return rows
 
 
 def _in_columns(line: str, columns: Mapping[str, int]) -> bool:

@@ -292,10 +292,15 @@ def test_settings_to_remove_are_said_for_every_client(run):
     assert {f"   {client}: remove group.remote.assignor" for client in ("java", "librdkafka")} <= {*lines}
 
 
+@pytest.mark.parametrize("name", ["confluent-kafka", "karafka", "confluent-kafka-dotnet"])
+def test_a_tool_leads_to_its_client(run, name):
+    told = run("range", "cooperative-sticky", "--client", "librdkafka").stdout
+    assert run("range", "cooperative-sticky", "--client", name).stdout == told
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["range", "uniform", "--client", "confluent-kafka"], "did you mean librdkafka?"),
         (["range", "consumer"], "did you mean uniform"),
     ],
 )

@@ -115,6 +115,8 @@ def test_json_without_members_is_refused_by_its_name(value, said, name, tmp_path
     ("text", "said"),
     [
         ("Group ID:       g\nState:          Stable\nProtocol:       range\n", "kaf group describe"),
+        ("GROUP  TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  OWNER\ng t 0 1 1 0 c_/h\n", "0.10.0"),
+        ("GROUP, TOPIC, PARTITION, CURRENT OFFSET, LOG END OFFSET, LAG, OWNER\n", "0.9 or"),
         ("Metadata for all topics (from broker 1: b:9092/1):\n 1 brokers:\n", "kcat -L"),
         ("Topic: t\tTopicId: x\tPartitionCount: 3\tReplicationFactor: 1\n", "kafka-topics --describe"),
         ("Partition\tConsumer ID\tHost\tConsumer Lag\n0\ta-1\t/h\t0\n", "Kafka UI"),

@@ -46,7 +46,7 @@ WAYS = {
     "in Markdown's code": lambda content: prefixed(content, lambda _: "    "),
     "from docker compose": lambda content: prefixed(content, lambda _: "kafka-1  | "),
     "with times": lambda content: prefixed(content, lambda number: f"2026-01-01T10:00:{number:02}.5Z "),
-    "at a prompt": lambda content: f"$ kafka-consumer-groups.sh --describe\n{content}[a@b ~]$ \n",
+    "at a prompt": lambda content: f"$ kafka-consumer-groups --describe --all-groups\n{content}[a@b ~]$ \n",
     "by kubectl": lambda content: f"{content}pod \"x\" deleted\n",
     "in a ticket": lambda content: f"```\n{content}```\nDoes anyone know?\nThanks!\n",
     "with two line ends": lambda content: content.replace("\n", "\n\n"),

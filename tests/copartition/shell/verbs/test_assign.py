@@ -131,3 +131,33 @@ def test_an_instance_id_is_one_members(run):
     result = run("range", "--topic", "t=2", "--member", "a:x", "--member", "b:x")
     assert result.exit_code == 2
     assert "instance id 'x' is given twice" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("assignor", "lists"),
+    [
+        ("share", {"a": ["orders-0", "orders-1"], "b": ["orders-0", "orders-1"], "c": ["orders-0"]}),
+        ("streams", {"a": ["0_0"], "b": ["0_1"], "c": []}),
+        ("streams-high-availability", {"a": ["0_0"], "b": ["0_1"], "c": []}),
+        ("streams-classic-sticky", {"a": ["0_0"], "b": ["0_1"], "c": []}),
+    ],
+)
+def test_groups_of_other_kinds_are_assigned_by_their_own_strategies(run, assignor, lists):
+    """Each as many as another has, give or take one; a share group's partitions have several readers."""
+    members = [argument for name in lists for argument in ("--member", name)]
+    found = json.loads(run(assignor, "--topic", "orders=2", *members, "-o", "json").stdout)
+    counts = sorted(len(mine) for mine in found["members"].values())
+    assert found["members"].keys() == lists.keys()
+    if assignor == "share":
+        assert sum(counts) >= 3
+        assert {*found["members"]["a"], *found["members"]["b"]} == {"orders-0", "orders-1"}
+    else:
+        assert counts == [0, 1, 1]
+    assert found["assumed"]
+    assert "MEMBER" in run(assignor, "--topic", "orders=2", *members).stdout
+
+
+def test_strategies_of_other_kinds_are_listed_and_take_no_file(run):
+    assert "of share groups" in run("--list").stdout
+    refused = run("share", "--from", __file__)
+    assert (refused.exit_code, "takes --topic and --member alone" in refused.stderr) == (2, True)
