@@ -205,7 +205,7 @@ class TopicAudit:
 
     @property
     def has_both_frames(self) -> bool:
-        """Return whether some keys have a schema's id in front, and headers name the schemas of others."""
+        """True if some keys have their schema's id in front, and of others a header names the schema."""
         return bool(self.header_schemas) and any(form.name == "registry" for form in self.forms)
 
 
