@@ -117,6 +117,7 @@ golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven,
 	@$(BIN)/python -m tools.oracle.assignors.regenerate
 	@$(BIN)/python -m tools.oracle.tasks.regenerate
 	@$(BIN)/python -m tools.oracle.clients.regenerate
+	@$(BIN)/python -m tools.oracle.keys.regenerate
 	@$(BIN)/python -m tools.oracle.producer.regenerate
 
 SITE_VENV := build/site-venv

@@ -138,8 +138,14 @@ def compact_json(document: str) -> bytes:
 
     >>> compact_json('{"id": 1.50, "name": "\u00e9"}')
     b'{"id":1.50,"name":"\xc3\xa9"}'
+
+    Raises:
+        InvalidKeyError: a text in it is no Unicode: half of a pair of surrogates, or bytes that are no UTF-8.
     """
-    return "".join(map(_token, _JSON_TOKEN.findall(document))).encode("utf-8", "surrogatepass")
+    try:
+        return "".join(map(_token, _JSON_TOKEN.findall(document))).encode()
+    except UnicodeEncodeError:
+        raise InvalidKeyError(f"{document!r:.60} has a text that is no Unicode: JSON has none") from None
 
 
 def framed(payload: bytes, schema_id: object, indexes: bytes = b"") -> bytes:

@@ -118,6 +118,12 @@ def test_a_text_that_is_no_value_of_the_type_is_refused(value, key_type, message
         key_serializer(key_type).of_text(value)
 
 
+@pytest.mark.parametrize("text", ["\udcff", '"\\ud800"', '{"a":"\udcff"}'])
+def test_a_text_that_is_no_unicode_is_no_json(text):
+    with pytest.raises(InvalidKeyError, match="no Unicode"):
+        key_serializer("json").of_text(text)
+
+
 @pytest.mark.parametrize(
     ("value", "key_type", "message"),
     [

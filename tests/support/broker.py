@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import socket
@@ -22,6 +23,9 @@ from tests.support.waiting import GENEROUS_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+KAFKA_VERSION = "COPARTITION_KAFKA"
+"""The environment's variable with the version of brokers whose test asks for none; empty: that of `POM`."""
 
 POM = Path(__file__).parent / "broker" / "pom.xml"
 
@@ -169,7 +173,7 @@ class Broker:
         settings: more of them, or others; `SETTINGS` shows how ports are written.
         java_options: more options for its JVM, such as a level for one logger.
         racks: of each node; the first one is the controller too.
-        version: of Kafka; that of `POM` where it is empty.
+        version: of Kafka; where it is empty that of `KAFKA_VERSION`, or of `POM`.
 
     Attributes:
         bootstrap_servers: host:port of every node.
@@ -305,7 +309,7 @@ def free_ports(count: int) -> list[int]:
 
 def _jars(version: str) -> Path:
     """The folder with a version of the broker."""
-    with jars.pom_of_version(POM, version) as pom:
+    with jars.pom_of_version(POM, version or os.environ.get(KAFKA_VERSION, "")) as pom:
         return jars.fetch(pom)
 
 

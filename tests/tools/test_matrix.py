@@ -6,6 +6,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from tests.support.broker import KAFKA_VERSION
 from tools.matrix import __main__ as matrix
 
 LEFT_OUT = "left out: 2 tests, arrow_udf came with Spark 4.1"
@@ -53,6 +54,16 @@ def test_the_lowest_versions_are_tested_without_spark(tmp_path: Path) -> None:
     result = matrix.run(matrix.LOWEST, matrix.SPARKLESS, lambda: python, [])
     assert re.fullmatch("lowest without Spark: passed in [0-9]+ s, 7 passed, 2 deselected", result.summary)
     assert "tests/partitioning tests/assignors tests/copartition --tier quick" in result.output
+
+
+@pytest.mark.live
+def test_an_older_broker_runs_what_needs_a_broker(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@ on ${KAFKA_VERSION}"\necho "7 passed in 3.21s"\n')
+    python.chmod(0o755)
+    result = matrix.run("kafka-3.9.1", matrix.SPARKLESS, lambda: python, [])
+    assert re.fullmatch("kafka-3.9.1: passed in [0-9]+ s, 7 passed", result.summary)
+    assert "tests/spark_integration/sinks --tier test -m broker on 3.9.1" in result.output
 
 
 @pytest.mark.live

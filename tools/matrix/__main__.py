@@ -4,7 +4,8 @@ Several versions of PySpark, each classic and Connect, run what may differ betwe
 `every_spark`, or with `--full` all that take a Spark session. `lowest` runs the quick tier on the lowest
 versions that `pyproject.toml` declares, Python included; `python-3.14` runs the same on a newer Python with
 the newest versions. A Python that is not installed here is taken from Debian's packages, where there is
-apt-get.
+apt-get. `kafka-4.3.1` and `kafka-3.9.1` run the tests that need a broker on one of that version: live
+commands, transactions, sinks, exactly once.
 
 Each version gets an environment of its own in the cache folder of `tests.support.jars`, made once from its
 lock in `tools/matrix`; the newest is the one this runs in. Choose by version, mode or both:
@@ -27,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.broker import KAFKA_VERSION
 from tests.support.debian_python import debian_python
 from tests.support.jars import cache_folder
 
@@ -39,6 +41,8 @@ LOCKS = {lock.stem: lock for lock in sorted(Path(__file__).parent.glob("*.lock")
 NEWEST_LOCK = ROOT / "dev.lock"
 OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MODES = ["classic", "connect"]
+KAFKAS = ("kafka-4.3.1", "kafka-3.9.1")
+"""Older brokers, beside that of `tests/support/broker/pom.xml`, which all other runs have."""
 SPARKLESS = ""
 """The mode of runs that need no Spark."""
 FULL = "--full"
@@ -55,7 +59,7 @@ class Result(NamedTuple):
 
 def interpreter(version: str) -> Path:
     """The Python of a version's environment, made where it is not there yet."""
-    if version == NEWEST:
+    if version in {NEWEST, *KAFKAS}:
         return Path(sys.executable)
     lock = LOCKS.get(version, NEWEST_LOCK)
     folder = cache_folder() / f"pyspark-{version}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
@@ -84,7 +88,10 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     full = FULL in options
     options = [option for option in options if option != FULL]
     command = [made(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    if mode == SPARKLESS:
+    if version in KAFKAS:
+        rooms = ["tests/partitioning", "tests/copartition", "tests/spark_integration/sinks"]
+        command += [*rooms, "--tier", "test", "-m", "broker", *options]
+    elif mode == SPARKLESS:
         command += ["tests/partitioning", "tests/assignors", "tests/copartition", "--tier", "quick"]
         # The clients of a schema registry need packages that no extra of this project brings.
         command += ["--ignore-glob=*/test_registry*.py", *options]
@@ -96,6 +103,8 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
     # Simulations need this project on executors.
     env = {**os.environ, "SPARK_TEST_MODE": mode, "SPARK_TEST_MATRIX": "true", "PYTHONPATH": str(ROOT)}
+    if version in KAFKAS:
+        env[KAFKA_VERSION] = version.removeprefix("kafka-")
     if full:
         env["SPARK_TEST_PYTHON"] = str(command[0])  # Python and Spark as everybody has them
     begin = time.monotonic()
@@ -107,7 +116,13 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     passed = done.returncode == 0 and "passed" in counts and not re.search("skipped|xfailed", counts)
     verdict = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - begin:.0f} s"
     notes = re.findall(r"^(?:left out|second tries): .*", done.stdout, re.MULTILINE)
-    name = f"{version} without Spark" if mode == SPARKLESS else f"PySpark {version} {mode}"
+    name = (
+        version
+        if version in KAFKAS
+        else f"{version} without Spark"
+        if mode == SPARKLESS
+        else f"PySpark {version} {mode}"
+    )
     heading = f"{name}: {verdict}, {counts}"
     return Result(passed, "\n  ".join([heading, *notes]), done.stdout)
 
@@ -121,7 +136,7 @@ def main() -> int:
         for mode in MODES  # classic takes longer: first, so that no single run is left at the end
         for version in (NEWEST, *LOCKS)
         if version != LOWEST
-    } | {(version, SPARKLESS): {version} for version in PYTHONS}
+    } | {(version, SPARKLESS): {version} for version in (*PYTHONS, *KAFKAS)}
     if unknown := words.difference(*names.values()):
         choice = sorted(set().union(*names.values()))
         print(f"unknown: {', '.join(unknown)}; choose among {', '.join(choice)}", file=sys.stderr)
