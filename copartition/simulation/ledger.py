@@ -123,13 +123,15 @@ class Ledger:
     @property
     def now(self) -> PartitionStates:
         """The state of every partition after all transitions so far."""
-        self._fold()
+        if self._folded < len(self.transitions):
+            self._fold()
         return self._states
 
     @property
     def flow(self) -> Flow | None:
         """The records after all transitions so far; None without a load."""
-        self._fold()
+        if self._folded < len(self.transitions):
+            self._fold()
         return self._flow
 
     def cause(self, text: str) -> int:
@@ -370,6 +372,5 @@ class Ledger:
 
     def _fold(self) -> None:
         """Bring the folds up to the ledger's end."""
-        if self._folded < len(self.transitions):
-            new, self._folded = self.transitions[self._folded :], len(self.transitions)
-            fold(new, self._states, self._flow)
+        new, self._folded = self.transitions[self._folded :], len(self.transitions)
+        fold(new, self._states, self._flow)

@@ -83,7 +83,7 @@ class Client:
         """Find the coordinator and join; a dynamic member of the classic protocol joins twice (KIP-394)."""
         self.stands_ms = now_ms
         rounds = 2.5 if self.classic and not self.configured.static else 1.5
-        self.joins_ms = now_ms + rounds * self._network_ms()
+        self.joins_ms = now_ms + rounds * self._world.network_ms(self.consumer, now_ms)
         self._plan(self.joins_ms, self._arrive)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
@@ -100,7 +100,7 @@ class Client:
         tells = announced and not static
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = ledger.cause(text)
-        says_ms = now_ms + self._network_ms() / 2
+        says_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
         if self.owned and announced:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
         self._release(
@@ -175,7 +175,8 @@ class Client:
 
     def _join(self) -> None:
         """Send the first heartbeat of a membership, which is its join."""
-        self.joins_ms = self._world.now_ms + self._network_ms() / 2
+        now_ms = self._world.now_ms
+        self.joins_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
         self._later(self.joins_ms, self._arrive)
 
     def _arrive(self) -> None:
@@ -185,7 +186,9 @@ class Client:
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
         """Send a request, which arrives half a round trip later."""
         life = self._life
-        self._later(self._world.now_ms + self._network_ms() / 2, lambda: self._ask(request, hear, life))
+        now_ms = self._world.now_ms
+        arrives_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
+        self._later(arrives_ms, lambda: self._ask(request, hear, life))
 
     def _ask(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None], life: int) -> None:
         """Hand a request that has arrived to the coordinator, and plan that its answer is heard.
@@ -201,9 +204,8 @@ class Client:
                 return
             reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
-            self._later(
-                answered_ms + self._network_ms(answered_ms) / 2, lambda: self._receive(reply, life, hear)
-            )
+            heard_ms = answered_ms + self._world.network_ms(self.consumer, answered_ms) / 2
+            self._later(heard_ms, lambda: self._receive(reply, life, hear))
 
         self._coordinator.take(answer)
 
@@ -321,7 +323,7 @@ class Client:
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
         if not self._is_member:
-            hears_ms = max(self._polls_ms(), now_ms + self._network_ms())
+            hears_ms = max(self._polls_ms(), now_ms + world.network_ms(self.consumer, now_ms))
             world.ledger.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
             self._plan(hears_ms, self._return)
             return
@@ -412,10 +414,6 @@ class Client:
         """True if the process stands still now."""
         return self._slept_ms <= self._world.now_ms < self.wakes_ms
 
-    def _network_ms(self, at_ms: float | None = None) -> float:
-        """Return how long a request that the client sends now, or then, takes with its answer."""
-        return self._world.network_ms(self.consumer, self._world.now_ms if at_ms is None else at_ms)
-
     def _release(
         self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
     ) -> None:
@@ -501,7 +499,8 @@ class ClassicClient(Client):
         elif self.busy_ms > now_ms:
             self._plan(self.busy_ms, self._resume)
         elif process.joining:
-            self._timers.at(now_ms + self._network_ms() / 2, self._join_again)
+            asks_ms = now_ms + self._world.network_ms(self.consumer, now_ms) / 2
+            self._timers.at(asks_ms, self._join_again)
 
     def process(self) -> Process:
         """Return what a classic group must know to go on with this process."""
