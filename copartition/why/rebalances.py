@@ -188,8 +188,7 @@ def histories(reading: Reading) -> list[GroupHistory]:
     Returns:
         A history for each group that a line names, in the natural order of names.
     """
-    named = {statement.group for statement in reading.statements if statement.group}
-    only = UNNAMED if not named else min(named) if len(named) == 1 else None
+    only = None if len(reading.groups) > 1 else next(iter(reading.groups), UNNAMED)
     by_group: dict[str, list[Evidence]] = defaultdict(list)
     for statement in reading.statements:
         if group := statement.group or only:
