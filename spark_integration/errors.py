@@ -109,6 +109,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
     """
     if isinstance(error, CopartitionError):
         return error
+    # Spark's exceptions keep the text of a task's traceback, and nothing else of what was raised there.
     typed = _meaning(str(error))
     if typed is not None:
         typed.__cause__ = error
@@ -116,6 +117,7 @@ def typed_error(error: BaseException) -> CopartitionError | None:
 
 
 def _meaning(text: str) -> CopartitionError | None:
+    """Return the error that a text of Spark's is about; None if it is about none of ours."""
     # What is raised while another exception is handled comes last, and it is what the task ended with.
     for name, message in reversed(_RAISED.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
@@ -132,12 +134,14 @@ def _meaning(text: str) -> CopartitionError | None:
             "column, or serialize the key as its producer does by a function of spark_integration.keys, such "
             "as long_key. Do not turn ANSI mode off"
         )
+    # Raised by `raise_error` in the JVM, where no exception of ours exists.
     if match := _OF_A_ROW.search(text):
         return RecordError(match[1].rstrip())
     return None
 
 
 def _kinds(base: type[CopartitionError]) -> Iterator[type[CopartitionError]]:
+    """Yield a class and all classes below it, each before its own subclasses."""
     yield base
     for kind in base.__subclasses__():
         yield from _kinds(kind)

@@ -1,22 +1,36 @@
 """Tell where clients put records by their settings, if two agree, and the setting that makes them agree."""
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from copartition.audit.search import placing_of
 from copartition.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
+from partitioning.kit.near import near
 from partitioning.kit.packages import read_toml
-from partitioning.profiles import PROFILES, Profile, find_profile
+from partitioning.profiles import (
+    CLIENT_NAMES,
+    PROFILES,
+    Profile,
+    about_client,
+    find_profile,
+    letters_of,
+    near_names,
+)
 
 
 class Placement(NamedTuple):
-    """A rule over a partition count, named so that equal ones place every key alike."""
+    """A rule over a partition count, named so that equal ones place every key alike.
 
-    hash: str  # the hash function; "any" for a single partition
-    sign: str  # the sign rule; "any" where it makes no difference
-    num_partitions: int | None  # None if unknown
+    Attributes:
+        hash: the hash function; "any" for a single partition.
+        sign: the sign rule; "any" if it makes no difference.
+        num_partitions: the count; None if it is not known.
+    """
+
+    hash: str
+    sign: str
+    num_partitions: int | None
 
     def __str__(self) -> str:
         """Return the rule as people know it: by the first client that has it."""
@@ -49,19 +63,31 @@ def seniority(rule: Placement) -> int:
 
 
 class Setting(NamedTuple):
-    """One way in which a client places keyed records."""
+    """One way in which a client places keyed records.
 
-    settings: Mapping[str, str]  # names and values, none for the client's default
-    profile: Profile | None  # how it places keyed records; None if it does not look at keys
+    Attributes:
+        settings: names and values; none for the client's default.
+        profile: how it places keyed records; None if it does not look at keys.
+    """
+
+    settings: Mapping[str, str]
+    profile: Profile | None
 
 
 class ClientWriter(NamedTuple):
-    """A client that writes a topic."""
+    """A client that writes a topic.
+
+    Attributes:
+        topic: its name.
+        client: one of `CLIENTS`.
+        settings: the ones that decide where a record goes.
+        profile: how it places keyed records; None if it does not look at keys.
+    """
 
     topic: str
-    client: str  # one of `CLIENTS`
-    settings: Mapping[str, str]  # the ones that decide where a record goes
-    profile: Profile | None  # how it places keyed records; None if it does not look at keys
+    client: str
+    settings: Mapping[str, str]
+    profile: Profile | None
 
     def __str__(self) -> str:
         """Return the client, and how it is set."""
@@ -73,14 +99,16 @@ class ClientWriter(NamedTuple):
 
 
 def _clients() -> dict[str, tuple[Setting, ...]]:
+    """Return the table of clients, from clients.toml; clients that are set alike share one entry."""
     clients: dict[str, tuple[Setting, ...]] = {}
-    for alike in read_toml(__package__, "clients.toml")["clients"]:
+    for client in read_toml(__package__, "clients.toml")["clients"]:
         ways = [
             Setting(way.get("settings", {}), PROFILES[way["profile"]] if "profile" in way else None)
-            for way in alike["ways"]
+            for way in client["ways"]
         ]
-        clients |= dict.fromkeys(alike["names"], tuple(ways))
-    return clients
+        clients[client["name"]] = tuple(ways)
+    named = {known.name: clients[known.client] for known in CLIENT_NAMES.values() if known.client is not None}
+    return clients | named
 
 
 CLIENTS = _clients()
@@ -95,6 +123,7 @@ def parse_writer(text: str) -> ClientWriter:
             proposes near ones.
         UnknownStrategyError: no client of that name is known; the message proposes near names.
     """
+    # The first "=": a topic's name has none.
     topic, separator, rest = text.partition("=")
     client, *pairs = rest.split(",")
     if not (topic and separator and client):
@@ -102,10 +131,7 @@ def parse_writer(text: str) -> ClientWriter:
             f"writer {text!r} is not TOPIC=CLIENT[,SETTING=VALUE...], such as "
             "orders=librdkafka,partitioner=murmur2_random"
         )
-    if client not in CLIENTS:
-        raise UnknownStrategyError(
-            f"writer {text!r}: no client {client!r} is known; {_near(client, CLIENTS)}"
-        )
+    ways = _ways_of(client, text)
     settings = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
@@ -113,8 +139,9 @@ def parse_writer(text: str) -> ClientWriter:
             raise InvalidConfigError(
                 f"writer {text!r}: {pair!r} is {'there twice' if separator else 'not SETTING=VALUE'}"
             )
+        # Java's users give a class with its package.
         settings[name] = value.rpartition(".")[2]
-    ways = CLIENTS[client]
+    # All settings that were given must be those of one way: a client takes some of them only together.
     for way in ways:
         if way.settings == settings:
             return ClientWriter(topic, client, settings, way.profile)
@@ -122,20 +149,32 @@ def parse_writer(text: str) -> ClientWriter:
         values = {way.settings[name]: None for way in ways if name in way.settings}
         if not values:
             names = {name: None for way in ways for name in way.settings}
-            hint = _near(name, names) if names else "none of its settings decides where a keyed record goes"
+            hint = near(name, names) if names else "none of its settings decides where a keyed record goes"
             raise InvalidConfigError(
                 f"writer {text!r}: {client} has no setting {name!r} that is known; {hint}"
             )
         if value not in values:
             raise InvalidConfigError(
-                f"writer {text!r}: what {name}={value} does is not known; {_near(value, values)}"
+                f"writer {text!r}: what {name}={value} does is not known; {near(value, values)}"
             )
     raise InvalidConfigError(f"writer {text!r}: {client} does not take these settings together")
 
 
+def _ways_of(client: str, writer: str) -> tuple[Setting, ...]:
+    """Return the ways of a client by any of its names; the error for an unknown one names the writer."""
+    known = CLIENT_NAMES.get(letters_of(client))
+    if known is not None and known.client is not None:
+        return CLIENTS[known.client]
+    if about := about_client(client):
+        raise UnknownStrategyError(f"writer {writer!r}: {about}")
+    close = near_names(client, CLIENTS)
+    hint = f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(CLIENTS)}"
+    raise UnknownStrategyError(f"writer {writer!r}: no client {client!r} is known; {hint}")
+
+
 def setting_for(client: str, wanted: Placement) -> str | None:
     """Return how a client is set to place keyed records so; None if no setting that is known does it."""
-    for way in CLIENTS[client]:
+    for way in _ways_of(client, client):
         if way.profile is not None and placement(way.profile, wanted.num_partitions) == wanted:
             return _settings_text(way.settings) or "the default partitioner"
     return None
@@ -146,14 +185,11 @@ def clients_of(profiles: Collection[str]) -> list[str]:
     clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
         if any(way.profile is not None and way.profile.name in profiles for way in ways):
+            # Clients that are set alike share one tuple: the first of them stands for all.
             clients.setdefault(id(ways), client)
     return [*clients.values()]
 
 
 def _settings_text(settings: Mapping[str, str]) -> str:
+    """Return settings as NAME=VALUE, with spaces between."""
     return " ".join(f"{name}={value}" for name, value in settings.items())
-
-
-def _near(name: str, names: Collection[str]) -> str:
-    close = get_close_matches(name, names, n=3)
-    return f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(names)}"

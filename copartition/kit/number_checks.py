@@ -3,11 +3,11 @@
 import math
 import re
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Protocol
 
 from copartition.kit.words import COMPARISON, COMPARISONS
 from partitioning.errors import DiffError
+from partitioning.kit.near import near
 
 _CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
 
@@ -20,7 +20,7 @@ class Numbers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class NumberCheck:
     """A number of the summary, a comparison and a limit."""
 
     name: str
@@ -69,7 +69,7 @@ class Check:
         return answers.pop()
 
 
-def read_check(text: str, numbers: type) -> Check:
+def read_check(text: str, numbers: type) -> NumberCheck:
     """Return the check of a text: the name of a number, one of <= >= == != < >, and a limit.
 
     Args:
@@ -85,10 +85,8 @@ def read_check(text: str, numbers: type) -> Check:
         raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
     name, comparison, limit = match.groups()
     if name not in names:
-        # Without a close name all are listed.
-        close = get_close_matches(name, names) or names
-        raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
+        raise DiffError(f"check {text!r}: no number {name!r}; {near(name, names)}")
     # A long row of digits becomes infinity, with which any check would pass or fail.
     if not math.isfinite(float(limit)):
         raise DiffError(f"check {text[:60]!r}: the limit is larger than a number can be")
-    return Check(name, comparison, float(limit))
+    return NumberCheck(name, comparison, float(limit))

@@ -39,13 +39,24 @@ class Deliveries:
     """The records of one producer, which errors call `records`: how many were not acknowledged, and why.
 
     InvalidConfigError if the configuration's delivery timeout has no meaning.
+
+    Attributes:
+        fatal: the error after which the producer delivers nothing more; None while there is none.
+        _lost: failed records since the last `check` that nobody else watched.
+        _first: text of the first of these failures.
+        _purged: records since the last `check` that were purged; lost only if a fatal error purged them.
+        _reports: reports that reached `on_delivery`, in all.
+        _passed_on: those whose callback returned. The difference is what a fatal error cut off.
     """
 
     def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
         limit_ms = max(
-            (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
+            # The longer one if both names are given: patience that is too long does less harm than too short
+            # a one.
+            (time_setting(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
             default=_LIMIT_MS,
         )
+        # librdkafka takes 0 for "no limit".
         self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
         self._process = os.getpid()
         self._records = records
@@ -86,6 +97,7 @@ class Deliveries:
         """Take note of a record's fate; a delivery callback."""
         if error is None:
             return
+        # A purge is what the caller asked for, unless a fatal error caused it; `check` tells the two apart.
         if error.code() in PURGED:
             self._purged += 1
             return
@@ -102,6 +114,7 @@ class Deliveries:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
             fatal = _fatal_in(error)
+            # The first one has the reason; later ones only say that there was one.
             self.fatal = self.fatal or fatal
             return 0
 
@@ -146,9 +159,12 @@ class Deliveries:
         lost, self._lost = self._lost, 0
         purged, self._purged = self._purged, 0
         why, self._first = [self._first] * bool(self._first), ""
+        # No caller asked for the purge in these cases.
         if fatal is not None or given_up is not None:
             lost += purged
         if given_up is not None or (fatal is not None and not outstanding):
+            # A report that never reached its callback counts as lost: whether its record arrived is not
+            # known.
             lost += self._reports - self._passed_on + outstanding
             self._reports = self._passed_on
         news = given_up or (None if self._fatal_is_told else fatal)
@@ -202,6 +218,7 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     if error.name() != "_STATE":
         return error
     try:
+        # Fails with the reason of the transaction's own failure; it begins none.
         producer.begin_transaction()
     except confluent_kafka.KafkaException as failed:
         error = failed.args[0]
@@ -226,13 +243,14 @@ def describe_errors(errors: Iterable[KafkaError]) -> str:
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 
 
-def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
+def time_setting(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
     """Return a time among librdkafka's settings.
 
     InvalidConfigError unless a whole number within its bounds.
     """
     text = str(config.get(name, default)).strip()
     # Not as Python reads it: librdkafka would stop at the first sign of 1_000 that is no digit.
+    # What is no number gets one that is out of bounds, so that both faults have one message.
     number = int(text) if re.fullmatch("-?[0-9]{1,10}", text) else least - 1
     if not least <= number <= most:
         raise InvalidConfigError(f"{name!r} is {text[:40]!r}; give milliseconds, {least} to {most}")

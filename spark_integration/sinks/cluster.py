@@ -22,6 +22,10 @@ _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one s
 def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WITHIN_S) -> dict[str, int]:
     """Return partition count of every topic this client may see.
 
+    Args:
+        config: librdkafka's settings; those of security may be Java's.
+        timeout_s: seconds for a cluster that does not answer.
+
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
@@ -80,6 +84,13 @@ def first_answer(
     """Return the metadata of all topics, or of one.
 
     BrokerUnreachableError if no broker answers or lets us in.
+
+    Args:
+        client: not used before.
+        config: its settings, for the message.
+        errors: has what its `error_cb` was called with.
+        timeout_s: seconds for a cluster that does not answer.
+        topic: the only topic to ask about; None for all.
     """
     try:
         return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
@@ -91,6 +102,7 @@ def first_answer(
 
 
 def _address(config: Mapping[str, str]) -> str:
+    """Return the brokers that the settings name; "" for none."""
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
@@ -106,13 +118,21 @@ def checked_counts(options: "SinkOptions", computed_for: int | None) -> dict[str
     if options.topic is None:
         return partition_counts(options.config)
     actual = partition_count(options.topic, options.config)
+    # Both are compared with the cluster: an option could hide that the column was made for another count.
     for count in (options.partitions, computed_for):
         check_count(options.topic, actual, count)
     return {options.topic: actual}
 
 
 def check_count(topic: str, actual: int, computed_for: int | None) -> None:
-    """Raise PartitionCountError if partitions were computed for another (known) count than the topic has."""
+    """Raise PartitionCountError if partitions were computed for another (known) count than the topic has.
+
+    Args:
+        topic: for the message.
+        actual: partitions of the topic.
+        computed_for: the count by which rows were placed; None if it is not known.
+    """
+    # A count that is too small is accepted by every broker, and puts keys elsewhere than other producers do.
     if computed_for not in {None, actual}:
         raise PartitionCountError(
             f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
@@ -121,7 +141,13 @@ def check_count(topic: str, actual: int, computed_for: int | None) -> None:
 
 
 def check_unchanged(topic: str, before: int, now: int) -> None:
-    """Raise PartitionCountError if a topic's count has changed since the write of its rows began."""
+    """Raise PartitionCountError if a topic's count has changed since the write of its rows began.
+
+    Args:
+        topic: for the message.
+        before: partitions when the write began.
+        now: partitions as the cluster says now.
+    """
     if now != before:
         raise PartitionCountError(
             f"topic {topic!r} had {before} partitions when this write began and has {now} now: compute "

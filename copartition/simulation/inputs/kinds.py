@@ -31,13 +31,12 @@ from copartition.simulation.inputs.durations import (
 from copartition.simulation.inputs.events import REFUSED, Condition
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
+from partitioning.kit.near import LISTED, listing
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 """Milliseconds of each unit that a length of time may be written in."""
 NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
-LISTED = 20
-"""Names of one message; a near one is looked for among fifty times as many."""
 
 
 class _PythonRepr(Repr):
@@ -89,12 +88,11 @@ def near(value: object, candidates: Iterable[str]) -> str:
     """
     names = list(candidates)
     close = get_close_matches(value, names[: 50 * LISTED], n=1) if isinstance(value, str) else []
-    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    there = f"there are {', '.join(names[:LISTED]) or 'none'}{more}"
+    there = f"there are {listing(names)}"
     return f"did you mean {close[0]!r}? ({there})" if close else there
 
 
-def milliseconds(text: str) -> float:
+def milliseconds_of(text: str) -> float:
     """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match it.
 
     >>> milliseconds("1.5 min")
@@ -174,7 +172,7 @@ class _Number(Kind):
 
     def read(self, value: Any) -> Any:
         if self._time and isinstance(value, str) and self._time.fullmatch(value):
-            return milliseconds(value)
+            return milliseconds_of(value)
         return value
 
     def write(self, value: Any) -> Any:
@@ -478,7 +476,7 @@ def read_condition(text: object) -> Condition:
     if figure not in FIGURES:
         raise ValueError(f"no figure {figure!r}; {near(figure, FIGURES)}")
     above, below = (float(limit), None) if sign == ">" else (None, float(limit))
-    return Condition(figure, above, below, milliseconds(time) if time else 0)
+    return Condition(figure, above, below, milliseconds_of(time) if time else 0)
 
 
 def write_condition(condition: Condition) -> str:

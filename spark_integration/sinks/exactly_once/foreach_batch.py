@@ -79,7 +79,10 @@ def write_exactly_once(
         if "key" not in df.columns:
             raise ColumnError("rows are placed by a column 'key' or 'partition', and have neither")
         df = df.select("*", kafka_partition("key", count, profile=profile))
+    # The topic is an option; a column of this name could say another one.
     written = [name for name in TYPES if name in df.columns and name != "topic"]
+    # The record's own columns come last in the order: rows that are equal in `order_by` must not change
+    # places between two runs.
     ordered = route(df, count).sortWithinPartitions(*order_by, *(sf.col(name) for name in written))
     register(df.sparkSession)
     writer = ordered.select(*written).write.format("copartition").options(**options)

@@ -23,7 +23,7 @@ SHARE = [
     f"[GroupId s] Member {M1} joins the share group using the share protocol.",
     "[GroupId s] Bumped group epoch to 1 with metadata hash 5.",
     "[GroupId s] Computed a new target assignment for epoch 1 with 'simple' assignor in 1ms: {}.",
-    f"[GroupId s] Member {M1} new assignment state: epoch=1, previousEpoch=0, state=STABLE, assignedPartitions=[].",
+    f"[GroupId s] Member {M1} new assignment state: epoch=1, previousEpoch=0, state=STABLE.",
     f"[GroupId s] Member {M2} joins the share group using the share protocol.",
     "[GroupId s] Bumped group epoch to 2 with metadata hash 5.",
     "[GroupId s] Computed a new target assignment for epoch 2 with 'simple' assignor in 1ms: {}.",
