@@ -182,7 +182,6 @@ HINTS = (
     b"FencedInstance",
     b" has changed",
     b" poll ",
-    b"nown static",
     b"ommit (",
 )
 """Parts of lines, searched in gigabytes: each line that has a message has one."""
@@ -447,7 +446,7 @@ def _say(text: str) -> _Saying | None:
         return match and _Saying(
             match, text, prefix["group"], name, f"{name} {prefix['group']}", protocol=protocol
         )
-    if "[thrd:" in text or "#consumer-" in text:  # librdkafka, in whatever form
+    if "[thrd:" in text or "#consumer-" in text or 'Group "' in text:  # librdkafka, in whatever form
         match = find("librdkafka", text)
         group = _ANY_GROUP.search(text)
         handle = _librdkafka_handle(text)

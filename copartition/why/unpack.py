@@ -55,7 +55,7 @@ def unpack(raw: bytes) -> Iterator[Record]:
 
 def _records(text: str, header: str, depth: int) -> Iterator[Record]:
     """Yield the records of a text; `header` is what stood around it, `depth` how many wrappers are opened."""
-    if depth and (place := _OBJECT.search(text)) is not None:
+    if depth and (place := _OBJECT.search(text)) is not None and not text.startswith('"'):
         try:
             value, end = _DECODER.raw_decode(text, place.start())
         except (ValueError, RecursionError):
@@ -65,14 +65,15 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
             for event in _events(value):
                 yield from _of_event(event, around, depth - 1)
             return
-    # CSV doubles quotes; text with backslashes before its quotes is of another kind, such as cut JSON.
-    if (text.startswith('"') or ',"' in text) and '\\"' not in text:
+    # CSV doubles quotes; a text with a backslash before a single one is of another kind, such as cut JSON.
+    quoted = text.startswith('"') or ',"' in text
+    if depth and quoted and ('\\"' not in text or '\\""' in text):
         try:
             (fields,) = csv.reader([text])
         except (csv.Error, ValueError):
             fields = []
         if len(fields) > 1:
-            yield Record(header, tuple(fields))
+            yield from _of_event(fields, header, depth - 1)
             return
     # A cut JSON object, logfmt and a pasted string of a program keep backslashes before their quotes.
     values = [_unescaped(value) for value in _QUOTED.findall(text)] if '="' in text else []

@@ -63,7 +63,9 @@ def test_each_message_is_found_as_it_is_written(program: str, template: str, opt
 
 @pytest.mark.parametrize(("program", "template"), TEMPLATES)
 def test_a_line_with_a_message_is_not_skipped(program: str, template: str, tmp_path: Path) -> None:
-    prefix = {"java": "[Consumer clientId=c, groupId=g] ", "librdkafka": "c#consumer-1: "}.get(program, "")
+    prefix = {"java": "[Consumer clientId=c, groupId=g] ", "librdkafka": "c#consumer-1: "}.get(
+        program, "" if program == "python" else "[GroupCoordinator 1]: "
+    )
     path = tmp_path / "a.log"
     before = "Words " if template.startswith(ANYWHERE) else ""
     message = f"{prefix}{before}{written(template, optional=False)}; more"
