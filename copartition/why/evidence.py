@@ -183,6 +183,7 @@ HINTS = (
     b" has changed",
     b" poll ",
     b"ommit (",
+    b'MESSAGE":[',  # journald writes a message with colours as a list of its bytes
 )
 """Parts of lines, searched in gigabytes: each line that has a message has one."""
 WORDS = frozenset(
@@ -195,7 +196,7 @@ WORDS = frozenset(
 """Words between blanks, one of them in each message: a line without any is not taken apart."""
 _MARKS = (
     *(b"FENCED_INSTANCE_ID", b"FencedInstanceId", b"InconsistentGroupProtocol", b"(Re-)joining"),
-    *(b"topic has changed", b"heartbeat errored"),
+    *(b"topic has changed", b"heartbeat errored", b'MESSAGE":['),
 )
 """Words that are messages themselves, whatever stands around them."""
 

@@ -161,14 +161,14 @@ _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 _STAMPS = re.compile(
-    rf"(?<![\d.,:/-])(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
+    rf"(?<![\d.,/-])(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
     rf"|(?P<date>\d{{4}}[-/.]\d\d[-/.]\d\d|20\d{{6}})(?:[T_ ]|, ?| @ )(?P<time>\d\d:?\d\d:?\d\d)"
     rf"(?:[.,:](?P<part>\d{{1,9}}))?(?P<zone>{_ZONE})"
     rf"|(?P<words>(?:\d{{4}} )?{_MONTH}\.? {{1,2}}\d{{1,2}},?(?: \d{{4}},?)?(?: @)? {_CLOCK}(?: ?[AP]M)?"
     rf"(?: \d{{4}}\b)?{_ZONE}"
     rf"|\d{{1,2}}[ /-]{_MONTH}[ /-]\d{{4}}[ :,]+{_CLOCK}{_ZONE}"
     rf"|(?P<day>\d{{1,2}})(?P<between>[./])(?P<month>\d{{1,2}})[./]\d{{4}},? {_CLOCK}(?: ?[AP]M)?{_ZONE})"
-    rf"|(?P<clock>{_CLOCK})(?![\d:]))"
+    rf"|(?<!:)(?P<clock>{_CLOCK})(?![\d:]))"
 )
 _HEADER = 300
 """The characters of a line in which its time may stand; later ones are a message's own."""
