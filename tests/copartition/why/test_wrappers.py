@@ -1,4 +1,4 @@
-"""A log says the same in every wrapper: each recorded line, wrapped, gives the rebalances of the bare line."""
+"""A log says the same in every wrapper: its lines, wrapped, give the rebalances of the bare lines."""
 
 from __future__ import annotations
 
