@@ -693,7 +693,7 @@ _GONE = {
     Kind.JOINED: f"joined{_NOT_SHOWN}",
 }
 """Statements of a broker that a rebalance follows, in words for logs that do not have it."""
-_FINDINGS = {Kind.FENCED, Kind.MISMATCH, Kind.COMMIT, Kind.LOST, Kind.STALE, *_GONE}
+_FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 
 
 def _others(evidence: Sequence[Evidence], *, shown: bool) -> Iterator[Other]:

@@ -146,3 +146,34 @@ def test_times_of_day_go_on_after_midnight(tmp_path: Path) -> None:
     assert "23:59:58" in text
     assert "1970" not in text
     assert "times without a date" in text
+
+
+TIMED_OUT = "Consumer group session timed out (in join-state steady) after 45001 ms: revoking assignment"
+UNAVAILABLE = (
+    "Group coordinator b:9092 (id: 1) is unavailable or invalid due to cause: x. isDisconnected: true."
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        (
+            f"%4|1795860000.100|SESSTMOUT|billing#consumer-1| [thrd:main]: {TIMED_OUT}",
+            "1 rebalance, because the session of billing expired",
+        ),
+        (
+            "2026-11-28 10:00:03,000 INFO Heartbeat session expired, marking coordinator dead",
+            "no rebalance in these logs, but a member lost its coordinator",
+        ),
+        (
+            f"[Consumer clientId=c, groupId=g] {UNAVAILABLE}",
+            "g: no rebalance in these logs, but c lost its coordinator",
+        ),
+    ],
+)
+def test_a_client_without_a_coordinator_is_no_healthy_one(line: str, verdict: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.write_text(f"{line}\n")
+    code, text = run(str(file))
+    assert code == 1
+    assert verdict in text.splitlines()[0]
