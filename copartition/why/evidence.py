@@ -68,6 +68,10 @@ class Kind(StrEnum):
     """A Streams group is assigned by other settings, such as another number of standby tasks."""
     STALE = auto()
     """A member of a Streams group has an older topology than the group."""
+    STUCK = auto()
+    """A rebalance could not end, as no member joined again."""
+    KEPT = auto()
+    """A member of another protocol came, and the group kept its own; `text` is why."""
     CONVERTED = auto()
     """The group has another protocol from now on."""
     LOADED = auto()
@@ -175,16 +179,7 @@ class Reading:
     groups: set[str] = field(default_factory=set)
 
 
-HINTS = (
-    b"roup",
-    b"eartbeat",
-    b" exceeded",
-    b"FencedInstance",
-    b" has changed",
-    b" poll ",
-    b"ommit (",
-    b'MESSAGE":[',  # journald writes a message with colours as a list of its bytes
-)
+HINTS = tuple(b'roup|eartbeat| exceeded|FencedInstance| has changed| poll |ommit (|MESSAGE":['.split(b"|"))
 """Parts of lines, searched in gigabytes: each line that has a message has one."""
 WORDS = frozenset(
     b"group generation epoch rebalance rebalancing rebalancing; re-balance balancing member members joins "
@@ -196,6 +191,7 @@ WORDS = frozenset(
 """Words between blanks, one of them in each message: a line without any is not taken apart."""
 _MARKS = (
     *(b"FENCED_INSTANCE_ID", b"FencedInstanceId", b"InconsistentGroupProtocol", b"(Re-)joining"),
+    # journald writes a message with colours as a list of its bytes.
     *(b"topic has changed", b"heartbeat errored", b'MESSAGE":['),
 )
 """Words that are messages themselves, whatever stands around them."""

@@ -683,6 +683,8 @@ _OTHERS = {
     Kind.COMMIT: "had a commit refused: it was not in the group any more, or the group was rebalancing; "
     "most often it polled too late",
     Kind.LOST: "gave its partitions up: it was not in the group any more",
+    Kind.STUCK: "was waited for by a rebalance that could not end: no member joined again",
+    Kind.KEPT: "of another protocol came or went, and the group could not change its own to match",
     Kind.STALE: "has an older topology than its Streams group",
 }
 """Statements that form no rebalance, in words."""

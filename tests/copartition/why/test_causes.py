@@ -166,12 +166,20 @@ UNAVAILABLE = (
             "no rebalance in these logs, but a member lost its coordinator",
         ),
         (
+            "2026-11-28 10:00:00,000 ERROR Group g could not complete rebalance because no members rejoined",
+            "a member was waited for by a rebalance that could not end",
+        ),
+        (
+            "Cannot downgrade consumer group g to classic group because the online downgrade is disabled.",
+            "a member of another protocol came or went, and the group could not change",
+        ),
+        (
             f"[Consumer clientId=c, groupId=g] {UNAVAILABLE}",
             "g: no rebalance in these logs, but c lost its coordinator",
         ),
     ],
 )
-def test_a_client_without_a_coordinator_is_no_healthy_one(line: str, verdict: str, tmp_path: Path) -> None:
+def test_a_fault_without_a_rebalance_is_a_finding(line: str, verdict: str, tmp_path: Path) -> None:
     file = tmp_path / "a.log"
     file.write_text(f"{line}\n")
     code, text = run(str(file))

@@ -141,3 +141,13 @@ def test_a_downgrade_is_nobodys_fault(tmp_path: Path) -> None:
     group = answer(tmp_path, CONSUMER + DOWNGRADE)
     assert group["protocol"] == "classic"
     assert causes(group) == [(8, "joined", M1), (9, "assignors or protocol changed", None)]
+
+
+def test_a_share_consumer_that_polls_late_is_told_in_its_own_terms(tmp_path: Path) -> None:
+    file = tmp_path / "app.log"
+    prefix = "2026-11-28T10:00:00.000Z WARN [ShareConsumer clientId=s-1, groupId=sg]"
+    file.write_text(f"{prefix} Consumer poll timeout has expired. This means the time between polls\n")
+    text = CliRunner().invoke(copartition, ["why", str(file)]).stdout
+    assert text.startswith("sg: 1 new assignment, because s-1 polled too late")
+    assert "a member that is stuck stays in the group as long" in text
+    assert "a rebalance waits" not in text
