@@ -95,8 +95,10 @@ def _all_cures(history: GroupHistory, logged: CapturedScenario | str) -> Iterato
                 "back" if revived else "gone" if cause is Cause.TOPICS and _lost_topics(history) else "advice"
             )
             advice = about[which].replace("session.timeout.ms", name)
+            # A new assignment of a share group waits for nobody.
+            price = about.get(f"{history.protocol}_price", about["price"])
             do = about["do"] if which == "advice" else about.get(f"{which}_do", about["do"])
-            yield Cure(cause, counts[cause], do, advice, about["price"], answer)
+            yield Cure(cause, counts[cause], do, advice, price, answer)
 
 
 def _lost_topics(history: GroupHistory) -> bool:

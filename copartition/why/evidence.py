@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import IO, NamedTuple, cast
 
 from copartition.why.messages import Match, concerns_a_group, find, stranger
-from copartition.why.unpack import stamp_of, unpack
+from copartition.why.unpack import is_dated, stamp_of, unpack
 from partitioning.errors import SourceError
 
 LONGEST_LINE = 1 << 16
@@ -68,6 +68,10 @@ class Kind(StrEnum):
     """A Streams group is assigned by other settings, such as another number of standby tasks."""
     STALE = auto()
     """A member of a Streams group has an older topology than the group."""
+    STUCK = auto()
+    """A rebalance could not end, as no member joined again."""
+    KEPT = auto()
+    """A member of another protocol came, and the group kept its own; `text` is why."""
     CONVERTED = auto()
     """The group has another protocol from now on."""
     LOADED = auto()
@@ -166,29 +170,38 @@ class Reading:
         statements: what lines say, file by file, in the order in which they were written.
         unread: lines of groups that were not understood; None if there are none.
         newest_first: the files whose last line is the oldest.
+        groups: the names of all groups, those that were not asked for, too.
     """
 
     statements: list[Evidence] = field(default_factory=list)
     unread: Unread | None = None
     newest_first: list[str] = field(default_factory=list)
+    groups: set[str] = field(default_factory=set)
 
 
-HINTS = (
-    b"roup",
-    b"eartbeat",
-    b"member_id",
-    b"member.id",
-    b"Metadata for topic",
-    b"FencedInstance",
-    b" poll ",
-)
+HINTS = tuple(b'roup|eartbeat| exceeded|FencedInstance| has changed| poll |ommit (|MESSAGE":['.split(b"|"))
 """Parts of lines, searched in gigabytes: each line that has a message has one."""
-WORDS = tuple(
-    b"ebalanc|e-balanc|ALANC|oining|oined |joins |eneration|epoch|eave|eaving| left |Loaded | failed|expired"
-    b"|errored|enced|FENCED| poll|session|effective|topics|ssigned|Member|JoinGroup|SyncGroup|oordinator"
-    b'|member|rotocol|Converted|onfigurations|etadata|onfig state| commit|evok|Group "|Group \\\\'.split(b"|")
+WORDS = frozenset(
+    b"group generation epoch rebalance rebalancing rebalancing; re-balance balancing member members joins "
+    b"joined re-joining rejoining left leave session fenced newly previously failed failed: failing "
+    b"LeaveGroup JoinGroup response: GenerationId poll timeout commit unavailable away config "
+    b"configurations changed protocols coordinator subscribed heartbeat static exceeded wait share "
+    b"partitions expired metadata subscription local instance Group".split()
 )
-"""Parts of messages, at least one of each: a line without any is left unread."""
+"""Words between blanks, one of them in each message: a line without any is not taken apart."""
+_MARKS = (
+    *(b"FENCED_INSTANCE_ID", b"FencedInstanceId", b"InconsistentGroupProtocol", b"(Re-)joining"),
+    # journald writes a message with colours as a list of its bytes.
+    *(b"topic has changed", b"heartbeat errored", b'MESSAGE":['),
+)
+"""Words that are messages themselves, whatever stands around them."""
+
+
+def _may_speak(raw: bytes) -> bool:
+    """Return whether a line may have a message or be one of a client that is not read."""
+    if not any(hint in raw for hint in HINTS):
+        return False
+    return not WORDS.isdisjoint(raw.split()) or any(mark in raw for mark in _MARKS)
 
 
 def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
@@ -210,7 +223,7 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Reading:
             with _open(path) as file:
                 before = b""
                 for number, raw in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
-                    if any(hint in raw for hint in HINTS) and any(word in raw for word in WORDS):
+                    if _may_speak(raw):
                         log.add(number, raw, before)
                         if len(reading.statements) + len(log.statements) > MOST_EVIDENCE:
                             raise SourceError(
@@ -306,6 +319,7 @@ class _Log:
 
     def close(self, reading: Reading) -> None:
         """Add what the log says to a reading, in the order in which it was written."""
+        reading.groups.update(*self.groups.values())
         if _newest_first(self.statements):
             self.statements.reverse()
             reading.newest_first.append(self.path)
@@ -355,6 +369,9 @@ class _Voices:
         )
 
 
+_DAY_S = 86_400.0
+
+
 def _newest_first(statements: Sequence[Evidence]) -> bool:
     """Return whether a log begins with its last line, as exports of collectors do.
 
@@ -363,6 +380,9 @@ def _newest_first(statements: Sequence[Evidence]) -> bool:
     times = [statement.line.at for statement in statements if statement.line.at is not None]
     if times:
         steps = [later - earlier for earlier, later in pairwise(times)]
+        # A time of day without a date that falls by more than half a day goes on after midnight.
+        if not is_dated(max(times)):
+            steps = [step - _DAY_S * round(step / _DAY_S) for step in steps]
         return sum(step < 0 for step in steps) > sum(step > 0 for step in steps)
     joined, synced = Kind.MEMBER_JOINED, Kind.MEMBER_SYNCED
     order = 0
@@ -373,9 +393,6 @@ def _newest_first(statements: Sequence[Evidence]) -> bool:
     numbers = [statement.generation for statement in statements if statement.generation is not None]
     order += sum((later > earlier) - (later < earlier) for earlier, later in pairwise(numbers))
     return order < 0
-
-
-_DAY_S = 86_400.0
 
 
 def _next_days(statements: Sequence[Evidence]) -> Iterator[Evidence]:
@@ -426,7 +443,7 @@ def _say(text: str) -> _Saying | None:
         return match and _Saying(
             match, text, prefix["group"], name, f"{name} {prefix['group']}", protocol=protocol
         )
-    if "[thrd:" in text or "#consumer-" in text:  # librdkafka, in whatever form
+    if "[thrd:" in text or "#consumer-" in text or 'Group "' in text:  # librdkafka, in whatever form
         match = find("librdkafka", text)
         group = _ANY_GROUP.search(text)
         handle = _librdkafka_handle(text)

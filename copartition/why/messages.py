@@ -23,6 +23,10 @@ _LOGGER = re.compile(r" \((?:kafka|org\.apache)\.[^()\s]++\)")
 """The logger's name as log4j's usual layout writes it behind a message."""
 
 
+_ENDS = ".,;:)]}>\"'*`"
+"""Signs that a wrapper, a sentence or Markdown puts behind the last word of a message."""
+
+
 class Message(NamedTuple):
     """A message of a program.
 
@@ -165,7 +169,7 @@ def _tidy(name: str, value: str | None) -> str | None:
     if value is None:
         return None
     if name == "member":
-        return printed[1] if (printed := _MEMBER.match(value)) else value.rstrip(".,;:)]}\"'")
+        return printed[1] if (printed := _MEMBER.match(value)) else value.rstrip(_ENDS)
     if name == "group":
-        return value.rstrip(".,;:\"'")
+        return value.rstrip(_ENDS)
     return _LOGGER.split(value, maxsplit=1)[0].strip() if name == "text" else value

@@ -188,8 +188,7 @@ def histories(reading: Reading) -> list[GroupHistory]:
     Returns:
         A history for each group that a line names, in the natural order of names.
     """
-    named = {statement.group for statement in reading.statements if statement.group}
-    only = UNNAMED if not named else min(named) if len(named) == 1 else None
+    only = None if len(reading.groups) > 1 else next(iter(reading.groups), UNNAMED)
     by_group: dict[str, list[Evidence]] = defaultdict(list)
     for statement in reading.statements:
         if group := statement.group or only:
@@ -684,6 +683,8 @@ _OTHERS = {
     Kind.COMMIT: "had a commit refused: it was not in the group any more, or the group was rebalancing; "
     "most often it polled too late",
     Kind.LOST: "gave its partitions up: it was not in the group any more",
+    Kind.STUCK: "was waited for by a rebalance that could not end: no member joined again",
+    Kind.KEPT: "of another protocol came or went, and the group could not change its own to match",
     Kind.STALE: "has an older topology than its Streams group",
 }
 """Statements that form no rebalance, in words."""
@@ -694,7 +695,7 @@ _GONE = {
     Kind.JOINED: f"joined{_NOT_SHOWN}",
 }
 """Statements of a broker that a rebalance follows, in words for logs that do not have it."""
-_FINDINGS = {Kind.FENCED, Kind.MISMATCH, Kind.COMMIT, Kind.LOST, Kind.STALE, *_GONE}
+_FINDINGS = {*_OTHERS, *_GONE} - {Kind.REPLACED, Kind.LOADED, Kind.CONVERTED}
 
 
 def _others(evidence: Sequence[Evidence], *, shown: bool) -> Iterator[Other]:

@@ -55,7 +55,7 @@ def unpack(raw: bytes) -> Iterator[Record]:
 
 def _records(text: str, header: str, depth: int) -> Iterator[Record]:
     """Yield the records of a text; `header` is what stood around it, `depth` how many wrappers are opened."""
-    if depth and (place := _OBJECT.search(text)) is not None:
+    if depth and (place := _OBJECT.search(text)) is not None and not text.startswith('"'):
         try:
             value, end = _DECODER.raw_decode(text, place.start())
         except (ValueError, RecursionError):
@@ -65,14 +65,15 @@ def _records(text: str, header: str, depth: int) -> Iterator[Record]:
             for event in _events(value):
                 yield from _of_event(event, around, depth - 1)
             return
-    # CSV doubles quotes; text with backslashes before its quotes is of another kind, such as cut JSON.
-    if (text.startswith('"') or ',"' in text) and '\\"' not in text:
+    # CSV doubles quotes; a text with a backslash before a single one is of another kind, such as cut JSON.
+    quoted = text.startswith('"') or ',"' in text
+    if depth and quoted and ('\\"' not in text or '\\""' in text):
         try:
             (fields,) = csv.reader([text])
         except (csv.Error, ValueError):
             fields = []
         if len(fields) > 1:
-            yield Record(header, tuple(fields))
+            yield from _of_event(fields, header, depth - 1)
             return
     # A cut JSON object, logfmt and a pasted string of a program keep backslashes before their quotes.
     values = [_unescaped(value) for value in _QUOTED.findall(text)] if '="' in text else []
@@ -160,14 +161,14 @@ _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 _STAMPS = re.compile(
-    rf"(?<![\d.,:/-])(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
+    rf"(?<![\d.,/-])(?:(?P<epoch>[12]\d{{9}}(?:\.\d{{1,9}}(?![\d.])|(?=\s)|$)|[12](?:\d{{12}}|\d{{15}}|\d{{18}})(?!\d))"
     rf"|(?P<date>\d{{4}}[-/.]\d\d[-/.]\d\d|20\d{{6}})(?:[T_ ]|, ?| @ )(?P<time>\d\d:?\d\d:?\d\d)"
     rf"(?:[.,:](?P<part>\d{{1,9}}))?(?P<zone>{_ZONE})"
     rf"|(?P<words>(?:\d{{4}} )?{_MONTH}\.? {{1,2}}\d{{1,2}},?(?: \d{{4}},?)?(?: @)? {_CLOCK}(?: ?[AP]M)?"
     rf"(?: \d{{4}}\b)?{_ZONE}"
     rf"|\d{{1,2}}[ /-]{_MONTH}[ /-]\d{{4}}[ :,]+{_CLOCK}{_ZONE}"
     rf"|(?P<day>\d{{1,2}})(?P<between>[./])(?P<month>\d{{1,2}})[./]\d{{4}},? {_CLOCK}(?: ?[AP]M)?{_ZONE})"
-    rf"|(?P<clock>{_CLOCK})(?![\d:]))"
+    rf"|(?<!:)(?P<clock>{_CLOCK})(?![\d:]))"
 )
 _HEADER = 300
 """The characters of a line in which its time may stand; later ones are a message's own."""
