@@ -40,6 +40,7 @@ class StickyDecision(NamedTuple):
     """Holds what both sticky strategies decide.
 
     Attributes:
+        assignment: the partitions of each member, by its id, once all have moved.
         partitions_transferring_ownership: partitions that another member has to give up first, with the
             member that gets them; None if that is not known yet, because subscriptions differ.
         max_generation: the highest generation the leader has seen, this rebalance included.

@@ -95,7 +95,7 @@ def name_hint(value: object, candidates: Iterable[str]) -> str:
 def milliseconds_of(text: str) -> float:
     """Return the milliseconds that a text such as "30 s" stands for; `TIME` must match it.
 
-    >>> milliseconds("1.5 min")
+    >>> milliseconds_of("1.5 min")
     90000.0
     """
     unit = re.split("[^a-z]", text)[-1]
