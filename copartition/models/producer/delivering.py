@@ -216,8 +216,8 @@ class _Run:
         batch, attempts = self._attempts.most_common(1)[0]
         return InvalidConfigError(
             f"after {self._requests} requests for {len(self.records)} batches, at {self._events.now} ms, "
-            f"there is no end: batch {batch} has been sent {attempts} times; make faults rarer, retry_backoff_ms "
-            f"({self.settings.retry_backoff_ms}) longer, or delivery_timeout_ms "
+            f"there is no end: batch {batch} has been sent {attempts} times; make faults rarer, "
+            f"retry_backoff_ms ({self.settings.retry_backoff_ms}) longer, or delivery_timeout_ms "
             f"({self.settings.delivery_timeout_ms}) or retries ({self.settings.retries}) smaller"
         )
 
