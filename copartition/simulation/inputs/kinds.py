@@ -83,7 +83,7 @@ def plain(number: float) -> str:
 def name_hint(value: object, candidates: Iterable[str]) -> str:
     """Return the advice for a name that is none of the candidates: the nearest one, and the first of all.
 
-    >>> near("lags", ["lag", "members"])
+    >>> name_hint("lags", ["lag", "members"])
     "did you mean 'lag'? (there are lag, members)"
     """
     names = list(candidates)
