@@ -181,6 +181,63 @@ def plan(
         AssignorError: the strategy cannot assign this group.
     """
     what_if = what_if or WhatIf()
+    # 1. The group as it has to be taken, and the strategy that is meant.
+    state, assignor = _group_to_plan(state, assignor, what_if)
+    # 2. The members after the change, and the rule by which their leader decides.
+    seated = seat_members(state, what_if)
+    leader = leaders_rule(state, assignor, seated.all)
+    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    make = partial(get_assignor, leader.rule, **settings)
+    strategy = make()
+    # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
+    if not seated.all:
+        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
+    # 3. The topics after the change.
+    topics = plan_topics(state, what_if, seated.all, leader.rule)
+    # 4. The decision, with the rebalances that follow it.
+    group = _start(state, seated, seated.all, topics.all)
+    outcome = _carry_out(strategy, group, seated.all, what_if)
+    # 5. What depends on ids that nobody knows yet.
+    broker_side = not strategy.protocols
+    unknown = unknown_places(outcome.seats, leader.rule, random_ids=broker_side)
+    moves = None
+    if unknown or topics.nameless:
+        draw = _Draw(state, seated, topics, what_if, random_ids=broker_side)
+        moves = draw.count_moves(make)
+    # 6. The answer, with all that it rests on.
+    assignor = name_in_group(assignor)
+    explainer: Explainer | None = None
+    if what_if.deploy is None:
+        # A strategy may remember its last decision, so the explainer asks one that has decided nothing yet.
+        explainer = Explainer(group, outcome.assignment, assignor=make(), follow_ups=ROUNDS)
+    return replace(
+        _state(state, outcome.assignment, outcome.seats, topics.all),
+        name=state.name,
+        status="planned",
+        strategy=assignor,
+        protocol="consumer" if broker_side else "classic",
+        warnings=(*state.warnings, *leader.warnings, *_own_decision(state, what_if), *outcome.warnings),
+        assumed=(
+            *state.assumed,
+            *seated.assumed,
+            *topics.assumed,
+            *leader.assumed,
+            *_unknown_ids(unknown, topics.nameless, leader.rule, moves, broker_side=broker_side),
+            *_switch(state, assignor, broker_side=broker_side),
+            *_unknown_weights(state, assignor, weights),
+        ),
+        explainer=explainer,
+        deploy=what_if.deploy,
+        moves=moves and moves[:2],
+    )
+
+
+def _group_to_plan(state: GroupState, assignor: str, what_if: WhatIf) -> tuple[GroupState, str]:
+    """Return the group as a plan takes it, and the name of the strategy that decides.
+
+    Raises:
+        SourceError: too many members would join, or no consumer's strategy serves such a group.
+    """
     joining = what_if.add_members + len(what_if.joining)
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
@@ -197,51 +254,7 @@ def plan(
         raise SourceError(
             f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"
         )
-    seated = seat_members(state, what_if)
-    seats = seated.all
-    leader = leaders_rule(state, assignor, seats)
-    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
-    strategy = get_assignor(leader.rule, **settings)
-    # Kafka deletes such a group's assignment; a strategy would only fail with an error about itself.
-    if not seats:
-        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
-    topics = plan_topics(state, what_if, seats, leader.rule)
-    assignor = name_in_group(assignor)
-    explained = _start(state, seated, seats, topics.all)
-    outcome = _carry_out(strategy, explained, seats, what_if)
-    explainer: Explainer | None = None
-    if what_if.deploy is None:
-        # A strategy may remember its last decision, so the explainer asks one that has decided nothing yet.
-        new_leader = get_assignor(leader.rule, **settings)
-        explainer = Explainer(explained, outcome.assignment, assignor=new_leader, follow_ups=ROUNDS)
-    broker_side = not strategy.protocols
-    unknown = unknown_places(outcome.seats, leader.rule, random_ids=broker_side)
-    moves = None
-    if unknown or topics.nameless:
-        draw = _Draw(state, seated, topics, what_if, random_ids=broker_side)
-        moves = draw.count_moves(partial(get_assignor, leader.rule, **settings))
-    own_warnings = _own_decision(state, what_if)
-    planned = _state(state, outcome.assignment, outcome.seats, topics.all)
-    return replace(
-        planned,
-        name=state.name,
-        status="planned",
-        strategy=assignor,
-        protocol="consumer" if broker_side else "classic",
-        warnings=(*state.warnings, *leader.warnings, *own_warnings, *outcome.warnings),
-        assumed=(
-            *state.assumed,
-            *seated.assumed,
-            *topics.assumed,
-            *leader.assumed,
-            *_unknown_ids(unknown, topics.nameless, leader.rule, moves, broker_side=broker_side),
-            *_switch(state, assignor, broker_side=broker_side),
-            *_unknown_weights(state, assignor, weights),
-        ),
-        explainer=explainer,
-        deploy=what_if.deploy,
-        moves=moves and moves[:2],
-    )
+    return state, assignor
 
 
 def _start(state: GroupState, seated: PlannedSeats, seats: Sequence[Seat], topics: Sequence[Topic]) -> Group:

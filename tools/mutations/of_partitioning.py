@@ -220,7 +220,7 @@ ROWS = [
     ),
     (
         "copartition/models/producer/batching.py",
-        "            self._times.advance(self._now)",
+        "            self._times.advance(self._events.now)",
         "            self._times.advance(0.0)",
         "tests/copartition/models/producer/test_batching.py",
     ),

@@ -4,15 +4,14 @@ A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, un
 that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
 """
 
-import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from copartition.models.events import EventQueue
 from copartition.models.producer.accumulator import Accumulator, Batch
 from copartition.models.producer.settings import LATEST_MS, BatchingSettings, check_bounds
 from copartition.models.producer.stream import checked_choice, checked_stream
@@ -178,10 +177,9 @@ def simulate_batching(
 class _Producer:
     """Accumulator, sender and clock of one producer.
 
-    `_now` is the clock in ms, which never goes back. `_events` is a heap of (time, tie, event): the tie keeps
-    events of one time in the order in which they were planned. `_free` are the bytes of `buffer.memory` that
-    no batch has; `_in_flight` and `_busy_until` (ms) have an element for each broker. `_sent` has (batch,
-    time, request) of each batch in the order of their numbers.
+    `_events` has the clock and what will happen. `_free` are the bytes of `buffer.memory` that no batch has;
+    `_in_flight` and `_busy_until` (ms) have an element for each broker. `_sent` has (batch, time, request) of
+    each batch in the order of their numbers.
     """
 
     def __init__(
@@ -200,12 +198,10 @@ class _Producer:
         self._batches = strategy if isinstance(strategy, BatchAware) else None
         self._times = strategy if isinstance(strategy, TimeAware) else None
         self._accumulator = Accumulator(settings, leaders, self._layout, strategy, self._allocate)
-        self._now = 0.0
         self._closing = self._blocked = False
         self._free = settings.buffer_memory
         self._requests = 0
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._tie = count()
+        self._events = EventQueue()
         self._in_flight = [0] * len(brokers)
         self._busy_until = [0.0] * len(brokers)
         self._sent: list[tuple[Batch, float, int]] = []
@@ -224,10 +220,10 @@ class _Producer:
         called: list[float] = []
         appended: list[float] = []
         for time, partition, payload in zip(times, placed, payloads, strict=True):
-            self._advance(max(time, self._now))
-            called.append(self._now)
+            self._advance(max(time, self._events.now))
+            called.append(self._events.now)
             batch_of.append(self._append(partition, payload))
-            appended.append(self._now if batch_of[-1] is not None else math.nan)
+            appended.append(self._events.now if batch_of[-1] is not None else math.nan)
         # From here on every batch may go at once, as in `KafkaProducer.close`.
         self._closing = True
         self._send()
@@ -258,19 +254,19 @@ class _Producer:
     def _append(self, placed: int, payload: int) -> Batch | None:
         """Return the batch that took the record; None if `max.block.ms` passed first."""
         if self._times is not None:
-            self._times.advance(self._now)
+            self._times.advance(self._events.now)
         if placed < 0 and not self._is_sticky:
             placed = self._place(payload)
-        elif self._batches is not None and self._accumulator.opens(placed, payload, self._now):
+        elif self._batches is not None and self._accumulator.opens(placed, payload, self._events.now):
             self._batches.new_batch(placed, self._layout)  # that of a keyed record, which stays where it is
-        appended = self._accumulator.append(placed, payload, self._now)
+        appended = self._accumulator.append(placed, payload, self._events.now)
         if appended is None:
             return None
         # Memory that was taken for a batch which was not needed after all goes back to the pool at once.
         self._free += appended.unused
         # A batch that lingers is looked at again when its time is over.
         if appended.opened:
-            self._at(self._now + self._settings.linger_ms, self._send)
+            self._events.at(self._events.now + self._settings.linger_ms, self._send)
         if appended.opened or appended.full:
             self._send()  # the record may have closed a batch of another partition on its way
         return appended.batch
@@ -281,7 +277,7 @@ class _Producer:
         The strategy is asked again if its answer opens a batch (KIP-480).
         """
         placed = self._choose()
-        if self._batches is not None and self._accumulator.opens(placed, payload, self._now):
+        if self._batches is not None and self._accumulator.opens(placed, payload, self._events.now):
             self._batches.new_batch(placed, self._layout)
             placed = self._choose()
         return placed
@@ -297,20 +293,20 @@ class _Producer:
         Returns:
             The time when there was enough, ms; None if that took too long.
         """
-        deadline = self._now + self._settings.max_block_ms
+        deadline = self._events.now + self._settings.max_block_ms
         self._blocked = self._free < size
         if self._blocked:
             self._send()
         # Only answers give memory back, so the clock moves from event to event until there is enough.
-        while self._free < size and self._events and self._events[0][0] <= deadline:
-            self._next_event()
+        while self._free < size and self._events.is_due(deadline):
+            self._events.let_next_happen()
         self._blocked = False
         # No answer came in time: `send()` gives up at its deadline, not at the last event.
         if self._free < size:
-            self._now = deadline
+            self._events.now = deadline
             return None
         self._free -= size
-        return self._now
+        return self._events.now
 
     # The sender.
 
@@ -318,10 +314,14 @@ class _Producer:
         """Send what is ready, while brokers may have another request (Sender.sendProducerData)."""
         most = self._settings.max_in_flight_requests_per_connection
         while True:
-            ready = sorted(self._accumulator.ready(self._now, everything=self._closing or self._blocked))
+            ready = sorted(
+                self._accumulator.ready(self._events.now, everything=self._closing or self._blocked)
+            )
             free = [broker for broker in ready if self._in_flight[broker] < most]
             for broker in ready:
-                self._accumulator.update_node_latency_stats(broker, self._now, can_drain=broker in free)
+                self._accumulator.update_node_latency_stats(
+                    broker, self._events.now, can_drain=broker in free
+                )
             if not free:
                 return
             for broker in free:
@@ -333,41 +333,32 @@ class _Producer:
         self._in_flight[broker] += 1
         for batch in drained:
             batch.number = len(self._sent)
-            self._sent.append((batch, self._now, request))
+            self._sent.append((batch, self._events.now, request))
         model = self._brokers[broker]
         # The broker serves one request after another, so this one waits for those before it.
         self._busy_until[broker] = model.served_ms(
-            self._now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
+            self._events.now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
         )
-        self._at(
+        self._events.at(
             self._busy_until[broker] + model.latency_ms / 2,
             lambda: self._answered(broker, request, sum(batch.buffer for batch in drained)),
         )
 
     def _answered(self, broker: int, request: int, memory: int) -> None:
         """Note the answer of a request, free its memory, and send what waited for it."""
-        self._acknowledged[request] = self._now
+        self._acknowledged[request] = self._events.now
         self._in_flight[broker] -= 1
         self._free += memory
         self._send()
 
     # The clock.
 
-    def _at(self, time: float, event: Callable[[], None]) -> None:
-        """Plan an event at a time in ms."""
-        heapq.heappush(self._events, (time, next(self._tie), event))
-
-    def _next_event(self) -> None:
-        """Move the clock to the next event, and let it happen."""
-        self._now, _, event = heapq.heappop(self._events)
-        event()
-
     def _advance(self, time: float) -> None:
         """Let all events up to a time happen.
 
         If it is infinite, all events happen, and the clock stays at the last one.
         """
-        while self._events and self._events[0][0] <= time:
-            self._next_event()
+        while self._events.is_due(time):
+            self._events.let_next_happen()
         if time < math.inf:
-            self._now = time
+            self._events.now = time

@@ -6,7 +6,6 @@ deterministic for a seed.
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from copartition.models.events import EventQueue
 from copartition.models.producer.delivery import DeliveryResult, DeliverySettings, Fault, Faults, Outcome
 from copartition.models.producer.idempotence import ProducerState, SequencedBatch, Verdict
 from copartition.models.producer.settings import INT_MAX, LATEST_MS, check_bounds
@@ -139,8 +139,8 @@ class _Request(NamedTuple):
 class _Run:
     """The state of one simulation: the client's side, then the leader's.
 
-    Times are ms, sequences those of `SequencedBatch`, connections count from 0. `_events` is a heap of (time,
-    tie, event): the tie keeps events of one time in the order in which they were planned.
+    Times are ms, sequences those of `SequencedBatch`, connections count from 0. `_events` has the clock and
+    what will happen.
 
     On the client's side a batch is in one of `_queue` (waits, by number unless the Java client turns it
     around), `_ready` (librdkafka's request that may not leave yet) and `_in_flight` (in the order of
@@ -159,9 +159,7 @@ class _Run:
     librdkafka: bool
     next_fault: Callable[[], Fault | None]
 
-    now: float = 0.0
-    _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
-    _tie: count[int] = field(default_factory=count)
+    _events: EventQueue = field(default_factory=EventQueue)
 
     _queue: deque[_Batch] = field(default_factory=deque)
     _ready: list[_Batch] = field(default_factory=list)
@@ -196,14 +194,13 @@ class _Run:
         for number in range(len(self.records)):
             # Planned before the faults: at one time a batch is created before something happens to the
             # leader.
-            self._at(number * interval_ms, partial(self._producer_creates, number))
+            self._events.at(number * interval_ms, partial(self._producer_creates, number))
         for time in self.faults.leader_changes:
-            self._at(time, self._leader_changes)
+            self._events.at(time, self._leader_changes)
         for _, until in self.faults.pauses:
-            self._at(until, self._leader_reads)
+            self._events.at(until, self._leader_reads)
         while self._events:
-            self.now, _, event = heapq.heappop(self._events)
-            event()
+            self._events.let_next_happen()
             self._producer_sends()
             if self._requests > most:
                 raise self._endless()
@@ -218,15 +215,11 @@ class _Run:
         """Return the error of a run without an end; it names the batch that was sent most often."""
         batch, attempts = self._attempts.most_common(1)[0]
         return InvalidConfigError(
-            f"after {self._requests} requests for {len(self.records)} batches, at {self.now} ms, there is no "
-            f"end: batch {batch} has been sent {attempts} times; make faults rarer, retry_backoff_ms "
-            f"({self.settings.retry_backoff_ms}) longer, or delivery_timeout_ms "
+            f"after {self._requests} requests for {len(self.records)} batches, at {self._events.now} ms, "
+            f"there is no end: batch {batch} has been sent {attempts} times; make faults rarer, "
+            f"retry_backoff_ms ({self.settings.retry_backoff_ms}) longer, or delivery_timeout_ms "
             f"({self.settings.delivery_timeout_ms}) or retries ({self.settings.retries}) smaller"
         )
-
-    def _at(self, time: float, event: Callable[[], None]) -> None:
-        """Plan an event at a time in ms."""
-        heapq.heappush(self._events, (time, next(self._tie), event))
 
     # The producer.
 
@@ -240,14 +233,14 @@ class _Run:
             self._fail(batch)
             return
         self._queue.append(batch)
-        self._at(self.now + self.settings.delivery_timeout_ms, partial(self._expires, batch))
+        self._events.at(self._events.now + self.settings.delivery_timeout_ms, partial(self._expires, batch))
 
     def _producer_sends(self) -> None:
         """Send as many requests as may be in flight, the oldest batch first; called after every event."""
         while self._may_send():
             batch = self._ready.pop() if self._ready else self._queue.popleft()
             batch.attempts += 1
-            batch.sent_ms = self.now
+            batch.sent_ms = self._events.now
             self._requests += 1
             self._attempts[batch.number] += 1
             if self.settings.enable_idempotence and batch.sequence is None:
@@ -260,7 +253,7 @@ class _Run:
             else:
                 self._in_flight.append(batch)
                 self._watch_requests()
-            self._at(self.now + self.one_way_ms, partial(self._arrives, request))
+            self._events.at(self._events.now + self.one_way_ms, partial(self._arrives, request))
         if self._makes_ready():
             self._ready.append(self._queue.popleft())
 
@@ -273,7 +266,7 @@ class _Run:
         if not self.librdkafka or self.settings.enable_idempotence or self._ready or not self._queue:
             return False
         full = len(self._in_flight) >= self.settings.max_in_flight_requests_per_connection
-        return full and self._queue[0].not_before_ms <= self.now
+        return full and self._queue[0].not_before_ms <= self._events.now
 
     def _may_send(self) -> bool:
         """Return whether the next batch may be sent now; a new epoch begins here if one is due."""
@@ -288,7 +281,7 @@ class _Run:
         if self._ready:
             return True
         head = self._queue[0]
-        if head.not_before_ms > self.now:
+        if head.not_before_ms > self._events.now:
             return False
         # A batch that is sent again waits until it is the oldest without an answer (KAFKA-5494).
         retried = head.sequence is not None
@@ -345,7 +338,7 @@ class _Run:
         """Plan the time-out of the oldest request, unless one is planned already."""
         if self._in_flight and not self._watching:
             self._watching = True
-            self._at(self._oldest_times_out_ms(), self._requests_time_out)
+            self._events.at(self._oldest_times_out_ms(), self._requests_time_out)
 
     def _oldest_times_out_ms(self) -> float:
         """Return when the oldest request times out.
@@ -357,7 +350,7 @@ class _Run:
     def _requests_time_out(self) -> None:
         """Close the connection if a request had no answer for too long (NetworkClient, rdkafka_broker.c)."""
         self._watching = False
-        if self._in_flight and self._oldest_times_out_ms() <= self.now:
+        if self._in_flight and self._oldest_times_out_ms() <= self._events.now:
             self._disconnected(self._connection)
         self._watch_requests()
 
@@ -386,8 +379,8 @@ class _Run:
         if batch.attempts > self.settings.retries:
             self._fail(batch)
             return
-        batch.not_before_ms = self.now + self.settings.retry_backoff_ms
-        self._at(batch.not_before_ms, lambda: None)  # a chance to send when the backoff is over
+        batch.not_before_ms = self._events.now + self.settings.retry_backoff_ms
+        self._events.at(batch.not_before_ms, lambda: None)  # a chance to send when the backoff is over
         self._put_back(batch)
 
     def _put_back(self, batch: _Batch) -> None:
@@ -425,7 +418,7 @@ class _Run:
 
     def _paused(self) -> bool:
         """Return whether the leader stands still now."""
-        return any(since <= self.now < until for since, until in self.faults.pauses)
+        return any(since <= self._events.now < until for since, until in self.faults.pauses)
 
     def _arrives(self, request: _Request) -> None:
         """Let a request come to the leader; one of a closed connection is lost."""
@@ -454,14 +447,18 @@ class _Run:
         elif self.settings.acks != "0":
             self._busy = True
             waits = self.settings.acks == "all" and fault is not Fault.REFUSED
-            answer_ms = self._in_sync_ms() if waits else self.now
-            self._at(answer_ms, partial(self._leader_answers, request, verdict, retriable=failed))
+            answer_ms = self._in_sync_ms() if waits else self._events.now
+            self._events.at(answer_ms, partial(self._leader_answers, request, verdict, retriable=failed))
 
     def _in_sync_ms(self) -> float:
         """Return when all replicas in sync have what is appended now."""
-        confirmed = self.now + self.replication_ms
+        confirmed = self._events.now + self.replication_ms
         gone = self._followers_gone_ms
-        return confirmed if confirmed <= gone else max(self.now, gone + self.faults.replica_lag_time_max_ms)
+        return (
+            confirmed
+            if confirmed <= gone
+            else max(self._events.now, gone + self.faults.replica_lag_time_max_ms)
+        )
 
     def _append(self, request: _Request) -> Verdict | None:
         """Return the verdict on a batch, and append the batch if the verdict allows that.
@@ -469,12 +466,12 @@ class _Run:
         Without idempotence every batch is appended, and there is no verdict.
         """
         if request.sent is None:
-            self._log.append((self.now, request.batch.number, None))
+            self._log.append((self._events.now, request.batch.number, None))
             return None
         verdict, self._state = self._state.receive(request.sent)
         self._verdicts[verdict] += 1
         if verdict is Verdict.APPENDED:
-            self._log.append((self.now, request.batch.number, request.sent))
+            self._log.append((self._events.now, request.batch.number, request.sent))
         return verdict
 
     def _leader_answers(self, request: _Request, verdict: Verdict | None, *, retriable: bool) -> None:
@@ -482,7 +479,9 @@ class _Run:
         if request.link <= self._broken:
             return
         self._busy = False
-        self._at(self.now + self.one_way_ms, partial(self._answered, request, verdict, retriable=retriable))
+        self._events.at(
+            self._events.now + self.one_way_ms, partial(self._answered, request, verdict, retriable=retriable)
+        )
         self._leader_reads()
 
     def _breaks(self, link: int) -> None:
@@ -491,7 +490,7 @@ class _Run:
         while self._inbox and self._inbox[0].link <= link:  # requests of later connections come later
             self._inbox.popleft()
         self._busy = False
-        self._at(self.now + self.one_way_ms, partial(self._disconnected, link))
+        self._events.at(self._events.now + self.one_way_ms, partial(self._disconnected, link))
 
     def _leader_changes(self) -> None:
         """Let a follower take over, with only what was replicated.
@@ -500,8 +499,8 @@ class _Run:
         """
         # Followers have an append after half of `replication_ms`; the other half is the fetch with which they
         # tell.
-        until = min(self.now, self._followers_gone_ms)
-        if self._followers_gone_ms <= self.now:
+        until = min(self._events.now, self._followers_gone_ms)
+        if self._followers_gone_ms <= self._events.now:
             self._followers_gone_ms = inf  # one of them leads now, and has followers of its own
         replicated = [entry for entry in self._log if entry[0] + self.replication_ms / 2 <= until]
         self._log = replicated

@@ -6,11 +6,10 @@ A discrete-event model: times are milliseconds from the first join on, records a
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from heapq import heappop, heappush
-from itertools import count
 from math import ceil, inf
 from typing import Literal, NamedTuple
 
+from copartition.models.events import EventQueue
 from copartition.models.share_groups.partition import (
     ACCEPTED,
     ACQUIRED,
@@ -219,18 +218,16 @@ class _Member:
 class _Run:
     """One simulation; making it runs it to its end.
 
-    `_agenda` is a heap of (time, turn, event): the turn keeps events of one time in the order in which they
-    were planned. `_waiting` are members whose fetch has no answer, in the order in which they asked. `_began`
-    and `_last` are when the first record was delivered and the last accepted one processed, infinite until
-    then; `_hold` is the longest lock of a healthy record.
+    `_events` has the clock and what will happen. `_waiting` are members whose fetch has no answer, in the
+    order in which they asked. `_began` and `_last` are when the first record was delivered and the last
+    accepted one processed, infinite until then; `_hold` is the longest lock of a healthy record.
     """
 
     def __init__(self, group: ShareGroup) -> None:
         self._group = group
         limits = group.delivery_limit, group.max_locks
         self._partition = SharePartition(group.records, group.batch_records, *limits)
-        self._now, self._turn = 0.0, count()
-        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._events = EventQueue()
         self._waiting: list[_Member] = []
         self._began, self._last, self._hold, self._late, self._most = inf, -inf, 0.0, 0, 0
         self._first_ms: dict[int, float] = {}
@@ -240,20 +237,19 @@ class _Run:
             self._after(at_ms, partial(self._die, members[number]))
         for number, at_ms in group.stopped.items():
             self._after(at_ms, partial(self._stop, members[number]))
-        while self._agenda:
-            self._now, _, happen = heappop(self._agenda)
-            happen()
+        while self._events:
+            self._events.let_next_happen()
             self._serve()
             self._observe()
 
     def _after(self, wait_ms: float, happen: Callable[[], object]) -> None:
         """Plan an event so many milliseconds from now; infinite: it never comes."""
-        self._at(self._now + wait_ms, happen)
+        self._at(self._events.now + wait_ms, happen)
 
     def _at(self, at_ms: float, happen: Callable[[], object]) -> None:
         """Plan an event at a time in ms; one at infinity never comes and would keep the run from ending."""
         if at_ms < inf:
-            heappush(self._agenda, (at_ms, next(self._turn), happen))
+            self._events.at(at_ms, happen)
 
     def _join(self) -> _Member:
         """Add a member, which polls at once."""
@@ -279,13 +275,13 @@ class _Run:
         """Answer the fetches for which there is something."""
         # A copy, as members that are served leave the list.
         for member in [*self._waiting]:
-            lease = self._partition.acquire(self._group.max_poll_records, self._now)
+            lease = self._partition.acquire(self._group.max_poll_records, self._events.now)
             # What the first waiting member does not get, no later one gets either: they all ask alike.
             if not lease.offsets:
                 return
             self._waiting.remove(member)
             self._most = max(self._most, self._partition.in_flight)
-            self._began = min(self._began, self._now)
+            self._began = min(self._began, self._events.now)
             member.lease, member.todo = lease, [*lease.offsets]
             self._after(self._group.lock_ms, partial(self._expire, lease))
             self._process(member)
@@ -295,7 +291,7 @@ class _Run:
 
         All are one event if no acknowledgement and no renewal is sent before they are done.
         """
-        at_ms, done = self._now, 0
+        at_ms, done = self._events.now, 0
         for offset in member.todo:
             kind = self._group.special.get(offset, self._group.process_ms)
             # A record that is released, rejected or crashes its member takes the usual time until then.
@@ -317,14 +313,14 @@ class _Run:
                 self._after(self._group.restart_ms, self._join)
                 return
             member.ends[offset] = _STATES[kind] if isinstance(kind, str) else ACCEPTED
-        member.processed_ms = self._now
+        member.processed_ms = self._events.now
         if self._group.each:
             self._after(self._group.round_trip_ms, partial(self._commit, member))
             return
         if self._group.renew:
             # A renewal ends one lock and begins the next, so each is as long as the time between two of them.
-            self._hold = max(self._hold, self._now - member.lease.since_ms)
-            member.lease.since_ms = self._now
+            self._hold = max(self._hold, self._events.now - member.lease.since_ms)
+            member.lease.since_ms = self._events.now
         self._go_on(member)
 
     def _commit(self, member: _Member) -> None:
@@ -342,7 +338,7 @@ class _Run:
         ends, member.ends = member.ends, {}
         # Special records do not count: the lock has to suffice for healthy ones.
         if ends.keys() - self._group.special.keys():
-            self._hold = max(self._hold, self._now - lease.since_ms)
+            self._hold = max(self._hold, self._events.now - lease.since_ms)
         if not self._partition.acknowledge(lease, ends):
             self._late += len(ends)
         elif ACCEPTED in ends.values():
@@ -350,7 +346,7 @@ class _Run:
 
     def _expire(self, lease: AcquiredRecords) -> None:
         """End a lock, unless it was renewed: then look again when the renewed one ends."""
-        rest_ms = lease.since_ms + self._group.lock_ms - self._now
+        rest_ms = lease.since_ms + self._group.lock_ms - self._events.now
         if rest_ms > 0:
             self._after(rest_ms, partial(self._expire, lease))
         else:
@@ -372,9 +368,9 @@ class _Run:
         """Note when special records were first delivered, and when they had their end."""
         for offset in self._group.special:
             if self._partition.deliveries[offset]:
-                self._first_ms.setdefault(offset, self._now)
+                self._first_ms.setdefault(offset, self._events.now)
             if self._partition.states[offset] >= ACCEPTED:
-                self._end_ms.setdefault(offset, self._now)
+                self._end_ms.setdefault(offset, self._events.now)
 
     def result(self) -> ShareResult:
         """Return the end of all records; a special record without an end took infinitely long."""
