@@ -35,8 +35,10 @@ from partitioning.errors import AssignorError, ScenarioError, SourceError, Unkno
 
 RUNS = 30
 """Seeds of a scenario whose phases are unknown."""
-_WORK = 1_500_000
-"""The work that all seeds of a scenario may take together, see `_work`; about two seconds."""
+_WORK = 1_200_000
+"""The work that all seeds of a scenario may take together, see `_work`; less than two seconds."""
+_MOST_WORK = 2_500_000
+"""The work of the largest scenario that is run once; about two seconds."""
 _MEMBER_WORK = 20
 """A member of a rebalance takes as long as so many partitions."""
 _WEIGHTS = {"eager": 2, "cooperative": 1, "consumer": 4}
@@ -371,7 +373,8 @@ def affordable_runs(scenario: Scenario) -> int:
     It depends on nothing but the scenario, so that equal questions have equal answers; 0 if one run would be
     too long.
     """
-    return min(RUNS, int(_WORK // max(_work(scenario), 1)))
+    work = _work(scenario)
+    return min(RUNS, max(int(_WORK // max(work, 1)), int(work <= _MOST_WORK)))
 
 
 def _new_lists(scenario: Scenario) -> list[tuple[str, ...]]:
