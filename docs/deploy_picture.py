@@ -13,9 +13,10 @@ import numpy as np
 
 from assignors.state import GroupState, MemberIdentity
 from copartition import SimulationResult, simulate
+from copartition.deploys.answer import UNIT, Stops
 from copartition.deploys.pace import Pace
 from copartition.deploys.scenario import Happening, scenario_of
-from copartition.deploys.stops import UNIT, Stops, stops_of
+from copartition.deploys.stops import stops_of
 
 PICTURE = Path(__file__).with_name("deploy.svg")
 ASSIGNORS = {
