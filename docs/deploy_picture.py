@@ -97,8 +97,10 @@ def draw() -> str:
         height=HEIGHT,
         consumers=CONSUMERS,
         partitions=PARTITIONS,
-        pace=f"{stops.pace[0].upper()}{stops.pace[1:]}.",
-        unit=f"{UNIT[0].upper()}{UNIT[1:]}; {stops.of_runs}, of which the first is drawn.",
+        lines=(
+            *(f"{words[0].upper()}{words[1:]}." for words in stops.pace.split("; ", 1)),
+            f"{UNIT[0].upper()}{UNIT[1:]}; {stops.of_runs}, of which the first is drawn.",
+        ),
     )
 
 
