@@ -341,7 +341,6 @@ def _new_member(text: str, option: str) -> Joiner:
     """
     from copartition.assignment_diff.planned_members import Joiner  # noqa: PLC0415 - help and completion do without
 
-    # No topic has an @ in its name.
     # No topic has an @ in its name, but a client id may have: the last @ is the one that begins the topics.
     who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")
     client, colon, instance = who.partition(":")

@@ -60,7 +60,9 @@ def outage_rows(result: SimulationResult) -> list[Outage]:
     shown = [outages[number] for number in sorted(longest[:CAUSES])]
     rest = [outages[number] for number in longest[CAUSES:]]
     lasted = {f"{name}_ms": sum(phases(outage)[name] for outage in rest) for name in PHASE_NAMES.values()}
+    # None of them is known without a load, and then their sum is not either.
     behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
+    # Their partitions are not summed: one may have stood still for several causes.
     others = Outage(f"{len(rest):,} other causes", 0, **lasted, catch_up_ms=sum(behind) if behind else None)
     return [*shown, others]
 
@@ -177,6 +179,7 @@ def _json_summary(figures: Mapping[str, float | None]) -> dict[str, Any]:
 
 def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
     """Return figures, with null if one is infinite or unknown, and the reason of each null."""
+    # JSON has no infinity: what is null by that, or was None before, gets its reason beside it.
     numbers = finite(figures)
     because = {
         name: _NO_LOAD if figures[name] is None else _NEVER[name]
@@ -192,6 +195,7 @@ def _json_records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
     columns = {
         name: value.tolist()
         for name, value in values.items()
+        # These two are over time, all others by partition.
         if isinstance(value, np.ndarray) and name not in {"lag_ms", "lag"}
     }
     places = [

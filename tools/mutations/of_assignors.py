@@ -409,6 +409,24 @@ ROWS = [
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
+        "copartition/simulation/group/world.py",
+        "max(min(slow_ms, until_ms + normal_ms - at_ms), normal_ms)",
+        "slow_ms if at_ms < until_ms else normal_ms",
+        "tests/copartition/simulation/group/test_slow_network.py",
+    ),
+    (
+        "copartition/simulation/ledger.py",
+        "self._write(TransitionKind.STOP, moved, at_ms, Phase.PAUSED, cause)",
+        "pass",
+        "tests/copartition/simulation/group/test_coordinator.py",
+    ),
+    (
+        "copartition/simulation/partition_states.py",
+        "if kind is TransitionKind.LOSE and self._flow is not None:",
+        "if False:",
+        "tests/copartition/simulation/test_ledger.py",
+    ),
+    (
         "copartition/simulation/partition_states.py",
         "turns[these] = turn[rows]",
         "turns[these] = 0",
@@ -433,12 +451,6 @@ ROWS = [
         "bool(failed) if limits else _found_something(change)",
         "bool(failed) or _found_something(change)",
         COMMAND,
-    ),
-    (
-        "copartition/groups/capture/scan.py",
-        "if lines[-1] or len(lines) > _MOST_LINES:",
-        "if len(lines) > _MOST_LINES:",
-        "tests/copartition/groups/capture",
     ),
     (
         "copartition/groups/live/members.py",
@@ -533,13 +545,13 @@ ROWS = [
         DOCTOR,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "return 1 if self.findings else 2 if self.missing else 0",
         "return 1 if self.findings else 0",
         TRANSACTIONS,
     ),
     (
-        "copartition/transactions/looks.py",
+        "copartition/transactions/judging.py",
         "hanging = age_ms > MOST_TIMEOUT_MS and not look.missing_ids",
         "hanging = age_ms > MOST_TIMEOUT_MS",
         TRANSACTIONS,

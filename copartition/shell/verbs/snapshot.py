@@ -45,5 +45,6 @@ def snapshot(
     from copartition.deploys.scenario import scenario_of  # noqa: PLC0415 - as above
     from copartition.simulation.inputs.file import scenario_yaml  # noqa: PLC0415 - as above
 
+    # The target is left out: a scenario starts from a group at rest.
     captured = scenario_of(source_group.state, assignor=assignor)
     write(scenario_yaml(captured.scenario, captured.assumed), out)
