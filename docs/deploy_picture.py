@@ -13,9 +13,10 @@ import numpy as np
 
 from assignors.state import GroupState, MemberIdentity
 from copartition import SimulationResult, simulate
+from copartition.deploys.answer import UNIT, Stops
 from copartition.deploys.pace import Pace
 from copartition.deploys.scenario import Happening, scenario_of
-from copartition.deploys.stops import UNIT, Stops, stops_of
+from copartition.deploys.stops import stops_of
 
 PICTURE = Path(__file__).with_name("deploy.svg")
 ASSIGNORS = {
@@ -96,8 +97,10 @@ def draw() -> str:
         height=HEIGHT,
         consumers=CONSUMERS,
         partitions=PARTITIONS,
-        pace=f"{stops.pace[0].upper()}{stops.pace[1:]}.",
-        unit=f"{UNIT[0].upper()}{UNIT[1:]}; {stops.of_runs}, of which the first is drawn.",
+        lines=(
+            *(f"{words[0].upper()}{words[1:]}." for words in stops.pace.split("; ", 1)),
+            f"{UNIT[0].upper()}{UNIT[1:]}; {stops.of_runs}, of which the first is drawn.",
+        ),
     )
 
 

@@ -45,6 +45,10 @@ THROUGH_OTHERS: dict[str, list[str]] = {
     ],
     "tests/copartition/check": ["copartition/check/cluster.py"],
     "tests/copartition/vectors/test_command.py": ["copartition/vectors/tasks.py"],
+    "tests/copartition/deploys/test_stops.py": [
+        "copartition/assignment_diff/happenings.py",
+        "copartition/deploys/assumptions.py",
+    ],
     "tests/copartition/assignment_diff": [
         "copartition/assignment_diff/changes.py",
         "copartition/assignment_diff/compare.py",

@@ -144,7 +144,7 @@ DRILLS = (
         "longest-pause",
         "a Java range group of 4 and 8 partitions with steady records",
         rolling_restart,
-        (figure(r"longest pause ([\d.]+) s", "longest pause in seconds", most=True),),
+        (figure(r"longest pause (?:[\d.]+ m?s to )?([\d.]+) s", "longest pause in seconds", most=True),),
     ),
     Drill(
         "growth-latest",

@@ -8,7 +8,7 @@ in both, and arrays that translate one into the other have one more element for 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +41,12 @@ from copartition.assignment_diff.needed import (
     find_needed,
 )
 from copartition.assignment_diff.summary import Summary, summarize
+from copartition.deploys.answer import Stops
 from copartition.deploys.pace import Pace
 from copartition.kit.evidence import Missing
 from copartition.kit.words import first_of
 from partitioning.errors import UnknownStrategyError
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from copartition.deploys.stops import Stops
 
 State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
 """The forms in which a side of a diff can be given."""
@@ -204,7 +202,7 @@ class AssignmentDiff:
         return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *sentences)))
 
     @cached_property
-    def stops(self) -> "tuple[Stops, ...] | Missing":
+    def stops(self) -> tuple[Stops, ...] | Missing:
         """The costs of the change, as the simulator has them; the first are of the change as it is meant.
 
         Empty if nothing happens to the group; `Missing` if the simulator cannot tell.

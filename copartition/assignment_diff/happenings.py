@@ -10,8 +10,9 @@ import numpy as np
 
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff.changes import Action, Presence
+from copartition.deploys.answer import Stops
 from copartition.deploys.scenario import NOTHING, Happening
-from copartition.deploys.stops import Stops, stops_of_group
+from copartition.deploys.stops import stops_of_group
 from copartition.kit.evidence import Missing
 from copartition.migrate.migration import plan_migration
 from partitioning.errors import MigrationError, UnknownStrategyError

@@ -17,7 +17,7 @@ from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import Shown, View, named_places, presence, reason
 from copartition.assignment_diff.report.verdict import detail_lines, fates, heading, notes
-from copartition.deploys.stops import UNIT, Stops
+from copartition.deploys.answer import UNIT, Stops
 from copartition.kit.evidence import Missing
 from copartition.kit.page import WIDTH, Tick, Window, number_ticks, render, ticks
 from copartition.kit.words import count, shared_start, visible

@@ -15,8 +15,8 @@ from partitioning.errors import AssignorError, SourceError
 
 if TYPE_CHECKING:
     from assignors.state import GroupState
+    from copartition.deploys.answer import Stops
     from copartition.deploys.pace import Pace
-    from copartition.deploys.stops import Stops
     from copartition.kit.evidence import Missing
     from copartition.migrate.migration import Bounce, Migration
 
@@ -104,7 +104,7 @@ def migrate(
             migration = replace(migration, warning=_separation_warning(state, new[0], migration.warning))
     stops = None if state is None else _stops(state, migration, pace)
     if output.form == "json":
-        from copartition.deploys.stops import stops_json  # noqa: PLC0415 - likewise
+        from copartition.deploys.answer import stops_json  # noqa: PLC0415 - likewise
         from copartition.kit.json import dump  # noqa: PLC0415 - likewise
 
         missing = stops if isinstance(stops, Missing) else None
@@ -157,7 +157,7 @@ def _separation_warning(state: GroupState, after: str, otherwise: str | None) ->
 
 
 def _migration_lines(migration: Migration, after: str, stops: Stops | Missing | None) -> list[str]:
-    from copartition.deploys.stops import UNIT, answer_sentence  # noqa: PLC0415 - help does without
+    from copartition.deploys.answer import UNIT, answer_sentence  # noqa: PLC0415 - help does without
     from copartition.kit.evidence import Missing  # noqa: PLC0415 - help does without
     from copartition.migrate.migration import JAVA_ASSUMED  # noqa: PLC0415 - likewise
 

@@ -27,8 +27,8 @@ from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from copartition.deploys.answer import Stops
     from copartition.deploys.pace import Pace
-    from copartition.deploys.stops import Stops
     from copartition.kit.evidence import Missing
     from copartition.simulation import Runs, SimulationResult
     from copartition.simulation.inputs.scenario import CapturedScenario

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from copartition.deploys.answer import UNIT, Stops, answer_sentence
 from copartition.deploys.assumptions import run_assumptions
-from copartition.deploys.stops import UNIT, Stops, answer_sentence
 from copartition.kit.evidence import Missing
 from copartition.kit.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
 from copartition.kit.words import clock, count, duration, visible

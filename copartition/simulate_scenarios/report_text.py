@@ -8,8 +8,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from copartition.deploys.answer import UNIT, Stops, answer_sentence
 from copartition.deploys.assumptions import run_assumptions
-from copartition.deploys.stops import UNIT, Stops, answer_sentence
 from copartition.kit.evidence import Missing
 from copartition.kit.grid import cell, indent, note, print_table, table
 from copartition.kit.words import Table as ReportTable

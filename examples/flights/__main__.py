@@ -13,8 +13,8 @@ from rich.table import Table
 from copartition import simulate
 from copartition.assignment_diff import AssignmentDiff, diff
 from copartition.assignment_diff.report.text import print_diff
+from copartition.deploys.answer import UNIT
 from copartition.deploys.assumptions import pace_words
-from copartition.deploys.stops import UNIT
 from copartition.groups.source import step_state
 from examples.flights.audit import Audit, audit, place_with_librdkafka, read_topic
 from examples.flights.cluster import Cluster, cluster, topic_name

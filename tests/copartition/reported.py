@@ -9,7 +9,7 @@ import pytest
 from assignors.group import Assignment, Topic
 from assignors.state import GroupState, MemberIdentity
 from copartition.assignment_diff import WhatIf, diff, plan
-from copartition.deploys.stops import Range, Stops
+from copartition.deploys.answer import Range, Stops
 from copartition.kit.evidence import Evidence
 from copartition.simulation import Consumer, Crash, Join, Scenario, simulate
 from partitioning.topic_partition import TopicPartition

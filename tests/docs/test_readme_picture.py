@@ -23,7 +23,7 @@ def test_the_picture_is_what_the_simulation_says_today():
         "350 to 387 partition-seconds",
         "every 20 s",
         "away for 5 s",
-        "the revoke callback takes 500 ms",
+        "revoke callback takes 500 ms",
     ],
 )
 def test_the_words_for_the_picture_have_its_figures(figure):

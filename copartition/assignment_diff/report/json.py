@@ -21,7 +21,7 @@ from copartition.assignment_diff.report.headline import headline
 from copartition.assignment_diff.report.model import Shown, TopicChange, View
 from copartition.assignment_diff.report.verdict import details
 from copartition.assignment_diff.summary import Summary
-from copartition.deploys.stops import Span, Stops, StopsJson, stops_json  # noqa: F401 - the schema describes all
+from copartition.deploys.answer import Span, Stops, StopsJson, stops_json  # noqa: F401 - the schema describes all
 from copartition.kit.evidence import Missing
 from copartition.kit.json import (
     CheckResult,

@@ -18,7 +18,7 @@ from copartition.assignment_diff.compare import AssignmentDiff
 from copartition.assignment_diff.needed import CO_PARTITIONED
 from copartition.assignment_diff.report.headline import left_out
 from copartition.assignment_diff.report.model import named_places, renames
-from copartition.deploys.stops import UNIT, answer_sentence
+from copartition.deploys.answer import UNIT, answer_sentence
 from copartition.groups.offers import offered_lists
 from copartition.kit.evidence import Evidence, Ground, Missing
 from copartition.kit.words import count, list_names, number

@@ -1,0 +1,158 @@
+"""Say what a deploy stops: the figures as ranges, the one sentence of every report, and the same in JSON."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TypedDict, cast
+
+from copartition.kit.evidence import Evidence, Missing
+from copartition.kit.json import finite
+from copartition.kit.words import count, duration
+
+UNIT = "partition-seconds: for how long nobody reads a partition, summed over partitions"
+"""The definition of the unit; it stands where a report names the unit first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the most of a figure over several runs.
+
+    Attributes:
+        least: the least; infinite if the figure has no end in any run.
+        most: the most; infinite if the figure has no end in a run.
+    """
+
+    least: float
+    most: float
+
+    @property
+    def digits(self) -> str:
+        """The range in words, with one decimal below 100: "30.1 to 45.4"; one number if both are equal."""
+        least, most = (f"{end:,.0f}" if end >= 100 else f"{end:.1f}" for end in (self.least, self.most))
+        return least if least == most else f"{least} to {most}"
+
+    @property
+    def whole(self) -> str:
+        """The same of a number of things, which has no decimals: "5 to 6"."""
+        least, most = f"{self.least:,.0f}", f"{self.most:,.0f}"
+        return least if least == most else f"{least} to {most}"
+
+    @property
+    def time(self) -> str:
+        """The same of milliseconds: "2.5 s to 3.0 s"."""
+        least, most = duration(self.least), duration(self.most)
+        return least if least == most else f"{least} to {most}"
+
+
+class Span(TypedDict):
+    """A range over several runs, in JSON.
+
+    Attributes:
+        least: the least; null: without end.
+        most: the most; null: without end.
+    """
+
+    least: float | None
+    most: float | None
+
+
+class StopsJson(TypedDict):
+    """Holds what happens to a group, and what that stops, in JSON; `Stops` says what the other fields are.
+
+    Attributes:
+        evidence: the sources of the figures.
+        assumed: what the runs take for granted, a sentence each.
+    """
+
+    happens: str
+    pace: str
+    protocol: str
+    protocol_after: str
+    runs: int
+    partitions: int
+    rebalances: Span
+    partition_seconds: Span
+    longest_pause_ms: Span
+    stopped_at_once: Span
+    all_stopped: Span
+    new_partitions: int
+    new_ms: Span
+    static_restarts: int
+    evidence: list[str]
+    assumed: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Holds what happens to a group, and what that stops: the least and the most of each figure.
+
+    Attributes:
+        happens: what happens, as `Happening.name` has it: "rolling", "crash pod-1".
+        pace: how fast it happens and what takes time, as the assumptions have it.
+        protocol: the group's rebalance protocol: "eager", "cooperative" or "consumer".
+        protocol_after: the protocol at the end, another one after a bounce to another kind of strategy.
+        runs: how many runs there were, with the seeds from the scenario's own on.
+        partitions: how many partitions the group reads before.
+        rebalances: how many there are.
+        partition_seconds: for how long nobody reads a partition, summed over partitions.
+        longest_pause_ms: the longest time that a partition has no reader which had one.
+        stopped_at_once: the most partitions at one time that nobody reads.
+        all_stopped: how often nobody reads any partition.
+        new_partitions: how many partitions are new.
+        new_ms: the longest time until a new partition is read; 0 if none is new.
+        static_restarts: how many static members are restarted; what they have waits meanwhile.
+        ground: the strategy and the runs, and what these take for granted.
+    """
+
+    happens: str
+    pace: str
+    protocol: str
+    protocol_after: str
+    runs: int
+    partitions: int
+    rebalances: Range
+    partition_seconds: Range
+    longest_pause_ms: Range
+    stopped_at_once: Range
+    all_stopped: Range
+    new_partitions: int
+    new_ms: Range
+    static_restarts: int
+    ground: Evidence
+
+    @property
+    def stopped(self) -> bool:
+        """True if a partition was not read for a while in any run."""
+        return self.partition_seconds.most > 0
+
+    @property
+    def of_runs(self) -> str:
+        """The words for what the ranges are of: "least and most of 30 runs"."""
+        return f"least and most of {self.runs} runs" if self.runs > 1 else "of 1 run"
+
+    @property
+    def sentence(self) -> str:
+        """The answer: what happens and what that stops, the same sentence in every report."""
+        longest = "without end" if math.isinf(self.longest_pause_ms.most) else self.longest_pause_ms.time
+        rebalances = "rebalance" if self.rebalances.whole == "1" else "rebalances"
+        changes = self.protocol != self.protocol_after
+        protocol = f"{self.protocol}, then {self.protocol_after}" if changes else self.protocol
+        return (
+            f"{self.happens} ({self.pace}): {self.partition_seconds.digits} partition-seconds, "
+            f"{self.rebalances.whole} {rebalances} ({protocol}), at most "
+            f"{count(int(self.stopped_at_once.most), 'partition')} not read at once, longest pause {longest} "
+            f"({self.of_runs})."
+        )
+
+
+def answer_sentence(stops: Stops | Missing) -> str:
+    """Return the answer for people, as a sentence: the figures, or why they are unknown."""
+    return f"Unknown: {stops.what}; {stops.remedy}." if isinstance(stops, Missing) else stops.sentence
+
+
+def stops_json(stops: Stops) -> StopsJson:
+    """Return the figures for a report in JSON, which has no infinite numbers."""
+    values = {
+        name: finite(value) if isinstance(value, dict) else value for name, value in asdict(stops).items()
+    }
+    values |= {"evidence": [*stops.ground.sources], "assumed": [*stops.ground.assumed]}
+    return cast("StopsJson", {name: values[name] for name in StopsJson.__annotations__})
