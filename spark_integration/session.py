@@ -132,8 +132,7 @@ def register(spark: SparkSession) -> None:
             raise
         options = {"bootstrap.servers": "any", "subscribe": "any"}
         schema = spark.read.format("copartition").options(**options).load().schema
-        columns = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in schema.fields)
-        if columns != KafkaDataSource(options).schema():
+        if schema.simpleString() != KafkaDataSource(options).schema().simpleString():
             raise InvalidConfigError(
                 "Spark has found another format('copartition') than this one: install the same version of "
                 "copartition for the driver and for Spark's Python, and no other of that name"

@@ -35,6 +35,15 @@ TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
 UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged it"
 
 
+def patience_s(config: Mapping[str, Any]) -> float:
+    """Return the seconds that a record may wait for its broker, by `delivery.timeout.ms`; inf for no limit.
+
+    InvalidConfigError if the setting has no meaning.
+    """
+    given = (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config)
+    return max(given, default=_LIMIT_MS) / 1000 or math.inf
+
+
 class Deliveries:
     """The records of one producer, which errors call `records`: how many were not acknowledged, and why.
 
@@ -42,11 +51,7 @@ class Deliveries:
     """
 
     def __init__(self, config: Mapping[str, Any], records: str = "records") -> None:
-        limit_ms = max(
-            (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
-            default=_LIMIT_MS,
-        )
-        self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
+        self._patience_s = patience_s(config) + SLACK_S
         self._process = os.getpid()
         self._records = records
         self._lost = 0

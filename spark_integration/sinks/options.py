@@ -17,6 +17,7 @@ OWN_OPTIONS = (
     "topic",
     "partitions",
     "profile",
+    "partition",
     "txnAppId",
     "txnVersion",
     "txnFirstVersion",
@@ -59,13 +60,15 @@ class SinkOptions:
     """Says what a write was asked to do.
 
     `topic` is None if the rows name their topics. `partitions` and `profile` are those by which the rows'
-    partitions were computed, None if not said. `once` is None for a write that is at least once.
+    partitions were computed, None if not said. `partition` is `columns.AS_IT_IS` if rows are written by their
+    column 'partition' unchecked. `once` is None for a write that is at least once.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
     topic: str | None
     partitions: int | None
     profile: str | None = None
+    partition: str | None = None
     once: OnceOptions | None = None
 
 
@@ -91,7 +94,25 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     if once is not None:
         check_transactional(defaults | config)
     partitions = read_number(own, "partitions", 1, MAX_PARTITIONS)
-    return SinkOptions(defaults | config, own.get("topic"), partitions, own.get("profile"), once)
+    return SinkOptions(
+        config=defaults | config,
+        topic=own.get("topic"),
+        partitions=partitions,
+        profile=own.get("profile"),
+        partition=own.get("partition"),
+        once=once,
+    )
+
+
+def librdkafka_names(config: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the settings; InvalidConfigError if one is named as the options of a reader or writer are."""
+    for name in config:
+        if name.lower().startswith("kafka."):
+            raise InvalidConfigError(
+                f"config has {name!r}: its names are those of librdkafka, without the 'kafka.' with which "
+                f"options of format('copartition') begin: write {name[6:]!r}"
+            )
+    return config
 
 
 def read_own(options: Mapping[str, str], names: Iterable[str], what: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ Options are read in `options.py`, records are made in `records.py`, and producer
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from partitioning.errors import InvalidConfigError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.shipping import PLACEMENT, send_by_value
-from spark_integration.sinks.cluster import checked_counts
+from spark_integration.sinks.cluster import Topics, check_same_topics, checked_topics
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
 from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter, StreamWriter
@@ -69,18 +69,35 @@ class _Destination:
     sink: SinkOptions
     noted: int | None
     rule: KeyRule | None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    topics: Topics = field(default=Topics({}, {}))
 
     def checked(self) -> _Destination:
-        return replace(self, counts=checked_counts(self.sink, self.noted))
+        return replace(self, topics=checked_topics(self.sink, self.noted))
 
     def target(self, *, stream: bool) -> Target:
         return target_of(self.sink, self.noted or self.sink.partitions, self.rule, stream=stream)
 
     def take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         sink, computed_for = self.sink, self.noted or self.sink.partitions
-        deliver(as_batches(items), sink.config, self.counts, sink.topic, computed_for, self.rule)
-        return datasource.WriterCommitMessage()
+        written = deliver(
+            as_batches(items), sink.config, self.topics.counts, sink.topic, computed_for, self.rule
+        )
+        ids = {name: topic_id for name, topic_id in self.topics.ids.items() if name in written}
+        return _Delivered(ids)
+
+    def check(self, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
+        """Raise TopicChangedError if a topic that tasks have written is another now."""
+        # The classes of what was pickled by value are not the same here.
+        of_tasks = [cast(_Delivered, message).ids for message in messages if message is not None]
+        if written := {name: topic_id for ids in of_tasks for name, topic_id in ids.items()}:
+            check_same_topics(self.sink.config, written)
+
+
+@dataclass(frozen=True)
+class _Delivered(datasource.WriterCommitMessage):
+    """Tells the driver which topics a task wrote, and their ids before the first task."""
+
+    ids: Mapping[str, str]
 
 
 class _BatchWriter(datasource.DataSourceArrowWriter):
@@ -90,17 +107,23 @@ class _BatchWriter(datasource.DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
         return self._destination.take(iterator)
 
+    def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
+        self._destination.check(messages)
+
 
 class _StreamWriter(StreamWriter):
     def __init__(self, destination: _Destination) -> None:
         self._destination = destination
 
     def _ask(self) -> None:
-        if not self._destination.counts:
+        if not self._destination.topics.counts:
             self._destination = self._destination.checked()
 
     def _take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
         return self._destination.take(items)
+
+    def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
+        self._destination.check(messages)
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
@@ -119,4 +142,4 @@ def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination
             f"an exactly-once write has one task for each Kafka partition, and the rows are routed in "
             f"{notes[LANES]} lanes of each: call route() without lanes"
         )
-    return _Destination(sink, notes.get(PARTITIONS), key_rule(sink.profile, notes, columns))
+    return _Destination(sink, notes.get(PARTITIONS), key_rule(sink.profile, sink.partition, notes, columns))

@@ -51,7 +51,11 @@ spark_integration.errors.RecordError: second"""
         (CHAIN, RecordError, "second"),
         ("partitioning.errors.BrokerUnreachableError: away", BrokerUnreachableError, "away"),
         ("spark_integration.errors.InventedError: what", type(None), None),
-        ("[USER_RAISED_EXCEPTION] copartition: column 'p' holds 7 SQLSTATE: P0001", RecordError, None),
+        (
+            "[USER_RAISED_EXCEPTION] spark_integration.RecordError: column 'p' holds 7 SQLSTATE: P0001",
+            RecordError,
+            "column 'p' holds 7",
+        ),
         ("ValueError: of somebody else", type(None), None),
     ],
 )
@@ -126,6 +130,7 @@ def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:
         "plan": lambda: rows.select("*", kafka_partition("key", 3)),
         "task": lambda: rows.withColumn("partition", sf.lit(9)),
         "column": lambda: route(rows.withColumn("partition", sf.lit(9)), 6),
+        "key": lambda: route(rows.withColumn("partition", sf.lit(3)), 6),
     }[way]()
     placed.write.format("copartition").options(**options).mode("append").save()
 
@@ -142,6 +147,7 @@ def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:
         ),
         ("task", RecordError, f"a row names partition 9 of topic '{TOPIC}', which has 6 partitions"),
         ("column", RecordError, "column 'partition' holds partition 9, which a topic of 6 partitions"),
+        ("key", RoutingError, "a row with key 'key-\\d' has partition 3 of 6, and profile 'java' puts"),
         # Spark 4.0 hands a stream's writer rows, whose keys are bytes by then.
         ("stream", RoutingError, "a row with key b?'KEY-"),
     ],

@@ -78,11 +78,18 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
 
 
 def begin(producer: Producer, topic: str) -> int:
-    """Fence who had this transactional id before, and end what that left open; the partition count."""
-    ask = partial(
-        patiently, lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
-    )
-    metadata = connected_metadata(ask)
+    """Fence who had this transactional id before, end what that left open, and return the partition count.
+
+    KafkaException if the cluster does not answer, or has no such topic.
+    """
+
+    def ask(within_s: float) -> Any:
+        metadata = producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
+        if metadata.topics[topic].error is not None:
+            raise confluent_kafka.KafkaException(metadata.topics[topic].error)
+        return metadata
+
+    metadata = connected_metadata(partial(patiently, ask))
     patiently(producer.init_transactions)
     return len(metadata.topics[topic].partitions)
 

@@ -1,0 +1,67 @@
+"""The bounds that a query's filters leave of a topic."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from spark_integration.reading.cluster import Range
+from spark_integration.reading.pushdown import Wanted, wanted_by
+
+datasource = pytest.importorskip("pyspark.sql.datasource")
+if not hasattr(datasource, "EqualTo"):
+    pytest.skip("Spark offers a source no filters before 4.1", allow_module_level=True)
+
+TIME = datetime(2026, 11, 28, 12, 0, 0, 123_456, UTC)
+TIME_MS = 1_795_867_200_123
+
+
+def condition(kind: str, column: str, value: Any) -> Any:
+    return getattr(datasource, kind)((column,), value)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "wanted"),
+    [
+        ([], Wanted()),
+        ([("EqualTo", "partition", 7)], Wanted(frozenset({7}))),
+        ([("EqualNullSafe", "partition", 7)], Wanted(frozenset({7}))),
+        ([("In", "partition", (7, 9))], Wanted(frozenset({7, 9}))),
+        ([("In", "partition", (7, 9)), ("EqualTo", "partition", 9)], Wanted(frozenset({9}))),
+        ([("EqualTo", "partition", 7), ("EqualTo", "partition", 9)], Wanted(frozenset())),
+        ([("GreaterThan", "partition", 7)], Wanted()),
+        ([("EqualTo", "offset", 5)], Wanted(first=5, end=6)),
+        ([("GreaterThan", "offset", 5), ("LessThanOrEqual", "offset", 9)], Wanted(first=6, end=10)),
+        ([("GreaterThanOrEqual", "offset", 5), ("LessThan", "offset", 9)], Wanted(first=5, end=9)),
+        ([("GreaterThanOrEqual", "timestamp", TIME)], Wanted(since_ms=TIME_MS - 1)),
+        ([("LessThan", "timestamp", TIME)], Wanted()),
+        ([("EqualTo", "topic", "orders"), ("EqualTo", "key", b"a")], Wanted()),
+    ],
+)
+def test_filters_leave(conditions: list[tuple[str, str, Any]], wanted: Wanted) -> None:
+    assert wanted_by([condition(*given) for given in conditions]) == wanted
+
+
+def test_a_filter_that_is_turned_round_leaves_all() -> None:
+    assert wanted_by([datasource.Not(condition("EqualTo", "partition", 7))]) == Wanted()
+
+
+class Clock:
+    """A cluster whose partition 0 has the first late record at offset 40, and partition 1 has none."""
+
+    def since(self, places: list[tuple[str, int]], time_ms: int) -> dict[tuple[str, int], int]:
+        return {place: 40 if place[1] == 0 else -1 for place in places}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ranges"),
+    [
+        (Wanted(), [Range("t", 0, 10, 50), Range("t", 1, 20, 60)]),
+        (Wanted(frozenset({1, 5})), [Range("t", 1, 20, 60)]),
+        (Wanted(first=15, end=55), [Range("t", 0, 15, 50), Range("t", 1, 20, 55)]),
+        (Wanted(since_ms=1), [Range("t", 0, 40, 50), Range("t", 1, 20, 0)]),
+    ],
+)
+def test_a_read_is_narrowed_to(wanted: Wanted, ranges: list[Range]) -> None:
+    cluster: Any = Clock()
+    assert wanted.ranges(cluster, {("t", 0): 10, ("t", 1): 20}, {("t", 0): 50, ("t", 1): 60}) == ranges
