@@ -97,5 +97,7 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "`copartition partition` (docs/plugins.md)"
         )
     names = [*PROFILES, *plug_ins]
-    close = _MEANT.get(name) or get_close_matches(name, names, n=3) or sorted(names)
+    lower = name.lower()  # all names are
+    close = [lower] if lower in names else _MEANT.get(lower) or get_close_matches(lower, names, n=3)
+    close = close or sorted(names)
     return UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?")

@@ -187,6 +187,8 @@ def test_a_numpy_integer_is_a_partition_count(twin):
 def test_an_unknown_profile_is_refused_with_the_nearest_names():
     with pytest.raises(UnknownStrategyError, match=r"did you mean .*librdkafka-murmur2"):
         partition_for_key(b"key", 12, profile="librdkafka_murmur2")
+    with pytest.raises(UnknownStrategyError, match=r"no profile 'JAVA'; did you mean java\?"):
+        partition_batch([b"key"], 12, profile="JAVA")
     with pytest.raises(UnknownStrategyError, match="no profile 'jvm'"):
         partition_batch([b"key"], 12, profile="jvm")
 
@@ -196,6 +198,8 @@ def test_a_text_profile_refuses_other_bytes(twin):
         partition_for_key(b"\xff", 12, profile="pulsar-java")
     with pytest.raises(InvalidKeyError, match="'pulsar-java' hashes text: key in row 1 is not UTF-8"):
         partition_batch([b"a", b"\xff"], 12, profile="pulsar-java")
+    with pytest.raises(InvalidKeyError, match="key in row 3 is not UTF-8"):
+        partition_batch(pa.chunked_array([[b"a", b"b"], [b"c", b"\xff"]]), 12, profile="pulsar-java")
 
 
 @pytest.mark.live
