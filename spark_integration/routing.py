@@ -19,7 +19,7 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType, Struct
 from partitioning.errors import InvalidPartitionCountError
 from partitioning.profiles import find_profile
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
-from spark_integration.columns import AS_IT_IS, KEY, LANES, NULLS, PARTITIONS, PROFILE, kafka_partition
+from spark_integration.columns import AS_IT_IS, KEY, LANES, PARTITIONS, PROFILE, kafka_partition
 from spark_integration.errors import (
     ColumnError,
     PartitionCountError,
@@ -28,7 +28,7 @@ from spark_integration.errors import (
     error_text,
     key_type_error,
 )
-from spark_integration.sinks.placement import DEFAULT_PROFILE, KeyRule, check_choice, origin_of, profile_of
+from spark_integration.sinks.placement import KeyRule, check_choice, profile_of, rule_of
 from spark_integration.sinks.records import TYPES
 
 EXAMPLES = 10
@@ -233,13 +233,7 @@ def _row_rule(df: DataFrame, key: Column | str, profile: str | None, notes: Mapp
             "column 'partition' could be compared: name the column of the serialized key with key=..., or "
             f"give partition='{AS_IT_IS}' to lay rows out by the column unseen"
         )
-    rule = KeyRule(
-        profile=find_profile(profile or DEFAULT_PROFILE),
-        keyless=notes.get(NULLS) not in {"error", "null"},
-        unplaced=profile is None,
-        origin=origin_of(notes),
-    )
-    return RowRule(_key_column(df, key), rule)
+    return RowRule(_key_column(df, key), rule_of(profile, notes))
 
 
 def _key_column(df: DataFrame, key: Column | str) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from partitioning.keys import key_column
 from partitioning.profiles import Profile, find_profile
 from spark_integration.columns import AS_IT_IS, KEY, NULLS, PROFILE, SOURCE
 from spark_integration.errors import ColumnError, RoutingError
+from spark_integration.hash_columns import Kernel
 
 DEFAULT_PROFILE = "java"
 """Profile by which rows are checked if neither their column nor an option names one."""
@@ -31,12 +32,15 @@ class KeyRule:
         keyless: whether keyless rows may have a partition, which `nulls="spread"` gives them.
         unplaced: whether keyed rows may have none, which leaves the choice to the producer.
         origin: what is known of where the partitions come from, for error messages.
+        kernel: the profile's hash of columns. The others stay behind: each task would unpickle their tables,
+            half a megabyte.
     """
 
     profile: Profile
     keyless: bool
     unplaced: bool
     origin: str
+    kernel: Kernel = field(repr=False)
 
     def check(self, key: pa.Array, partition: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
         """Raise RoutingError if a row has another partition than its key, or one although its key has none.
@@ -74,7 +78,7 @@ class KeyRule:
         """Return the partition of each key, -1 if the profile hashes none."""
         keys, profile = key_column(key), self.profile
         try:
-            hashes = HASHES[profile.hash].column(keys.offsets, keys.data)
+            hashes = self.kernel(keys.offsets, keys.data)
         except ValueError as error:
             raise RoutingError(
                 f"profile '{profile.name}' cannot hash a key that is written: {error}"
@@ -128,11 +132,21 @@ def key_rule(
             f"column 'partition' was computed from {_hashed(notes)} with profile '{name}', and no key is "
             f"written: name that column 'key', or write keyless records with partition='{AS_IT_IS}'"
         )
+    return rule_of(name, notes)
+
+
+def rule_of(profile_name: str | None, notes: Mapping[str, Any]) -> KeyRule:
+    """Return the rule of a profile, None for the default one, beside a partition column's metadata.
+
+    It is no method of the rule, with which it would travel to each task, and all hashes with it.
+    """
+    profile = find_profile(profile_name or DEFAULT_PROFILE)
     return KeyRule(
-        profile=find_profile(name or DEFAULT_PROFILE),
+        profile=profile,
         keyless=notes.get(NULLS) not in {"error", "null"},
-        unplaced=name is None,
-        origin=origin_of(notes),
+        unplaced=profile_name is None,
+        origin=_origin(notes),
+        kernel=HASHES[profile.hash].column,
     )
 
 
@@ -170,7 +184,7 @@ def profile_of(profile_name: str | None, notes: Mapping[str, Any]) -> str | None
     return profile_name or noted
 
 
-def origin_of(notes: Mapping[str, Any]) -> str:
+def _origin(notes: Mapping[str, Any]) -> str:
     """Return a sentence, without its full stop, on where a partition column comes from by its metadata."""
     if PROFILE in notes:
         return (
